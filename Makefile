@@ -1,0 +1,73 @@
+# `make demo` and `make test` are all that a newcomer needs; both make their own environment.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+WORKERS ?= 2
+# Wheels of torch for CPUs only: set PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS as you would for pip.
+INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+DEMO = demo
+DEMO_SAMPLES = torch/resnet-20-cifar torch/convmixer-64-8 torch/squeezenet-64 transformers/vit-tiny \
+               transformers/bert-tiny transformers/gpt2-nano transformers/llama-nano torch/text-cnn-small
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint slow soak clean starter benchmarks gpu
+
+help:
+	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
+	@echo "make test        run the tests"
+	@echo "make lint        run ruff and pyright"
+	@echo "make slow        run the tests that take longer than ten seconds each"
+	@echo "make soak        run 1,000 random failures and kill a run 50 times: nothing may be lost or left"
+	@echo "make gpu         run the GPU tests and time the embedded dataset on a CUDA device"
+	@echo "make starter     rebuild the embedded dataset from its catalog of models"
+	@echo "make benchmarks  measure the figures of docs/performance.md"
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: setup.cfg constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --editable '.[torch,evaluate,report]'
+	@touch $@
+
+$(VENV)/.test: setup.cfg constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --editable '.[torch,paddle,compilers,evaluate,report,ray,builder,dev]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/graphnet run $(DEMO_SAMPLES) --compiler inductor --budget 5 --out $(DEMO)/runs
+	$(BIN)/graphnet score $(DEMO)/runs
+	$(BIN)/graphnet plot $(DEMO)/runs --out $(DEMO)/plots
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network"
+
+slow: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"
+
+soak: $(VENV)/.test
+	$(BIN)/python benchmarks/soak.py
+
+# Forty graphs and more, in float32 and bfloat16, under four compilers, on the first GPU.
+gpu: $(VENV)/.test
+	$(BIN)/python -m pytest -m gpu
+	$(BIN)/graphnet run all --device cuda --max-params 400000000 \
+	    --compiler eager --compiler inductor --compiler cudagraphs --out $(DEMO)/gpu
+	$(BIN)/graphnet run all --device cuda --max-params 400000000 \
+	    --compiler inductor --option mode=max-autotune --out $(DEMO)/gpu
+	$(BIN)/graphnet score $(DEMO)/gpu
+	$(BIN)/graphnet plot $(DEMO)/gpu --out $(DEMO)/gpu-plots
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+starter: $(VENV)/.test
+	$(BIN)/python -m builder starter
+
+benchmarks: $(VENV)/.test
+	@for script in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/*.py)); do echo "# $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info

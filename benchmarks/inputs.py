@@ -1,0 +1,66 @@
+"""How fast inputs are made: `make_array` against `torch.randn`, one core, warm memory.
+
+    python benchmarks/inputs.py [MEGABYTES]
+
+Prints one JSON object per dtype: GB per second of processor time into memory that the process had
+before (the allocator hands back the block of the tensor before) and, beside it, that of
+`torch.randn` for the same number of elements in the same run; the best of several calls each.
+Statistics are those of a typical weight: a mean, a standard deviation and bounds that cut off the
+tails.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+
+from graphnet_datasets.inputs import make_array, prepare_blocks
+from graphnet_datasets.sample import Input, Sample, Statistics, Value
+from graphnet_datasets.vocabulary import ITEM_SIZE_BYTES
+
+REPEATS = 9
+DTYPES = ("float32", "float16", "bfloat16", "float64", "complex64", "int64", "bool")
+RANDN_DTYPES = {"float32", "float16", "bfloat16", "float64", "complex64"}
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Return the processor time of the quickest call; the first two touch the memory anew."""
+    times = []
+    for _ in range(REPEATS + 2):
+        started = time.process_time()
+        call()
+        times.append(time.process_time() - started)
+    return min(times[2:])
+
+
+def main() -> None:
+    megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 64
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    prepare_blocks()
+    print(json.dumps({"what": "prepare_blocks", "ms": 1e3 * (time.perf_counter() - started)}))
+    for dtype in DTYPES:
+        size = megabytes * 2**20 // ITEM_SIZE_BYTES[dtype]
+        recorded = Statistics(0.01, 0.2, -1.0, 1.0) if dtype != "bool" else Statistics(0.3, 0.46)
+        each = Input("parameter", Value(dtype, (size,)), statistics=recorded)
+        sample = Sample("benchmark/inputs", "torch", "other", (each,), (), ())
+        num_bytes = size * ITEM_SIZE_BYTES[dtype]
+        figure = {
+            "what": "make_array",
+            "dtype": dtype,
+            "gb_per_s": num_bytes / seconds(lambda sample=sample: make_array(sample, 0)) / 1e9,
+        }
+        if dtype in RANDN_DTYPES:
+            torch_dtype = getattr(torch, dtype)
+            randn_s = seconds(lambda size=size, kind=torch_dtype: torch.randn(size, dtype=kind))
+            figure["torch_randn_gb_per_s"] = num_bytes / randn_s / 1e9
+            figure["times_faster"] = figure["gb_per_s"] / figure["torch_randn_gb_per_s"]
+        print(json.dumps(figure))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The catalog of models: a readable file with one entry a line.
+
+    name | task | library | builder | overrides | inputs | dtype | mode | dynamic | tags
+
+`name` becomes the sample's id. `library` is `transformers` (the builder is a model class, the
+overrides are its config's) or `torch` (the builder is a function of `builder.architectures`, the
+overrides are its arguments). Overrides are `key=literal` with literals of Python; a dotted key goes
+into a nested config. Inputs are `name=kind(shape; argument, …)`, see `builder.examples`.
+`dynamic` names dimensions that become symbols (`x.0`), `all` for every one, or is empty. Empty
+lines and lines that start with `#` are skipped.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.vocabulary import Task
+
+FIELDS = (
+    "name", "task", "library", "builder", "overrides", "inputs", "dtype", "mode", "dynamic", "tags",
+)  # fmt: skip
+LIBRARIES = ("torch", "transformers")
+DTYPES = ("float32", "bfloat16", "float16")
+MODES = ("eval", "train")
+
+_INPUT = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)=(?P<kind>[a-z]+)\((?P<shape>[\d, ]*)(?:;(?P<args>[^()]*))?\)\Z"
+)
+
+
+class CatalogError(GraphNetError, ValueError):
+    """A line of a catalog does not follow the format."""
+
+
+@dataclasses.dataclass(frozen=True)
+class InputSpec:
+    """One argument of the model's call."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    arguments: tuple[float, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One model with its sizes, its example inputs and how to capture it."""
+
+    name: str
+    task: Task
+    library: str
+    builder: str
+    overrides: dict[str, Any]
+    inputs: tuple[InputSpec, ...]
+    dtype: str
+    mode: str
+    dynamic: tuple[str, ...]
+    tags: tuple[str, ...]
+    line: str
+
+
+def read_catalog(path: Path) -> list[Entry]:
+    """Return the entries of a catalog, in its order.
+
+    Raises:
+        CatalogError: a line does not follow the format, or a name stands there twice.
+    """
+    entries = [
+        _parse(line, f"{path}:{number}")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    names: set[str] = set()
+    for entry in entries:
+        if entry.name in names:
+            raise CatalogError(f"`{path}` holds two entries `{entry.name}`. Rename one.")
+        names.add(entry.name)
+    return entries
+
+
+def parse_line(line: str) -> Entry:
+    """Return the entry that one line of a catalog describes.
+
+    >>> entry = parse_line("torch/mlp | other | torch | mlp | sizes=[4, 2] | x=normal(8, 4) "
+    ...                    "| float32 | eval | x.0 | small")
+    >>> entry.inputs, entry.overrides, entry.dynamic
+    ((InputSpec(name='x', kind='normal', shape=(8, 4), arguments=()),), {'sizes': [4, 2]}, ('x.0',))
+    """
+    return _parse(line, "the catalog")
+
+
+def _parse(line: str, where: str) -> Entry:
+    fields = [field.strip() for field in line.split("|")]
+    if len(fields) != len(FIELDS):
+        raise CatalogError(
+            f"{where} has {len(fields)} fields; a catalog line has {len(FIELDS)}: "
+            f"{' | '.join(FIELDS)}."
+        )
+    given: dict[str, str] = dict(zip(FIELDS, fields, strict=True))
+    for field, accepted in (
+        ("task", get_args(Task)), ("library", LIBRARIES), ("dtype", DTYPES), ("mode", MODES),
+    ):  # fmt: skip
+        if given[field] not in accepted:
+            raise CatalogError(
+                f"{where} has the {field} `{given[field]}` (accepted: {', '.join(accepted)})."
+            )
+    return Entry(
+        name=given["name"],
+        task=cast(Task, given["task"]),
+        library=given["library"],
+        builder=given["builder"],
+        overrides=dict(_overrides(given["overrides"], where)),
+        inputs=tuple(_input_spec(text, where) for text in _split(given["inputs"])),
+        dtype=given["dtype"],
+        mode=given["mode"],
+        dynamic=tuple(given["dynamic"].split()),
+        tags=tuple(given["tags"].split()),
+        line=" | ".join(fields),
+    )
+
+
+def _split(text: str) -> Iterator[str]:
+    """Split at the spaces that stand outside all brackets."""
+    depth, start = 0, 0
+    for position, character in enumerate(f"{text} "):
+        depth += (character in "([{") - (character in ")]}")
+        if character == " " and depth == 0:
+            if part := text[start:position].strip():
+                yield part
+            start = position
+
+
+def _overrides(text: str, where: str) -> Iterator[tuple[str, Any]]:
+    for part in _split(text):
+        key, separator, value = part.partition("=")
+        try:
+            yield key, ast.literal_eval(value)
+        except (ValueError, SyntaxError) as error:
+            raise CatalogError(
+                f"{where} has the override `{part}`; write `key=literal` with a Python literal."
+            ) from (error if separator else None)
+
+
+def _input_spec(text: str, where: str) -> InputSpec:
+    match = _INPUT.match(text)
+    if match is None:
+        raise CatalogError(
+            f"{where} has the input `{text}`; write `name=kind(shape; argument, …)`, as in "
+            "`input_ids=ids(1, 128; 30522)`."
+        )
+    shape = tuple(int(size) for size in match["shape"].split(",") if size.strip())
+    arguments = tuple(float(each) for each in (match["args"] or "").split(",") if each.strip())
+    return InputSpec(match["name"], match["kind"], shape, arguments)

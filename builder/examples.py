@@ -1,0 +1,84 @@
+"""Example inputs of a catalog entry: the same elements on every machine.
+
+All kinds are drawn from the uniform doubles of PCG64 by exact arithmetic, without functions that
+differ between processors or libraries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from .catalog import CatalogError, Entry, InputSpec
+
+
+def make_examples(entry: Entry) -> dict[str, torch.Tensor]:
+    """Return the tensors that `entry`'s model is called with, floats in the entry's dtype.
+
+    Raises:
+        CatalogError: an input has an unknown kind.
+    """
+    examples = {}
+    for spec in entry.inputs:
+        if spec.kind not in _KINDS:
+            raise CatalogError(
+                f"`{entry.name}` has an input of the kind `{spec.kind}` "
+                f"(accepted: {', '.join(_KINDS)})."
+            )
+        seed = hashlib.sha256(f"{entry.name}\0{spec.name}".encode()).digest()[:8]
+        generator = np.random.Generator(np.random.PCG64(int.from_bytes(seed, "little")))
+        tensor = torch.from_numpy(_KINDS[spec.kind](generator, spec))
+        if tensor.is_floating_point():
+            tensor = tensor.to(getattr(torch, entry.dtype))
+        examples[spec.name] = tensor
+    return examples
+
+
+def _normal(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    """Sum of four uniforms, of mean 0 and standard deviation 1: near enough to normal."""
+    total = sum(generator.random(spec.shape) for _ in range(4))
+    return (np.asarray(total) - 2.0) * math.sqrt(3.0)
+
+
+def _uniform(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    low, high = spec.arguments or (0.0, 1.0)
+    return generator.random(spec.shape) * (high - low) + low
+
+
+def _ids(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    low, high = spec.arguments if len(spec.arguments) == 2 else (0.0, spec.arguments[0])
+    return (np.floor(generator.random(spec.shape) * (high - low)) + low).astype(np.int64)
+
+
+def _boxes(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    """Left, top, right and bottom, with the left not right of the right."""
+    corners = _ids(generator, spec).reshape(*spec.shape[:-1], 2, 2)
+    return np.sort(corners, axis=-2).reshape(spec.shape)
+
+
+def _full(_: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    return np.full(spec.shape, int(spec.arguments[0]), np.int64)
+
+
+def _range(_: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    return np.broadcast_to(np.arange(spec.shape[-1]), spec.shape).copy()
+
+
+def _bools(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    return generator.random(spec.shape) < (spec.arguments[0] if spec.arguments else 0.5)
+
+
+_KINDS: Mapping[str, Callable[[np.random.Generator, InputSpec], npt.NDArray]] = {
+    "normal": _normal,
+    "uniform": _uniform,
+    "ids": _ids,
+    "boxes": _boxes,
+    "full": _full,
+    "range": _range,
+    "bools": _bools,
+}

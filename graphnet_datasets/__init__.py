@@ -1,0 +1,94 @@
+"""Real computational graphs as a Hugging Face dataset, and scores for compilers that run them.
+
+Names are imported when they are first used, so that importing the package costs milliseconds and
+brings in neither a framework nor `datasets`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .version import __version__
+
+if TYPE_CHECKING:
+    from .benchmark import import_log, run
+    from .compilers import register_compiler
+    from .directory import read_directory, write_directory
+    from .export import export_dataset
+    from .extraction import extract, extract_export, without_weights
+    from .frameworks import make_inputs, materialize
+    from .hub import push_runs, push_samples
+    from .loading import load_dataset
+    from .sample import Sample
+    from .scores import error_aware_speedup_score, metric_path, speedup_score, to_metric_inputs
+    from .table import write_table
+    from .validation import validate
+    from .verbosity import disable_progress_bars, enable_progress_bars, set_verbosity
+
+_HOME_OF = {
+    "Sample": "sample",
+    "disable_progress_bars": "verbosity",
+    "enable_progress_bars": "verbosity",
+    "error_aware_speedup_score": "scores",
+    "export_dataset": "export",
+    "extract": "extraction",
+    "extract_export": "extraction",
+    "import_log": "benchmark",
+    "load_dataset": "loading",
+    "make_inputs": "frameworks",
+    "materialize": "frameworks",
+    "metric_path": "scores",
+    "push_runs": "hub",
+    "push_samples": "hub",
+    "read_directory": "directory",
+    "register_compiler": "compilers",
+    "run": "benchmark",
+    "set_verbosity": "verbosity",
+    "speedup_score": "scores",
+    "to_metric_inputs": "scores",
+    "validate": "validation",
+    "without_weights": "extraction",
+    "write_directory": "directory",
+    "write_table": "table",
+}
+
+__all__ = [
+    "Sample",
+    "__version__",
+    "disable_progress_bars",
+    "enable_progress_bars",
+    "error_aware_speedup_score",
+    "export_dataset",
+    "extract",
+    "extract_export",
+    "import_log",
+    "load_dataset",
+    "make_inputs",
+    "materialize",
+    "metric_path",
+    "push_runs",
+    "push_samples",
+    "read_directory",
+    "register_compiler",
+    "run",
+    "set_verbosity",
+    "speedup_score",
+    "to_metric_inputs",
+    "validate",
+    "without_weights",
+    "write_directory",
+    "write_table",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""Hashes and other columns that are derived from a sample."""

@@ -1,0 +1,48 @@
+"""The derived columns of a row: what is computed from a sample and stored beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..sample import Sample
+from .costs import measure_costs
+from .hashes import family, signature_hash, structure_hash
+from .tags import op_histogram, op_tags
+
+
+def derived_columns(sample: Sample) -> dict[str, Any]:
+    """Return the derived columns of a sample's row that are known without running it.
+
+    What cannot be told of a sample (see `measure_costs`) is None.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> sample = Sample("example/identity", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),), ops=(), outputs=None)
+    >>> columns = derived_columns(sample)
+    >>> columns["flops"], columns["peak_memory_bytes"], columns["op_tags"]
+    (0, 8, [])
+    """
+    return {**hash_columns(sample), **cost_columns(sample)}
+
+
+def hash_columns(sample: Sample) -> dict[str, str]:
+    """Return the derived columns that say which samples are the same; needs no framework."""
+    return {
+        "family": family(sample),
+        "structure_hash": structure_hash(sample),
+        "signature_hash": signature_hash(sample),
+    }
+
+
+def cost_columns(sample: Sample) -> dict[str, Any]:
+    """Return the derived columns that say what a sample is made of and what a run costs."""
+    costs = measure_costs(sample)
+    return {
+        "flops": None if costs is None else costs.flops,
+        "flops_coverage": None if costs is None else costs.flops_coverage,
+        "bytes_moved": None if costs is None else costs.bytes_moved,
+        "arithmetic_intensity": None if costs is None else costs.arithmetic_intensity,
+        "peak_memory_bytes": None if costs is None else costs.peak_memory_bytes,
+        "op_tags": op_tags(sample),
+        "op_histogram": op_histogram(sample),
+    }

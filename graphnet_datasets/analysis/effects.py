@@ -1,0 +1,161 @@
+"""What operators depend on beside their arguments: memory written before, random state, modes.
+
+An in-place operator changes what later readers of the same memory see, whichever name they use for
+it; a random operator moves the generator; a state operator (autocast, grad mode, vmap) changes how
+the operators after it run. Two operators may change places only if neither depends on the other
+through an argument or through one of these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..arguments import iterate_refs
+from ..errors import UnknownOperatorError
+from ..frameworks.paddle import operators as paddle_operators
+from ..frameworks.torch import operators as torch_operators
+from ..sample import Op, Sample
+
+NO_COMPUTATION = frozenset(
+    {
+        "torch._C._log_api_usage_once",
+        "torch._functorch.predispatch.lazy_load_decompositions",
+    }
+)
+"""Calls that tracers record although they neither compute nor change how others compute."""
+
+_TABLES = {"torch": torch_operators, "paddle": paddle_operators}
+
+_SHARING_NAMES = """
+view view_as reshape reshape_as _reshape_alias _unsafe_view transpose t T mT H mH adjoint
+permute movedim moveaxis swapaxes swapdims squeeze unsqueeze expand expand_as broadcast_to
+broadcast_tensors getitem __getitem__ chunk unsafe_chunk split unsafe_split split_with_sizes
+unsafe_split_with_sizes split_with_num tensor_split hsplit vsplit dsplit unbind select narrow
+slice strided_slice diagonal unfold as_strided unflatten flatten ravel real imag data grad
+contiguous to type type_as float double half bfloat16 int long short bool char byte cfloat
+cdouble cpu cuda cast detach alias lift_fresh view_as_real view_as_complex positive pos conj
+resolve_conj resolve_neg atleast_1d atleast_2d atleast_3d meshgrid einsum values indices
+dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout
+native_dropout pad _add_batch_dim _remove_batch_dim assign share_data
+"""
+_SHARING = frozenset(_SHARING_NAMES.split())
+"""Operators whose result may be, or share memory with, their first argument."""
+
+_SHARING_ALL = frozenset({"einsum", "meshgrid", "broadcast_tensors"})
+"""Those whose results may share memory with any of their arguments."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Effects:
+    """For each operator, the earlier operators whose effects it sees, by position in the graph.
+
+    `seen[i]` lists them for operator `i`: writes to the memory of its arguments in argument order,
+    then the random operator before it if it is random, then the state operator before it.
+    `seen_by_outputs` lists the writes that reach the memory of the outputs.
+    """
+
+    seen: tuple[tuple[int, ...], ...]
+    seen_by_outputs: tuple[int, ...]
+
+
+def find_effects(sample: Sample) -> Effects:
+    """Return what each operator of a sample depends on beside its arguments.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> sample = Sample("example/inplace", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),),
+    ...     ops=(Op("torch.Tensor.add_", (Ref(0), 1)), Op("torch.relu", (Ref(0),))),
+    ...     outputs=Ref(2))
+    >>> find_effects(sample).seen
+    ((), (0,))
+    """
+    kinds = [classify(sample.framework, op) for op in sample.ops]
+    if not any(kinds):
+        return Effects(((),) * sample.num_ops, ())
+    num_inputs = len(sample.inputs)
+    memory = _find_memory(sample, kinds)
+    last_write: dict[int, int] = {}
+    last_random = last_state = -1
+    seen = []
+    for position, (op, kind) in enumerate(zip(sample.ops, kinds, strict=True)):
+        own = [
+            last_write[memory[ref]]
+            for ref in iterate_refs((op.args, op.kwargs))
+            if memory[ref] in last_write and ref != num_inputs + last_write[memory[ref]]
+        ]
+        if "r" in kind:
+            own += [last_random] * (last_random >= 0)
+            last_random = position
+        own += [last_state] * (last_state >= 0)
+        if "s" in kind:
+            last_state = position
+        seen.append(tuple(dict.fromkeys(own)))
+        if "w" in kind:
+            last_write.update((memory[ref], position) for ref in _written(op))
+    final = [
+        last_write[memory[ref]] for ref in iterate_refs(sample.outputs) if memory[ref] in last_write
+    ]
+    return Effects(tuple(seen), tuple(dict.fromkeys(final)))
+
+
+def classify(framework: str, op: Op) -> str:
+    """Return the letters w (writes), r (random) and s (state) that hold for an operator."""
+    table = _TABLES[framework]
+    try:
+        kind = "w" * table.mutates(op) + "r" * table.draws_random_numbers(op)
+        is_state = table.lookup(op.target).is_state and op.target not in NO_COMPUTATION
+        return kind + "s" * is_state
+    except UnknownOperatorError:
+        return "w" * (op.target.endswith("_") and not op.target.endswith("__"))
+
+
+def base_name(target: str) -> str:
+    """Return the name of an operator without namespace and overload."""
+    if target.startswith("torch.ops."):
+        return target.split(".")[3]
+    return target.rpartition(".")[2]
+
+
+def _written(op: Op) -> list[int]:
+    """Return the values that a writing operator may write to."""
+    for key, arg in op.kwargs:
+        if key == "out" and arg is not None:
+            return list(iterate_refs(arg))
+    name = base_name(op.target)
+    if _is_norm(name):
+        return list(iterate_refs((op.args[1:5], op.kwargs)))
+    if op.args and (name.endswith("_") or op.target.startswith("operator.")):
+        return list(iterate_refs(op.args[0]))
+    return list(iterate_refs((op.args, op.kwargs)))
+
+
+def _is_norm(name: str) -> bool:
+    """Tell whether an operator writes running statistics and gives a new tensor."""
+    return "batch_norm" in name or "instance_norm" in name
+
+
+def _find_memory(sample: Sample, kinds: list[str]) -> list[int]:
+    """Return for each value a number that it shares with all values it may share memory with."""
+    num_inputs = len(sample.inputs)
+    parent = list(range(num_inputs + sample.num_ops))
+
+    def root(value: int) -> int:
+        while parent[value] != value:
+            parent[value] = parent[parent[value]]
+            value = parent[value]
+        return value
+
+    for position, op in enumerate(sample.ops):
+        name = base_name(op.target)
+        if "w" in kinds[position]:
+            shared = [] if _is_norm(name) else _written(op)
+        elif name in _SHARING:
+            shared = list(iterate_refs((op.args, op.kwargs)))
+            if name not in _SHARING_ALL:
+                shared = shared[:1]
+        else:
+            continue
+        for ref in shared:
+            parent[root(ref)] = root(num_inputs + position)
+    return [root(value) for value in range(len(parent))]

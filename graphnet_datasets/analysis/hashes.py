@@ -1,0 +1,212 @@
+"""Hashes that say which samples are the same: in text, in structure, in architecture.
+
+`signature_hash` is the identity of a sample. It sees operators, literals, edges, the shapes and
+dtypes of the inputs, and the order of operators with side effects; it does not see names, devices,
+or the order in which independent operators were written down. It works like Weisfeiler and Lehman's
+colour refinement (1968): colours run along the edges forward, backward and forward again.
+`structure_hash` is the same but for the shapes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from ..arguments import DictArg, ListArg, Named, Ref, SliceArg
+from ..frameworks import print_source
+from ..sample import Input, Sample
+from ..symbols import evaluate
+from .effects import NO_COMPUTATION, Effects, find_effects
+from .families import collapse_repeats, order_operators, sorted_keywords
+
+_DIGEST_BYTES = 16
+_DEVICE_TEXT = re.compile(r"(cpu|cuda|gpu|xpu|mps|npu|meta)(:\d{1,4})?\Z")
+
+
+def source_hash(sample: Sample) -> str:
+    """Return the sha256 of the sample's canonical source text, 64 hexadecimal digits.
+
+    Raises:
+        UnknownOperatorError: an operator has no printed form.
+    """
+    return hashlib.sha256(print_source(sample).encode()).hexdigest()
+
+
+def signature_hash(sample: Sample) -> str:
+    """Return the identity of the graph: structure with shapes, 32 hexadecimal digits.
+
+    Symbolic shapes count with the sizes that they had when captured. Integer arguments that no
+    operator uses do not count.
+
+    >>> from graphnet_datasets.sample import Op, Value
+    >>> def relu(shape, device):
+    ...     inputs = (Input("input", Value("float32", shape), device=device),)
+    ...     return Sample("a", "torch", "other", inputs, (Op("torch.relu", (Ref(0),)),), Ref(1))
+    >>> signature_hash(relu((2,), "cpu")) == signature_hash(relu((2,), "cuda:0"))
+    True
+    >>> signature_hash(relu((2,), "cpu")) == signature_hash(relu((3,), "cpu"))
+    False
+    """
+    return _Colours(sample, has_shapes=True).hash()
+
+
+def structure_hash(sample: Sample) -> str:
+    """Return the hash of the graph without the shapes of its inputs, 32 hexadecimal digits.
+
+    Operators, literals, edges and dtypes count, as in the signature.
+
+    >>> from graphnet_datasets.sample import Op, Value
+    >>> def relu(shape):
+    ...     inputs = (Input("input", Value("float32", shape)),)
+    ...     return Sample("a", "torch", "other", inputs, (Op("torch.relu", (Ref(0),)),), Ref(1))
+    >>> structure_hash(relu((2,))) == structure_hash(relu((3, 4)))
+    True
+    """
+    return _Colours(sample, has_shapes=False).hash()
+
+
+def family(sample: Sample) -> str:
+    """Return the hash of the sequence of operator names, 32 hexadecimal digits.
+
+    The names stand in canonical topological order and without arguments; a block of names that
+    follows itself counts once, so that neither depth nor size matters.
+
+    >>> from graphnet_datasets.sample import Op, Value
+    >>> def relus(depth):
+    ...     ops = tuple(Op("torch.relu", (Ref(index),)) for index in range(depth))
+    ...     inputs = (Input("input", Value("float32", (2,))),)
+    ...     return Sample("a", "torch", "other", inputs, ops, Ref(depth))
+    >>> family(relus(2)) == family(relus(7))
+    True
+    """
+    ops = sample.ops
+    order = order_operators(sample, find_effects(sample))
+    names = [ops[index].target for index in order if ops[index].target not in NO_COMPUTATION]
+    return _digest("\n".join(collapse_repeats(names)).encode()).hex()
+
+
+class _Colours:
+    """Colours of one sample's values."""
+
+    def __init__(self, sample: Sample, has_shapes: bool) -> None:
+        self.sample = sample
+        self.has_shapes = has_shapes
+        self.num_inputs = len(sample.inputs)
+        effects = find_effects(sample)
+        self.counted = [
+            position for position, op in enumerate(sample.ops) if op.target not in NO_COMPUTATION
+        ]
+        self.labels: dict[int, bytes] = {}
+        self.operands: dict[int, list[int]] = {}
+        for position in self.counted:
+            self._read_op(position, effects)
+        text, refs = _encode(sample.outputs)
+        refs += [self.num_inputs + position for position in effects.seen_by_outputs]
+        self.output_label, self.outputs = _digest(text.encode()), refs
+
+    def _read_op(self, position: int, effects: Effects) -> None:
+        op = self.sample.ops[position]
+        text, operands = _encode((op.args, sorted_keywords(op.kwargs)))
+        seen = [self.num_inputs + earlier for earlier in effects.seen[position]]
+        # Each operand adds 16 bytes behind the label, which says how many are arguments.
+        self.labels[position] = _digest(f"{op.target} {text} {len(seen)}".encode())
+        self.operands[position] = operands + seen
+
+    def hash(self) -> str:
+        leaves = [self._leaf(each) for each in self.sample.inputs]
+        forward = self._forward(leaves)
+        backward = self._backward(forward)
+        mixed = [_digest(leaf + backward[index]) for index, leaf in enumerate(leaves)]
+        final = self._forward(mixed)
+        nodes = [
+            _digest(final[self.num_inputs + position] + backward[self.num_inputs + position])
+            for position in self.counted
+        ]
+        used = set(self.outputs).union(*self.operands.values())
+        nodes += [
+            colour
+            for index, colour in enumerate(mixed)
+            if index in used or self.sample.inputs[index].role not in ("symbol", "scalar")
+        ]
+        outputs = self.output_label + b"".join([final[ref] for ref in self.outputs])
+        return _digest(b"".join(sorted(nodes)) + outputs).hex()
+
+    def _leaf(self, each: Input) -> bytes:
+        # Whether a tensor is data or a weight is a remark about the graph, not part of it: a
+        # graph that is captured again with its weights as arguments has data inputs only.
+        sample = self.sample
+        if each.role == "symbol":
+            size = evaluate(each.source_name, sample.hints) if self.has_shapes else ""
+            return _digest(f"symbol {size}".encode())
+        kind = "scalar" if each.role == "scalar" else "tensor"
+        shape = sample.shape_of(each.value) if self.has_shapes else ""
+        return _digest(f"{kind} {each.value.dtype} {shape}".encode())
+
+    def _forward(self, leaves: list[bytes]) -> list[bytes]:
+        colours = leaves + [b""] * self.sample.num_ops
+        num_inputs, labels = self.num_inputs, self.labels
+        for position, operands in self.operands.items():
+            colours[num_inputs + position] = _digest(
+                labels[position] + b"".join([colours[operand] for operand in operands])
+            )
+        return colours
+
+    def _backward(self, forward: list[bytes]) -> list[bytes]:
+        """Return a colour for each value that says how it is used."""
+        uses: list[list[bytes]] = [[] for _ in forward]
+        for place, ref in enumerate(self.outputs):
+            uses[ref].append(_digest(b"%d" % place + self.output_label))
+        colours = [b""] * len(forward)
+        for position in reversed(self.counted):
+            value = self.num_inputs + position
+            colours[value] = own = _digest(b"".join(sorted(uses[value])))
+            user = forward[value] + own
+            for place, operand in enumerate(self.operands[position]):
+                uses[operand].append(_digest(b"%d" % place + user))
+        for index in range(self.num_inputs):
+            colours[index] = _digest(b"".join(sorted(uses[index])))
+        return colours
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
+
+
+def _encode(arg: Any) -> tuple[str, list[int]]:
+    """Return text that tells arguments apart, with `R` for each reference, and the references."""
+    parts: list[str] = []
+    refs: list[int] = []
+
+    def write(arg: Any) -> None:
+        kind = type(arg)
+        if kind is Ref:
+            parts.append("R")
+            refs.append(arg.index)
+        elif kind is tuple:
+            write_all("()", arg)
+        elif kind is int:
+            parts.append(f"i{arg};")
+        elif kind is str:
+            is_device = len(arg) < 12 and _DEVICE_TEXT.match(arg)
+            parts.append("D" if is_device else f"s{len(arg)}:{arg}")
+        elif kind is Named:
+            is_device = arg.kind in ("device", "place")
+            parts.append("D" if is_device else f"N{arg.kind}.{arg.name};")
+        elif kind is ListArg:
+            write_all("[]", arg.items)
+        elif kind is DictArg:
+            write_all("{}", arg.items)
+        elif kind is SliceArg:
+            write_all("<>", (arg.start, arg.stop, arg.step))
+        else:
+            parts.append(f"{kind.__name__[0]}{arg!r};")
+
+    def write_all(brackets: str, items: tuple[Any, ...]) -> None:
+        parts.append(brackets[0])
+        for item in items:
+            write(item)
+        parts.append(brackets[1])
+
+    write(arg)
+    return "".join(parts), refs

@@ -1,0 +1,132 @@
+"""Words that say what a graph is made of, and how often it calls each operator."""
+
+from __future__ import annotations
+
+import collections
+import re
+
+from ..arguments import iterate_refs
+from ..sample import Sample
+from .effects import classify
+
+TAGS = (
+    "attention", "convolution", "dynamic", "embedding", "fourier", "in_place", "matmul", "moe",
+    "norm", "pooling", "quantized", "random", "recurrent", "scatter_gather", "sort", "state",
+)  # fmt: skip
+"""All tags. `in_place`, `random` and `state` (autocast, grad mode, vmap) hold for the calls that
+are made, not for operators that could; `dynamic` graphs have symbolic dimensions."""
+
+_WORDS = {
+    "attention": r"scaled_dot_product|(flash|efficient|cudnn|multi_head)_attention|flash_attn",
+    "convolution": r"conv(olution)?(_?transpose)?\d?d?$|convolution|conv[123]d|depthwise_conv",
+    "embedding": r"embedding",
+    "fourier": r"^_?fft|^[ih]?r?fft|fft[123n]?$|^i?stft$",
+    "matmul": r"^(b?mm|matmul|imatmul|__matmul__|linear|(add|badd|addb|b)b?mm|mv|einsum|bilinear"
+    r"|tensordot|inner|chain_matmul|_?(int|scaled|grouped|scaled_grouped)_mm)$",
+    "moe": r"grouped_mm",
+    "norm": r"norm(_|\d|$)|_norm_|normalize",
+    "pooling": r"pool",
+    "quantized": r"quantize|_int8|int4|_scaled_mm",
+    "recurrent": r"(^|_)(lstm|gru|rnn)(_|$)",
+    "scatter_gather": r"scatter|gather|index_(select|add|copy|put|fill|reduce)|take_along|masked_",
+    "sort": r"^(arg)?sort$|topk|msort|searchsorted",
+}
+_PATTERNS = {tag: re.compile(pattern) for tag, pattern in _WORDS.items()}
+
+_VECTOR_NORMS = frozenset({"norm", "vector_norm", "matrix_norm", "linalg_vector_norm", "p_norm"})
+"""Norms of a vector, which are no normalisation."""
+
+_EXPERTS = re.compile(r"(^|[._])(moe|experts?|router)([._]|$)")
+_DISPATCH = frozenset({"one_hot", "index_add", "index_add_", "bincount", "histc"})
+"""What follows the choice of experts by `topk` where each expert takes its tokens."""
+
+_PASSES_ON_NAMES = """
+    to type type_as float half bfloat16 dropout _to_copy view reshape transpose permute contiguous
+    expand unsqueeze squeeze clone cast mul div truediv imul add iadd sub masked_fill masked_fill_
+    where clamp nan_to_num getitem flatten unflatten scale _unsafe_view
+"""
+_PASSES_ON = frozenset(_PASSES_ON_NAMES.split())
+_MAX_STEPS = 8
+
+
+def op_tags(sample: Sample) -> list[str]:
+    """Return the tags that hold for a sample, sorted.
+
+    Attention is found as an operator of its own or as a softmax between two matrix products.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> op_tags(Sample("example/relu", "torch", "other",
+    ...     (Input("input", Value("float32", (2,))),), (Op("torch.relu_", (Ref(0),)),), Ref(1)))
+    ['in_place']
+    """
+    names = [base_name(op.target) for op in sample.ops]
+    different = set(names)
+    tags = {
+        tag
+        for tag, pattern in _PATTERNS.items()
+        if any(pattern.search(name) for name in different - _VECTOR_NORMS)
+    }
+    effects = "".join(classify(sample.framework, op) for op in set(sample.ops))
+    tags |= {tag for letter, tag in _EFFECTS.items() if letter in effects}
+    if sample.is_dynamic:
+        tags.add("dynamic")
+    if "attention" not in tags and _has_softmax_between_products(sample, names):
+        tags.add("attention")
+    chooses = "topk" in different and different & _DISPATCH
+    if chooses or any(_EXPERTS.search(module) for module in {op.module for op in sample.ops}):
+        tags.add("moe")
+    return sorted(tags)
+
+
+_EFFECTS = {"w": "in_place", "r": "random", "s": "state"}
+
+
+def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
+    """Return how often each operator is called, the most frequent first, then by name.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> op_histogram(Sample("example/relu", "torch", "other",
+    ...     (Input("input", Value("float32", (2,))),), (Op("torch.relu", (Ref(0),)),), Ref(1)))
+    [{'target': 'torch.relu', 'count': 1}]
+    """
+    counts = collections.Counter(op.target for op in sample.ops)
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [{"target": target, "count": count} for target, count in ordered]
+
+
+def base_name(target: str) -> str:
+    """Return the name of an operator without namespace and overload.
+
+    >>> base_name("torch.ops.aten.add_.Tensor"), base_name("paddle._C_ops.matmul")
+    ('add_', 'matmul')
+    """
+    if target.startswith("torch.ops.") and target.count(".") >= 3:
+        return target.split(".")[3]
+    return target.rpartition(".")[2]
+
+
+def _has_softmax_between_products(sample: Sample, names: list[str]) -> bool:
+    num_inputs = len(sample.inputs)
+    products = _PATTERNS["matmul"]
+    # Values that a product gives, at most so many operators behind it; then those of a softmax.
+    after_product: dict[int, int] = {}
+    after_softmax: dict[int, int] = {}
+    for position, (op, name) in enumerate(zip(sample.ops, names, strict=True)):
+        value = num_inputs + position
+        refs = list(iterate_refs((op.args, op.kwargs)))
+        is_product = products.search(name) is not None and name != "linear"
+        if is_product:
+            if any(ref in after_softmax for ref in refs):
+                return True
+            after_product[value] = 0
+        elif "softmax" in name and "log" not in name:
+            if any(ref in after_product for ref in refs):
+                after_softmax[value] = 0
+        elif name.rstrip("_") in _PASSES_ON or name in _PASSES_ON:
+            for reached in (after_product, after_softmax):
+                steps = min((reached[ref] for ref in refs if ref in reached), default=_MAX_STEPS)
+                if steps < _MAX_STEPS:
+                    reached[value] = steps + 1
+    return False

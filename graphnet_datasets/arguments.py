@@ -1,0 +1,143 @@
+"""Arguments of operators as plain, frozen data.
+
+Python's None, bool, int, float, complex, str, `...` and tuple stand for themselves; what else a
+call can hold has a class here. Nothing in an argument is callable and nothing names code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+NAMED_KINDS = ("dtype", "device", "layout", "memory_format", "place")
+MAX_NESTING = 32
+MAX_TEXT_LENGTH = 10_000
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+_NAMED = re.compile(r"[A-Za-z0-9_:.]{1,64}\Z")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ref:
+    """A reference to value `index` of the sample."""
+
+    index: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ListArg:
+    """A Python list among the arguments; a tuple is a plain tuple (indexing tells them apart)."""
+
+    items: tuple[Arg, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DictArg:
+    """A dictionary with text keys, in order."""
+
+    items: tuple[tuple[str, Arg], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SliceArg:
+    """A slice, whose parts are integers, references or None."""
+
+    start: Arg
+    stop: Arg
+    step: Arg
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Named:
+    """A named constant of the framework: `Named("dtype", "float32")`, `Named("device", "cpu")`."""
+
+    kind: str
+    name: str
+
+
+Literal: TypeAlias = bool | int | float | complex | str | EllipsisType | None
+Arg: TypeAlias = "Literal | Ref | ListArg | DictArg | SliceArg | Named | tuple[Arg, ...]"
+"""An argument of an operator, or the structure of a sample's outputs."""
+
+
+def iterate_refs(arg: Any) -> Iterator[int]:
+    """Yield the index of every reference in an argument structure, left to right."""
+    pending = [arg]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Ref):
+            yield current.index
+        elif isinstance(current, tuple):
+            pending.extend(reversed(current))
+        elif isinstance(current, ListArg | DictArg):
+            pending.append(current.items)
+        elif isinstance(current, SliceArg):
+            pending += (current.step, current.stop, current.start)
+
+
+def map_refs(arg: Any, replace: Callable[[int], Any]) -> Any:
+    """Return `arg` with `replace(index)` in the place of each reference.
+
+    >>> map_refs((Ref(0), ListArg((Ref(1), 2))), lambda index: Ref(index + 10))
+    (Ref(index=10), ListArg(items=(Ref(index=11), 2)))
+    """
+    if isinstance(arg, Ref):
+        return replace(arg.index)
+    if isinstance(arg, tuple):
+        return tuple(map_refs(item, replace) for item in arg)
+    if isinstance(arg, ListArg):
+        return ListArg(tuple(map_refs(item, replace) for item in arg.items))
+    if isinstance(arg, DictArg):
+        return DictArg(tuple((key, map_refs(item, replace)) for key, item in arg.items))
+    if isinstance(arg, SliceArg):
+        return SliceArg(*(map_refs(part, replace) for part in (arg.start, arg.stop, arg.step)))
+    return arg
+
+
+def find_problem(arg: Any, num_values: int, depth: int = 0) -> str | None:
+    """Say what is wrong with an argument that may use values 0 to `num_values - 1`, or None."""
+    kind = type(arg)
+    if arg is None or arg is Ellipsis or kind in (bool, float, complex):
+        return None
+    if kind is Ref:
+        if type(arg.index) is int and 0 <= arg.index < num_values:
+            return None
+        return (
+            f"uses value {arg.index}, which does not exist there (it may use 0 to {num_values - 1})"
+        )
+    if kind is int:
+        return None if INT64_MIN <= arg <= INT64_MAX else "has an integer beyond 64 bits"
+    if kind is str:
+        if len(arg) <= MAX_TEXT_LENGTH:
+            return None
+        return f"has text of more than {MAX_TEXT_LENGTH} characters"
+    if kind is Named:
+        if arg.kind in NAMED_KINDS and _NAMED.match(arg.name):
+            return None
+        return f"has the named constant {str(arg)[:80]} (accepted kinds: {', '.join(NAMED_KINDS)})"
+    if depth >= MAX_NESTING:
+        return f"nests arguments deeper than {MAX_NESTING} levels"
+    children: tuple[Any, ...]
+    if kind is tuple:
+        children = arg
+    elif kind is ListArg:
+        children = arg.items
+    elif kind is SliceArg:
+        children = (arg.start, arg.stop, arg.step)
+    elif kind is DictArg:
+        keys = [key for key, _ in arg.items]
+        if any(type(key) is not str for key in keys):
+            return "has a dictionary with a key that is not text"
+        if len(set(keys)) != len(keys):
+            return "has a dictionary with one key twice"
+        children = tuple(part for pair in arg.items for part in pair)
+    else:
+        return f"has an argument of type `{kind.__name__}`"
+    for child in children:
+        problem = find_problem(child, num_values, depth + 1)
+        if problem:
+            return problem
+    return None

@@ -1,0 +1,62 @@
+"""Cold caches: what a call finds when its data was not used just before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+_CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNKNOWN_CACHE_BYTES = 64 * 2**20
+"""Where neither sysfs nor the C library tells: more than most desktop processors have."""
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def cpu_cache_bytes(folder: Path = _CPU_CACHES) -> int:
+    """Return the size of the processor's largest cache, as the system tells it."""
+    sizes = [_parse_size(path.read_text()) for path in folder.glob("index*/size")]
+    for name in ("SC_LEVEL3_CACHE_SIZE", "SC_LEVEL2_CACHE_SIZE"):
+        if name in os.sysconf_names:
+            sizes.append(os.sysconf(name))
+    return max(sizes, default=0) or _UNKNOWN_CACHE_BYTES
+
+
+def cache_bytes(device: str) -> int:
+    """Return the size of the last cache before a device's memory."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.get_device_properties(device).L2_cache_size)
+    return cpu_cache_bytes()
+
+
+def make_evictor(device: str) -> Callable[[], None]:
+    """Return what overwrites twice the size of the device's last cache, to be called untimed.
+
+    On a GPU the write is queued on the current stream, before the events of the timed call.
+    """
+    if device.startswith("cuda"):
+        import torch
+
+        size = 2 * cache_bytes(device)
+        gpu_buffer = torch.zeros(size // 8, dtype=torch.int64, device=device)
+
+        def evict_gpu() -> None:
+            gpu_buffer.add_(1)
+
+        return evict_gpu
+    buffer = np.zeros(2 * cpu_cache_bytes() // 8, np.int64)
+
+    def evict_cpu() -> None:
+        np.add(buffer, 1, out=buffer)
+
+    return evict_cpu
+
+
+def _parse_size(text: str) -> int:
+    number, unit = text.strip()[:-1], text.strip()[-1:]
+    if unit in _UNITS and number.isdigit():
+        return int(number) * _UNITS[unit]
+    return int(text) if text.strip().isdigit() else 0

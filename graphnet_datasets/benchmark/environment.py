@@ -1,0 +1,129 @@
+"""What a run's figures depend on besides the sample, the compiler and the settings."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .records import hash_json
+
+PACKAGES = (
+    "graphnet-datasets", "torch", "paddlepaddle", "paddlepaddle-gpu", "numpy", "triton",
+    "onnxruntime", "onnxscript", "openvino", "apache-tvm",
+)  # fmt: skip
+"""Distributions whose versions are recorded where they are installed."""
+
+_FLAGS = re.compile(
+    r"(OMP|GOMP|KMP|MKL|OPENBLAS|DNNL|ONEDNN|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|CUDA|CUDNN|CUBLAS"
+    r"|NVIDIA|FLAGS|CINN|TVM|OV|MALLOC|LD_PRELOAD)(_|$)"
+)
+_NOT_FLAGS = re.compile(r"(CACHE|DIR|HOME|PATH|ROOT|VISIBLE_DEVICES|NVIDIA_.*VERSION)")
+
+_GPU_FIELDS = (
+    "name", "driver_version", "vbios_version", "memory.total", "compute_cap", "power.limit",
+    "clocks.max.sm", "clocks.max.mem", "persistence_mode", "compute_mode", "mig.mode.current",
+)  # fmt: skip
+
+
+def describe_environment(device: str = "cpu") -> dict[str, Any]:
+    """Return the machine, the software and the flags that decide how fast a graph runs.
+
+    What changes from minute to minute (clocks, load, free memory) is left out, so that two runs on
+    one machine share an `environment_id`. No framework is imported.
+
+    >>> sorted(describe_environment())
+    ['cpu', 'flags', 'gpu', 'kernel', 'num_cpus', 'packages', 'python', 'system']
+    """
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "cpu": _cpu(),
+        "num_cpus": len(os.sched_getaffinity(0)),
+        "gpu": _gpu(device) if device.startswith(("cuda", "gpu")) else None,
+        "packages": _packages(),
+        "flags": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if _FLAGS.match(name) and not _NOT_FLAGS.search(name)
+        },
+    }
+
+
+def environment_id(environment: Mapping[str, Any]) -> str:
+    """Return the hash under which runs in the same environment are found."""
+    return hash_json(environment)
+
+
+def physical_gpu(device: str) -> str:
+    """Return the driver's index or UUID of a GPU, which `CUDA_VISIBLE_DEVICES` may renumber.
+
+    >>> import unittest.mock
+    >>> with unittest.mock.patch.dict(os.environ, {"CUDA_VISIBLE_DEVICES": "3,5"}):
+    ...     physical_gpu("cuda:1")
+    '5'
+    """
+    index = device.partition(":")[2] or "0"
+    visible = [each.strip() for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    if int(index) < len(visible) and visible[int(index)]:
+        return visible[int(index)]
+    return index
+
+
+@functools.cache
+def _cpu() -> dict[str, Any]:
+    fields: dict[str, str] = {}
+    for line in _read("/proc/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    flags = set(fields.get("flags", fields.get("Features", "")).split())
+    return {
+        "model": fields.get("model name", platform.processor()),
+        "instructions": sorted(flag for flag in flags if flag.startswith(("avx", "amx", "sve"))),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip(),
+        "turbo_off": _read("/sys/devices/system/cpu/intel_pstate/no_turbo").strip(),
+    }
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _gpu(device: str) -> dict[str, str] | None:
+    """Ask the driver through its tool, which starts no context on the device."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return None
+    command = [
+        tool, f"--id={physical_gpu(device)}", f"--query-gpu={','.join(_GPU_FIELDS)}",
+        "--format=csv,noheader",
+    ]  # fmt: skip
+    try:
+        answer = subprocess.run(  # noqa: S603 (the driver's own tool, no shell)
+            command, capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    values = [value.strip() for value in answer.strip().split(",")]
+    return dict(zip(_GPU_FIELDS, values, strict=False))
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,125 @@
+"""What a worker and its parent agree on: names of phases and files, and the form of outputs.
+
+Outputs travel as raw elements in a file; dtype, shape and place of each in a message. The parent
+checks all of it: whoever wrote the file ran the candidate.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..inputs.arrays import STORAGE
+from ..schema import GRAPHS_SCHEMA
+from ..schema import PHASES as ALL_PHASES
+from ..vocabulary import ITEM_SIZE_BYTES
+from .correctness import Output
+
+PHASES = tuple(phase for phase in ALL_PHASES if phase != "judge")
+"""The phases of a worker; the parent judges."""
+REFERENCE_PHASES = (*PHASES, "oracle")
+"""The phases of the worker that makes the reference outputs."""
+
+SAMPLE_FILE = "sample.arrow"
+FIRST, AGAIN, ORACLE = "first.bin", "again.bin", "oracle.bin"
+"""Files of outputs on input set 0: of the first call, of a repeated call, of a call in float64."""
+MAX_TIMED = 3
+"""Timed calls whose outputs are judged."""
+MAX_SET = 2**31
+"""Sets of inputs are numbered below this."""
+
+COMPILERS_VARIABLE = "GRAPHNET_DATASETS_COMPILERS"
+"""Names the compilers that a fork server will be asked for, separated by commas."""
+
+MAX_OUTPUTS = 10_000
+MAX_DIMENSIONS = 64
+
+
+def write_row(row: Mapping[str, Any], path: Path) -> None:
+    """Write one row of the `graphs` table as Arrow IPC."""
+    table = pa.Table.from_pylist([dict(row)], schema=GRAPHS_SCHEMA)
+    with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def read_row(path: Path) -> dict[str, Any]:
+    """Read the row that `write_row` wrote; Parquet's reader would import pandas in each worker."""
+    with path.open("rb") as file, pa.ipc.open_file(file) as reader:
+        return reader.get_batch(0).to_pylist()[0]
+
+
+def set_file(index: int) -> str:
+    """Return the name of the file with the reference outputs on input set `index`."""
+    return f"set{index}.bin"
+
+
+def timed_file(number: int) -> str:
+    """Return the name of the file with the outputs of one of the timed calls that are judged."""
+    return f"timed{number}.bin"
+
+
+class HandoverError(Exception):
+    """What a worker handed over is not what it said, or not what it may be."""
+
+
+def read_outputs(path: Path, described: Any) -> list[Output]:
+    """Return the outputs in a file, mapped rather than read; the file may go afterwards.
+
+    Raises:
+        HandoverError: the description does not fit the file.
+    """
+    if not isinstance(described, list) or len(described) > MAX_OUTPUTS:
+        raise HandoverError("The worker did not describe its outputs.")
+    places = [_place(each) for each in described]
+    data = _map(path)
+    outputs = []
+    for dtype, shape, offset in places:
+        count = math.prod(shape)
+        if count and offset + count * ITEM_SIZE_BYTES[dtype] > len(data):
+            raise HandoverError(f"The file of outputs ends before an output of shape {shape}.")
+        elements = (
+            np.frombuffer(data, STORAGE[dtype], count, offset)
+            if count
+            else np.empty(0, STORAGE[dtype])
+        )
+        outputs.append(Output(dtype, elements.reshape(shape)))
+    return outputs
+
+
+def _place(described: Any) -> tuple[str, tuple[int, ...], int]:
+    if not isinstance(described, dict):
+        raise HandoverError("The worker did not describe its outputs.")
+    dtype, shape, offset = (described.get(key) for key in ("dtype", "shape", "offset"))
+    if not isinstance(dtype, str) or dtype not in STORAGE:
+        raise HandoverError(f"An output has the dtype {str(dtype)[:40]!r}, which is none of ours.")
+    numbers: list[Any] = [offset, *(shape if isinstance(shape, list) else [None])]
+    if len(numbers) > MAX_DIMENSIONS or not all(
+        type(number) is int and 0 <= number < 2**48 for number in numbers
+    ):
+        raise HandoverError("An output has a shape or a place that is not whole numbers.")
+    return dtype, tuple(numbers[1:]), numbers[0]
+
+
+def _map(path: Path) -> mmap.mmap | bytes:
+    """Map a regular file; a link or a pipe in its place is refused, it could lead or block us."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise HandoverError(f"The file of outputs cannot be read: {error.strerror}.") from error
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise HandoverError("The file of outputs is not a regular file.")
+        if status.st_size == 0:
+            return b""
+        return mmap.mmap(fd, status.st_size, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE)
+    finally:
+        os.close(fd)

@@ -1,0 +1,122 @@
+"""The speedup of interleaved pairs and its 95 % interval."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+
+_NORMAL_975 = 1.959963984540054
+_T_975_OF_FEW = (math.inf, 12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836)
+"""Student's t at 0.975 for 0 to 5 degrees of freedom, where the expansion is too coarse."""
+
+
+def t_quantile(degrees: int) -> float:
+    """Return the 0.975 quantile of Student's t, to 1e-4 or better.
+
+    Expansion in 1 / degrees around the normal quantile: Abramowitz and Stegun 26.7.5.
+
+    >>> round(t_quantile(9), 3), round(t_quantile(99), 3)
+    (2.262, 1.984)
+    """
+    if degrees < len(_T_975_OF_FEW):
+        return _T_975_OF_FEW[degrees]
+    z = _NORMAL_975
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / degrees**power for power, term in enumerate(terms, start=1))
+
+
+def centre_and_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the centre of `values` and the ends of its 95 % interval, by ranks.
+
+    The centre is the Hodges-Lehmann estimate, the median of the means of all pairs of values (each
+    with itself too), and the interval inverts Wilcoxon's signed rank test (Hollander and Wolfe,
+    chapter 3). It asks of the noise to be symmetric and nothing else: the interval of the mean is
+    too wide by far where one call in fifty is interrupted. For normal noise it needs 5 % more
+    values. Every value counts, none is removed.
+
+    Fewer than six values have no such interval; they have Student's, around the same centre. One
+    value has an infinite one.
+
+    >>> centre_and_interval([1.0] * 10)
+    (1.0, 1.0, 1.0)
+    """
+    array = np.asarray(values, np.float64)
+    count = len(array)
+    means = (array[:, None] + array[None, :])[np.triu_indices(count)] / 2
+    last = len(means) - 1
+    rank = _signed_rank_quantile(count)
+    means.partition(sorted({last // 2, (last + 1) // 2, rank or 0, last - (rank or 0)}))
+    centre = float(means[last // 2] + means[(last + 1) // 2]) / 2
+    if rank is not None:
+        return centre, float(means[rank]), float(means[last - rank])
+    if count < 2:
+        return centre, -math.inf, math.inf
+    width = t_quantile(count - 1) * float(array.std(ddof=1)) / math.sqrt(count)
+    return centre, centre - width, centre + width
+
+
+def _signed_rank_quantile(count: int) -> int | None:
+    """Return the greatest signed rank sum that is rejected at 5 %, both sides; None if none is."""
+    if count < 10:
+        return {6: 0, 7: 2, 8: 3, 9: 5}.get(count)
+    mean = count * (count + 1) / 4
+    deviation = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+    return math.floor(mean - _NORMAL_975 * deviation)
+
+
+def log_ratios(baseline_ms: Sequence[float], candidate_ms: Sequence[float]) -> list[float]:
+    """Return log(baseline / candidate) of each pair."""
+    return [
+        math.log(baseline / candidate)
+        for baseline, candidate in zip(baseline_ms, candidate_ms, strict=True)
+    ]
+
+
+def speedup_interval(
+    baseline_ms: Sequence[float], candidate_ms: Sequence[float]
+) -> tuple[float, float | None, float | None]:
+    """Return exp of the centre of the pairs' log ratios and the ends of its 95 % interval.
+
+    See `centre_and_interval`. The ends are None where there is one pair only.
+
+    >>> speedup_interval([2.0, 2.0], [1.0, 1.0])
+    (2.0, 2.0, 2.0)
+    """
+    centre, low, high = centre_and_interval(log_ratios(baseline_ms, candidate_ms))
+    if low == -math.inf:
+        return math.exp(centre), None, None
+    return math.exp(centre), math.exp(low), math.exp(high)
+
+
+def unpaired_speedup(
+    baseline_ms: Sequence[float], candidate_ms: Sequence[float]
+) -> tuple[float, float | None, float | None]:
+    """Return the ratio of geometric means of two unpaired samples and its 95 % interval (Welch).
+
+    The ends are None where a sample has one time only.
+
+    >>> unpaired_speedup([2.0, 2.0], [1.0, 1.0])
+    (2.0, 2.0, 2.0)
+    """
+    logs = [[math.log(each) for each in arm] for arm in (baseline_ms, candidate_ms)]
+    means = [statistics.fmean(each) for each in logs]
+    difference = means[0] - means[1]
+    if min(map(len, logs)) < 2:
+        return math.exp(difference), None, None
+    shares = [statistics.variance(each) / len(each) for each in logs]
+    total = sum(shares)
+    if total == 0:
+        return math.exp(difference), math.exp(difference), math.exp(difference)
+    degrees = total**2 / sum(
+        share**2 / (len(each) - 1) for share, each in zip(shares, logs, strict=True)
+    )
+    width = t_quantile(max(int(degrees), 1)) * math.sqrt(total)
+    return math.exp(difference), math.exp(difference - width), math.exp(difference + width)

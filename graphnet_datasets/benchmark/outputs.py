@@ -1,0 +1,52 @@
+"""Outputs of a graph on their way to the parent: what stands in them, written down bit by bit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ALIGNMENT = 64
+"""Bytes; every output begins at a multiple of it."""
+
+SCALARS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+"""The dtype under which a Python number is compared."""
+
+
+class OutputTypeError(Exception):
+    """An output is not a plain tensor or number, so that nothing could be compared."""
+
+
+def leaves(outputs: Any) -> Iterator[Any]:
+    """Yield what stands in the outputs' structure, in order; None stands for no value."""
+    if type(outputs) in (list, tuple) or (
+        isinstance(outputs, tuple) and hasattr(outputs, "_fields")
+    ):
+        for each in outputs:
+            yield from leaves(each)
+    elif type(outputs) is dict:
+        for each in outputs.values():
+            yield from leaves(each)
+    elif outputs is not None:
+        yield outputs
+
+
+def write_leaves(
+    outputs: Any, path: Path, describe: Callable[[Any, int], tuple[str, list[int], Any]]
+) -> list[dict[str, Any]]:
+    """Write the elements of the outputs to `path`; return dtype, shape and place of each.
+
+    `describe` gives dtype, shape and elements, as an array of bytes, of output `index`.
+
+    Raises:
+        OutputTypeError: an output is something else than a plain dense tensor or a number.
+    """
+    described = []
+    with path.open("wb") as file:
+        for index, leaf in enumerate(leaves(outputs)):
+            dtype, shape, elements = describe(leaf, index)
+            file.seek(-(-file.tell() // ALIGNMENT) * ALIGNMENT, os.SEEK_SET)
+            described.append({"dtype": dtype, "shape": shape, "offset": file.tell()})
+            file.write(elements)
+    return described

@@ -1,0 +1,245 @@
+"""`run`: time a dataset under compilers, resume where a killed run stopped, return the records."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..compilers import find_entry
+from ..errors import RunError
+from ..schema import Status, sample_from_row
+from .environment import environment_id
+from .executors import Executor, LocalExecutor, parse_devices
+from .output_files import OutputStore
+from .progress import show_progress
+from .records import RunStore, make_run_id
+from .reference import check_reference
+from .sample_runner import Arm, SampleJob
+from .selection import Filters, select_rows
+from .settings import Settings
+
+if TYPE_CHECKING:
+    import datasets
+
+
+def run(
+    dataset: Any,
+    compiler: str | Sequence[str] = "inductor",
+    device: str | Sequence[str] = "cpu",
+    out: str | os.PathLike[str] | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    filters: Filters | None = None,
+    source: str | os.PathLike[str] = "graphnet",
+    settings: Settings | None = None,
+    executor: str = "local",
+    keep_outputs: bool = False,
+    against: str | os.PathLike[str] | None = None,
+    **changes: Any,
+) -> datasets.Dataset:
+    """Time samples under eager and under a compiler, judge the outputs, and return the records.
+
+    Each sample under each compiler runs in a fresh process with empty compile caches; a crash, a
+    hang or want of memory costs that one run. Records are written to `out` one by one. The same
+    call continues where a killed one stopped: what is there already, for the same sample, compiler,
+    version, options, settings and environment, is not run again.
+
+    Args:
+        dataset: rows of `load_dataset`, samples, names, paths, or several (see `select_rows`).
+        compiler: one or several names of compilers, or `module:attribute`.
+        device: `cpu`, `cuda` (the first GPU), `cuda:1`, or several GPUs, `cuda:0,cuda:1`, each of
+            which takes the next sample when it is free. On a Ray cluster `cpu` is every node and
+            `cuda` every GPU.
+        out: directory of the records; None keeps none after the call.
+        options: options of the compiler.
+        filters: which of the samples to take.
+        source: the dataset in which names are looked up.
+        settings: how to run them; `changes` are settings by name, `run(…, seed=1)`.
+        executor: `local`, or `ray` for the Ray cluster that this process is connected to or finds.
+        keep_outputs: keep the outputs of each run in `out`, for later runs to be compared with.
+        against: a directory of runs made with `keep_outputs`; it is checked first that these are of
+            the same samples, seed and input mode. `compare_with_reference` gives the verdicts.
+
+    Returns:
+        A dataset with a row of `RUNS_SCHEMA` for each sample and compiler, in the order given.
+
+    Raises:
+        CompilerError: a compiler is unknown, unavailable or wrongly configured.
+        DatasetNotFoundError: nothing has the name.
+        RunError: there is nothing to run, records cannot be stored, or `against` does not fit.
+        MissingExtraError: the executor's package is not installed.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Sample, Value
+    >>> relu = Sample("example/relu", "torch", "other", (Input("input", Value("float32", (2, 3))),),
+    ...     (Op("torch.relu", (Ref(0),)),), (Ref(1),))
+    >>> runs = run(relu, compiler="eager")
+    >>> runs[0]["status"], runs[0]["min_t"]
+    ('ok', -inf)
+    """
+    chosen = _settings(settings, changes)
+    rows = select_rows(dataset, filters, dataset=source)
+    if not rows:
+        raise RunError("There is nothing to run: no sample was given, or the filters keep none.")
+    compilers = [compiler] if isinstance(compiler, str) else list(dict.fromkeys(compiler))
+    if not compilers:
+        raise RunError("There is nothing to run: no compiler was given.")
+    frameworks = sorted({row["framework"] for row in rows})
+    for framework in frameworks:
+        for name in compilers:
+            find_entry(name, framework)  # an unknown name costs no worker
+    devices = parse_devices(device)
+    is_kept = keep_outputs or against is not None
+    with contextlib.ExitStack() as stack:
+        path = Path(out) if out is not None else Path(stack.enter_context(_temporary()))
+        store = RunStore(path)
+        outputs = OutputStore(path) if is_kept else None
+        runs_on = _make_executor(
+            executor,
+            devices,
+            chosen,
+            log_directory=None if out is None else path / "logs",
+            compilers=compilers,
+            outputs=outputs,
+        )
+        stack.callback(runs_on.close)
+        arms = {
+            framework: [runs_on.find_arm(name, framework, options or {}) for name in compilers]
+            for framework in frameworks
+        }
+        # Of several devices, which are alike, it does not matter which one a sample was run on.
+        named = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]
+        jobs = _make_jobs(rows, arms, named, chosen, environment_id(runs_on.environment))
+        if against is not None:
+            check_reference(against, jobs, chosen)
+        _run_jobs(jobs, runs_on, store, outputs)
+        table = store.table(run_id for job in jobs for run_id, _ in job.arms)
+    return _as_dataset(table)
+
+
+def _make_executor(
+    name: str,
+    devices: Sequence[str],
+    settings: Settings,
+    *,
+    log_directory: Path | None,
+    compilers: Sequence[str],
+    outputs: OutputStore | None,
+) -> Executor:
+    if name == "local":
+        return LocalExecutor(
+            devices,
+            settings,
+            log_directory=log_directory,
+            compilers=compilers,
+            take_outputs=None if outputs is None else outputs.save,
+        )
+    if name == "ray":
+        from .ray_executor import RayExecutor
+
+        return RayExecutor(
+            devices, settings, log_directory=log_directory, compilers=compilers, outputs=outputs
+        )
+    raise RunError(f"There is no executor `{name}`. Samples are run by `local` or by `ray`.")
+
+
+def _settings(settings: Settings | None, changes: Mapping[str, Any]) -> Settings:
+    import dataclasses
+
+    known = {field.name for field in dataclasses.fields(Settings)}
+    for name in changes:
+        if name not in known:
+            raise RunError(
+                f"There is no setting `{name}`. The settings are {', '.join(sorted(known))}."
+            )
+    return dataclasses.replace(settings or Settings(), **changes)
+
+
+def _make_jobs(
+    rows: Iterable[Mapping[str, Any]],
+    arms: Mapping[str, Sequence[Arm]],
+    device: str,
+    settings: Settings,
+    environment: str,
+) -> list[SampleJob]:
+    """Return a job per sample, with the identity of each of its runs."""
+    jobs = []
+    for row in rows:
+        sample = sample_from_row(row)
+        identified = [
+            (
+                make_run_id(
+                    sample,
+                    compiler=arm.compiler,
+                    version=arm.version,
+                    options=dict(arm.options),
+                    device=device,
+                    settings=settings.to_json(),
+                    environment=environment,
+                ),
+                arm,
+            )
+            for arm in arms[sample.framework]
+        ]
+        jobs.append(SampleJob(sample, row, identified))
+    return jobs
+
+
+def _run_jobs(
+    jobs: Sequence[SampleJob], executor: Executor, store: RunStore, outputs: OutputStore | None
+) -> None:
+    """Run what the store does not hold yet, and store each record as soon as there is one."""
+    lacking = set() if outputs is None else _without_outputs(jobs, store, outputs)
+    pending = []
+    for job in jobs:
+        missing = [
+            (run_id, arm) for run_id, arm in job.arms if run_id not in store or run_id in lacking
+        ]
+        if missing:
+            pending.append(SampleJob(job.sample, job.row, missing))
+    num_runs = sum(len(job.arms) for job in jobs)
+    num_pending = sum(len(job.arms) for job in pending)
+    is_pending = {run_id for job in pending for run_id, _ in job.arms}
+    done = store.table(
+        run_id
+        for job in jobs
+        for run_id, _ in job.arms
+        if num_pending < num_runs and run_id not in is_pending
+    ).to_pylist()
+    try:
+        with show_progress(num_runs, done) as progress:
+            for _, records in executor.run(pending):
+                for record in records:
+                    store.append(record)
+                    progress.add(record)
+    finally:
+        executor.close()
+        store.compact()
+
+
+def _without_outputs(jobs: Sequence[SampleJob], store: RunStore, outputs: OutputStore) -> set[str]:
+    """Return the runs that were finished by a call that kept no outputs."""
+    table = store.table(run_id for job in jobs for run_id, _ in job.arms)
+    return {
+        run_id
+        for run_id, status in zip(
+            table["run_id"].to_pylist(), table["status"].to_pylist(), strict=True
+        )
+        if status == Status.OK and run_id not in outputs
+    }
+
+
+@contextlib.contextmanager
+def _temporary() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="graphnet-runs-") as path:
+        yield path
+
+
+def _as_dataset(table: Any) -> datasets.Dataset:
+    import datasets
+
+    return datasets.Dataset(table)

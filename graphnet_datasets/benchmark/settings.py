@@ -1,0 +1,100 @@
+"""What a run can be told, and the defaults with their reasons."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ..errors import RunError
+from ..isolation import Limits
+from .records import hash_json, to_plain
+from .timing import TimingSettings
+
+PHASE_TIMEOUTS_S: Mapping[str, float] = {
+    "load": 300.0,
+    "baseline": 300.0,
+    "compile": 1200.0,
+    "run": 600.0,
+    "oracle": 300.0,
+}
+"""Compilers that tune take minutes for one graph; a run is bounded by its own time budget and needs
+the rest only for calls that take seconds each. A run whose oracle takes too long has none."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How each sample is run.
+
+    `weights`: "parameters" holds them in the module, as a deployment does, so that a compiler may
+    fold them; "inputs" hands them in with each call, as GraphNet does. `num_input_sets`: how many
+    sets of data inputs the calls go through in turn. `num_threads`: of each arm; None is one for
+    each CPU that this process may use. `memory_limit_bytes`: of one sample's processes together;
+    None is nine tenths of what is free when the run starts. `alone_calls`: calls of eager timed in
+    a process of its own. `cache_mode`: "cold" overwrites the caches of the processor or the GPU
+    before each timed call. `has_oracle`: whether eager runs once more in float64, where that fits.
+    `phase_timeouts_s` overrides `PHASE_TIMEOUTS_S` phase by phase.
+    """
+
+    weights: Literal["parameters", "inputs"] = "parameters"
+    input_mode: Literal["replay", "probe"] = "replay"
+    cache_mode: Literal["warm", "cold"] = "warm"
+    seed: int = 0
+    num_input_sets: int = 2
+    num_threads: int | None = None
+    alone_calls: int = 10
+    memory_limit_bytes: int | None = None
+    has_oracle: bool = True
+    phase_timeouts_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    timing: TimingSettings = dataclasses.field(default_factory=TimingSettings)
+
+    def __post_init__(self) -> None:
+        for name, accepted in (
+            ("weights", ("parameters", "inputs")),
+            ("input_mode", ("replay", "probe")),
+            ("cache_mode", ("warm", "cold")),
+        ):
+            if getattr(self, name) not in accepted:
+                raise RunError(
+                    f"The setting `{name}` is {getattr(self, name)!r}; it can be "
+                    f"{' or '.join(repr(each) for each in accepted)}."
+                )
+        for name in ("num_input_sets", "alone_calls"):
+            if getattr(self, name) < 1:
+                raise RunError(f"The setting `{name}` is {getattr(self, name)}; at least 1.")
+        if self.num_threads is not None and self.num_threads < 1:
+            raise RunError(f"The setting `num_threads` is {self.num_threads}; at least 1.")
+        object.__setattr__(self, "phase_timeouts_s", {**PHASE_TIMEOUTS_S, **self.phase_timeouts_s})
+        unknown = sorted(set(self.phase_timeouts_s) - set(PHASE_TIMEOUTS_S))
+        if unknown:
+            raise RunError(
+                f"There is no phase `{unknown[0]}`. A timeout can be set for "
+                f"{', '.join(PHASE_TIMEOUTS_S)}."
+            )
+
+    @property
+    def threads(self) -> int:
+        """The number of threads of each arm."""
+        return self.num_threads or len(os.sched_getaffinity(0))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as an object that JSON can hold."""
+        return to_plain(self)
+
+    def hash(self) -> str:
+        """Return the hash under which runs with the same settings are found."""
+        return hash_json(self.to_json())
+
+    def limits(self, device: str) -> Limits:
+        """Return what the processes of one sample may use."""
+        limit = self.memory_limit_bytes
+        if limit is None:
+            import psutil
+
+            limit = int(0.9 * psutil.virtual_memory().available)
+        return Limits(
+            phase_timeouts_s=self.phase_timeouts_s,
+            memory_bytes=limit,
+            is_memory_enforced=device == "cpu",
+        )

@@ -1,0 +1,75 @@
+"""`graphnet compare`: two run sets, sample by sample, with an exit code for CI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ScoreError
+from .score import DuplicatesRule, FailureValue, Penalty, VariantName, check_duplicates, read_arms
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+REGRESSED = 3
+"""Exit code where B has more regressions than allowed; 1 and 2 are taken by errors."""
+
+app = typer.Typer()
+
+
+@app.command(
+    "compare",
+    help="Compare run set B with run set A; exits 3 where B is slower or broken on a sample.",
+    epilog="Example: graphnet compare runs-main runs-branch --threshold 0.1 --allow 2",
+)
+def compare(
+    runs_a: Annotated[Path, typer.Argument(metavar="A", help="Runs to compare with.")],
+    runs_b: Annotated[Path, typer.Argument(metavar="B", help="Runs under test.")],
+    compiler_a: Annotated[str | None, typer.Option(help="Only this compiler's runs of A.")] = None,
+    compiler_b: Annotated[str | None, typer.Option(help="Only this compiler's runs of B.")] = None,
+    basis: Annotated[
+        str, typer.Option(help="Compare the speedup over eager, or the latency itself.")
+    ] = "speedup",
+    threshold: Annotated[
+        float, typer.Option(help="Share by which a sample may get slower.")
+    ] = 0.05,
+    allow: Annotated[int, typer.Option(help="Regressions that still exit 0.")] = 0,
+    p: Penalty = None,
+    b: FailureValue = 0.1,
+    variant: VariantName = "report",
+    duplicates: DuplicatesRule = "refuse",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    from ..scores import compare
+
+    keep: Any = basis
+    comparison = compare(
+        _read_arm(runs_a, compiler_a, "--compiler-a"),
+        _read_arm(runs_b, compiler_b, "--compiler-b"),
+        p,
+        b,
+        variant,
+        basis=keep,
+        threshold=threshold,
+        duplicates=check_duplicates(duplicates),
+    )
+    if as_json:
+        typer.echo(json.dumps(comparison.to_dict(), allow_nan=False))
+    else:
+        typer.echo(str(comparison))
+    if len(comparison.regressions) > allow:
+        raise typer.Exit(REGRESSED)
+
+
+def _read_arm(path: Path, compiler: str | None, option: str) -> pa.Table:
+    arms = read_arms(path, compiler)
+    if len(arms) > 1:
+        raise ScoreError(
+            f"`{path}` holds runs of {', '.join(f'`{name}`' for name in arms)}. Choose one with "
+            f"`{option}`."
+        )
+    (table,) = arms.values()
+    return table

@@ -1,0 +1,95 @@
+"""`graphnet compilers`: which compilers there are, and which of them can run here."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer()
+
+
+@app.command(
+    "compilers",
+    epilog="Example: graphnet compilers --framework torch",
+)
+def print_compilers(
+    framework: Annotated[
+        str | None, typer.Option(help="Only those of this framework: torch or paddle.")
+    ] = None,
+    with_options: Annotated[
+        bool, typer.Option("--options", help="Show the options of each, with their defaults.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list.")] = False,
+) -> None:
+    """List the compilers: name, framework, version or why one cannot run here, devices."""
+    rows = _rows(framework)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "framework", "version", "devices"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("remark", overflow="fold")
+    for row in rows:
+        cells = [row["name"], row["framework"], row["version"] or "-", " ".join(row["devices"])]
+        remark = row["origin"] if row["is_available"] else row["reason"]
+        table.add_row(
+            *(escape(cell) for cell in (*cells, remark)), style="" if row["is_available"] else "dim"
+        )
+    console.print(table)
+    if with_options:
+        console.print()
+        table = Table(box=None, pad_edge=False)
+        for column in ("name", "option", "default"):
+            table.add_column(column, no_wrap=True)
+        table.add_column("meaning", overflow="fold")
+        for row in rows:
+            for name, option in row["options"].items():
+                cells = [row["name"], name, json.dumps(option["default"]), option["description"]]
+                table.add_row(*(escape(cell) for cell in cells))
+        console.print(table)
+
+
+def _rows(framework: str | None) -> list[dict[str, Any]]:
+    from ..compilers import list_entries
+    from ..errors import CompilerError
+
+    rows = []
+    for entry in list_entries():
+        if framework not in (None, entry.framework):
+            continue
+        row: dict[str, Any] = {
+            "name": entry.name,
+            "framework": entry.framework,
+            "version": "",
+            "devices": [],
+            "is_available": False,
+            "reason": "",
+            "origin": entry.origin,
+            "options": {},
+        }
+        try:
+            compiler = entry.load()
+        except CompilerError as error:
+            row["reason"] = str(error)
+        else:
+            is_available, reason = compiler.is_available()
+            row |= {
+                "version": compiler.version(),
+                "devices": list(compiler.devices),
+                "is_available": is_available,
+                "reason": reason,
+                "options": {
+                    name: {"default": option.default, "description": option.description}
+                    for name, option in compiler.option_table.items()
+                },
+            }
+        rows.append(row)
+    return rows

@@ -1,0 +1,48 @@
+"""`graphnet device`: how fast this device is at best."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Annotated
+
+import typer
+
+app = typer.Typer()
+
+
+@app.command("device", epilog="Example: graphnet device --device cuda:0 --refresh")
+def print_device(
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads on a CPU. Default: all.")
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Measure again what was measured before.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the device's measured peak rates, which bound every run from below.
+
+    They are measured once per environment and number of threads, in a few seconds.
+    """
+    from ..benchmark.roofline import peak_rates
+
+    peaks = peak_rates(device, num_threads=threads, refresh=refresh)
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(peaks), indent=2))
+        return
+    rows = [
+        ("device", peaks.device),
+        ("threads", str(peaks.num_threads)),
+        *(
+            (f"products in {dtype}", f"{rate / 1e12:.3g} TFLOP/s")
+            for dtype, rate in peaks.flops_per_s.items()
+        ),
+        ("copies", f"{peaks.bytes_per_s / 1e9:.3g} GB/s read and written"),
+        ("last cache", f"{peaks.cache_bytes / 2**20:.3g} MiB"),
+        ("environment", peaks.environment_id),
+    ]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        typer.echo(f"{name:<{width}}  {value}")

@@ -1,0 +1,136 @@
+"""`graphnet push`: add samples or run records to a repository on the Hub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import DatasetNotFoundError
+
+if TYPE_CHECKING:
+    from ..hub import Pushed
+    from ..sample import Sample
+
+app = typer.Typer()
+
+MAX_REASONS = 20
+"""Items left out that are named one by one; `--verbose` names all."""
+
+
+@app.command("push", epilog="Example: graphnet push samples/ my-org/my-graphs")
+def push(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="A Parquet file, a dataset directory, GraphNet sample directories, or RUNS."
+        ),
+    ],
+    repository: Annotated[str, typer.Argument(help="`org/name` on the Hub; made if missing.")],
+    config: Annotated[str | None, typer.Option(help="By default each sample's task.")] = None,
+    split: Annotated[str | None, typer.Option(help="By default that of its family.")] = None,
+    create_pr: Annotated[
+        bool, typer.Option("--create-pr", help="Open a pull request instead of committing.")
+    ] = False,
+    revision: Annotated[
+        str | None, typer.Option(help="A branch; by default that of the format version.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Name every item that was left out.")
+    ] = False,
+) -> None:
+    """Add graphs, or records of timed runs, that a repository does not hold yet.
+
+    You are who `hf auth login` or HF_TOKEN says. What is there already is left out; several people
+    may push at once.
+    """
+    from ..hub import push_runs, push_samples
+
+    if not path.exists():
+        raise DatasetNotFoundError(f"There is no file or directory `{path}`.")
+    where: dict[str, Any] = {"create_pr": create_pr, "revision": revision}
+    if _holds_runs(path):
+        from ..benchmark.records import read_runs
+
+        if config or split:
+            raise typer.BadParameter("run records go to the config `runs`, split `train`")
+        pushed = push_runs(read_runs(path), repository, **where)
+    else:
+        pushed = push_samples(_samples(path), repository, config, split, **where)
+    _report(pushed, repository, verbose)
+
+
+def _report(pushed: Pushed, repository: str, is_verbose: bool) -> None:
+    left_out = pushed.skipped if is_verbose else pushed.skipped[:MAX_REASONS]
+    for each in left_out:
+        typer.echo(f"{each.id}: {each.reason}", err=True)
+    if len(left_out) < len(pushed.skipped):
+        typer.echo(f"… and {len(pushed.skipped) - len(left_out)} more (--verbose)", err=True)
+    typer.echo(f"{pushed.num_added} added to {repository}, {len(pushed.skipped)} left out")
+    address = pushed.pull_request_url or pushed.commit_url
+    if address:
+        typer.echo(address)
+
+
+def _holds_runs(path: Path) -> bool:
+    """Tell whether a file or directory holds run records rather than graphs."""
+    import pyarrow.parquet as pq
+
+    from ..benchmark.records import PARTS_NAME, TABLE_NAME
+    from ..table import check_file
+
+    if path.is_file():
+        return "run_id" in check_file(path).names
+    if (path / TABLE_NAME).is_file() or (path / PARTS_NAME).is_dir():
+        return True
+    first = next(path.rglob("*.parquet"), None)
+    return (
+        first is not None
+        and first.parent.name != "runs"
+        and "run_id" in pq.read_schema(first).names
+    )
+
+
+def _samples(path: Path) -> Iterator[Sample | Mapping[str, Any]]:
+    from datasets.utils import tqdm
+
+    if path.is_file():
+        yield from tqdm(_rows(path), desc="Reading", unit="graph")
+    elif next(path.rglob("graph_net.json"), None) is not None:
+        yield from _samples_of_directories(path)
+    else:
+        from ..layout import ALL, read_layout
+
+        splits_by_config = read_layout(path).configs
+        splits = splits_by_config.get(ALL) or next(iter(splits_by_config.values()))
+        for file in (file for files in splits.values() for file in files):
+            yield from tqdm(_rows(file), desc=f"Reading {file.name}", unit="graph")
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from ..table import check_file, unreadable
+
+    check_file(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=20):
+                yield from batch.to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise unreadable(path, error) from error
+
+
+def _samples_of_directories(root: Path) -> Iterator[Sample]:
+    """Yield the samples of GraphNet directories; the first that cannot be read ends the push."""
+    from datasets.utils import tqdm
+
+    from ..directory import read_directory
+
+    found = sorted({path.parent for path in root.rglob("graph_net.json")})
+    topmost = [path for path in found if not any(above in path.parents for above in found)]
+    for path in tqdm(topmost, desc="Reading", unit="directory"):
+        yield from read_directory(path)

@@ -1,0 +1,231 @@
+"""`graphnet score`, `graphnet plot`, `graphnet report` and `graphnet import-log`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ScoreError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..scores import Scores
+
+app = typer.Typer()
+
+Runs = Annotated[Path, typer.Argument(help="A directory of runs or a Parquet file.")]
+Penalty = Annotated[
+    float | None,
+    typer.Option("--p", help="Penalty of slow samples; 0.1, and 0 in upstream's variants."),
+]
+FailureValue = Annotated[float, typer.Option("--b", help="What a failed sample counts for.")]
+VariantName = Annotated[
+    str, typer.Option("--variant", help="report, upstream or upstream-extended.")
+]
+CompilerName = Annotated[
+    str | None, typer.Option("--compiler", help="Only the runs of this compiler.")
+]
+DuplicatesRule = Annotated[
+    str,
+    typer.Option("--duplicates", help="Several runs of one sample: refuse, or keep the newest."),
+]
+
+
+@app.command(
+    "score",
+    help="Print S(t) and ES(t) of run records.",
+    epilog="Example: graphnet score runs --p 0 --by-task",
+)
+def score(
+    runs: Runs,
+    p: Penalty = None,
+    b: FailureValue = 0.1,
+    variant: VariantName = "report",
+    compiler: CompilerName = None,
+    duplicates: DuplicatesRule = "refuse",
+    by_task: Annotated[bool, typer.Option("--by-task", help="Score each task too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    from ..scores import split_by
+
+    arms = read_arms(runs, compiler)
+    options = {"p": p, "b": b, "variant": variant, "duplicates": check_duplicates(duplicates)}
+    if as_json:
+        if len(arms) > 1:
+            raise ScoreError(
+                f"`{runs}` holds runs of {', '.join(f'`{name}`' for name in arms)}, and `--json` "
+                "prints the scores of one. Choose it with `--compiler`."
+            )
+        (table,) = arms.values()
+        result = _as_json(table, options)
+        if by_task:
+            result["by_task"] = {
+                task: _as_json(part, options) for task, part in _scorable(table, "task", options)
+            }
+        typer.echo(json.dumps(result, allow_nan=False))
+        return
+    for index, table in enumerate(arms.values()):
+        if index:
+            typer.echo("")
+        typer.echo(_as_text(table, options))
+        if by_task:
+            for task, part in split_by(table, "task").items():
+                typer.echo(f"\nTask {task}")
+                try:
+                    typer.echo(_as_text(part, options))
+                except ScoreError as error:
+                    typer.echo(str(error))
+
+
+def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
+    """Return the run records at a path by arm, those of one compiler where it is named.
+
+    Raises:
+        ScoreError: there are no records, or none of this compiler.
+    """
+    from ..scores import as_table, split_arms
+
+    arms = split_arms(as_table(runs))
+    if not arms:
+        raise ScoreError(f"`{runs}` holds no run records. Make some with `graphnet run`.")
+    if compiler is None:
+        return arms
+    chosen = {
+        name: arm
+        for name, arm in arms.items()
+        if name == compiler or name.startswith(f"{compiler} (")
+    }
+    if not chosen:
+        raise ScoreError(
+            f"`{runs}` holds no runs of `{compiler}`, only of "
+            f"{', '.join(f'`{name}`' for name in arms)}."
+        )
+    return chosen
+
+
+def check_duplicates(duplicates: str) -> Any:
+    """Return what to do with several runs of a sample.
+
+    Raises:
+        ScoreError: it is neither "refuse" nor "newest".
+    """
+    if duplicates not in ("refuse", "newest"):
+        raise ScoreError(f"`--duplicates` is `{duplicates}`, but it must be `refuse` or `newest`.")
+    return duplicates
+
+
+def _both(table: pa.Table, options: dict[str, Any]) -> tuple[Scores, Scores]:
+    from ..scores import error_aware_speedup_score, speedup_score
+
+    return speedup_score(table, **options), error_aware_speedup_score(table, **options)
+
+
+def _as_text(table: pa.Table, options: dict[str, Any]) -> str:
+    from ..scores.result import table_of
+
+    return table_of(*_both(table, options))
+
+
+def _as_json(table: pa.Table, options: dict[str, Any]) -> dict[str, Any]:
+    s, es = _both(table, options)
+    return s.to_dict() | es.to_dict()
+
+
+def _scorable(table: pa.Table, column: str, options: dict[str, Any]) -> list[tuple[str, pa.Table]]:
+    """Return the parts in which at least one run counts."""
+    from ..scores import split_by
+    from ..scores.records import make_records
+    from ..scores.variants import find_variant
+
+    variant = find_variant(options["variant"])
+    parts = split_by(table, column).items()
+    return [(key, part) for key, part in parts if make_records(part, variant).num_samples]
+
+
+@app.command(
+    "import-log",
+    help="Turn a benchmark log of upstream GraphNet into run records.",
+    epilog="Example: graphnet import-log benchmark.log --out runs",
+)
+def import_log(
+    log: Annotated[Path, typer.Argument(help="What `test_compiler` of upstream printed.")],
+    out: Annotated[Path, typer.Option("--out", help="A directory, or a file named *.parquet.")],
+) -> None:
+    from collections import Counter
+
+    from ..benchmark.upstream_log import import_log
+
+    runs = import_log(log, out=out)
+    counts = Counter(runs["status"])
+    listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    typer.echo(f"{len(runs)} runs written to {out}: {listed}")
+
+
+@app.command(
+    "plot",
+    help="Draw S(t), ES(t) and the speedups of run records, as PNG and SVG.",
+    epilog="Example: graphnet plot runs-inductor runs-torchscript --out plots",
+)
+def plot(
+    runs: Annotated[list[Path], typer.Argument(help="Directories of runs or Parquet files.")],
+    out: Annotated[Path, typer.Option("--out", help="Directory of the pictures.")],
+    p: Penalty = None,
+    b: FailureValue = 0.1,
+    variant: VariantName = "report",
+    compiler: CompilerName = None,
+    duplicates: DuplicatesRule = "refuse",
+) -> None:
+    from ..report import plot_runs
+
+    written = plot_runs(
+        _run_sets(runs, compiler),
+        out,
+        p=p,
+        b=b,
+        variant=variant,
+        duplicates=check_duplicates(duplicates),
+    )
+    for path in written:
+        typer.echo(str(path))
+
+
+@app.command(
+    "report",
+    help="Write one HTML page with the scores of run records, their pictures and failures.",
+    epilog="Example: graphnet report runs-inductor runs-torchscript --out scores.html",
+)
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Directories of runs or Parquet files.")],
+    out: Annotated[Path, typer.Option("--out", help="The HTML file.")],
+    title: Annotated[str, typer.Option(help="Heading.")] = "Scores of tensor compilers",
+    p: Penalty = None,
+    b: FailureValue = 0.1,
+    variant: VariantName = "report",
+    compiler: CompilerName = None,
+    duplicates: DuplicatesRule = "refuse",
+) -> None:
+    from ..report import write_page
+
+    written = write_page(
+        _run_sets(runs, compiler),
+        out,
+        title=title,
+        p=p,
+        b=b,
+        variant=variant,
+        duplicates=check_duplicates(duplicates),
+    )
+    typer.echo(str(written))
+
+
+def _run_sets(paths: list[Path], compiler: str | None) -> dict[str, pa.Table]:
+    """Return the arms of several run sets, told apart by their path where there are several."""
+    return {
+        name if len(paths) == 1 else f"{path}: {name}": table
+        for path in paths
+        for name, table in read_arms(path, compiler).items()
+    }

@@ -1,0 +1,86 @@
+"""`graphnet validate`: check samples, and say what is wrong with which."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import DatasetNotFoundError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..validation import Validation
+
+app = typer.Typer()
+
+
+@app.command("validate", epilog="Example: graphnet validate torchvision/resnet18")
+def validate(
+    what: Annotated[
+        list[str], typer.Argument(help="Samples' ids, configs, or paths that start with `./`.")
+    ],
+    dataset: Annotated[str, typer.Option(help="Where ids and configs are looked up.")] = "graphnet",
+    only: Annotated[
+        list[str] | None, typer.Option("--check", help="Make only this check (repeatable).")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Check this many samples at most.")] = None,
+    memory_limit: Annotated[
+        float, typer.Option(help="Gigabytes that one sample may take; larger ones are skipped.")
+    ] = 8.0,
+    timeout: Annotated[float, typer.Option(help="Seconds that one check may take.")] = 300.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per sample.")] = False,
+) -> None:
+    """Check that samples run, can be cut, stored, analysed and captured again.
+
+    The exit status is 1 if any check failed.
+    """
+    from datasets.utils import tqdm
+
+    from ..benchmark.selection import Filters, select_rows
+    from ..sample import Sample
+    from ..validation import CHECKS, Validator
+
+    checks = tuple(only or CHECKS)
+    for name in checks:
+        if name not in CHECKS:
+            raise typer.BadParameter(f"it is one of {', '.join(CHECKS)}", param_hint="--check")
+    rows = select_rows(what, Filters(limit=limit), dataset=dataset)
+    if not rows:
+        raise DatasetNotFoundError(f"There is no sample in {', '.join(what)}.")
+    validations: list[Validation] = []
+    with Validator(memory_limit_bytes=round(memory_limit * 1e9), timeout_s=timeout) as validator:
+        for row in tqdm(rows, desc="Validating", unit="sample", disable=len(rows) == 1 or None):
+            validation = validator.validate(Sample.from_row(row), checks)
+            validations.append(validation)
+            if as_json:
+                typer.echo(validation.to_json())
+    num_invalid = sum(not validation.is_valid for validation in validations)
+    if not as_json:
+        from rich.console import Console
+
+        # Into a pipe a line is as long as it is; rich would cut it at 80 columns.
+        Console(width=None if sys.stdout.isatty() else 10_000).print(_table(validations))
+        typer.echo(f"{len(validations)} samples, {num_invalid} of them not valid")
+    if num_invalid:
+        raise typer.Exit(1)
+
+
+def _table(validations: list[Validation]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("id", "check", "outcome", "reason"):
+        table.add_column(name, no_wrap=name != "reason")
+    for validation in validations:
+        for result in validation.results:
+            table.add_row(
+                escape(validation.sample_id),
+                result.check,
+                result.outcome,
+                escape(result.reason),
+            )
+    return table

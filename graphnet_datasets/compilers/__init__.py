@@ -1,0 +1,16 @@
+"""Compilers: the interface, the registry, and one file per compiler."""
+
+from .base import Compiler
+from .options import Option, parse_options
+from .registry import Entry, find_entry, list_entries, make_compiler, register_compiler
+
+__all__ = [
+    "Compiler",
+    "Entry",
+    "Option",
+    "find_entry",
+    "list_entries",
+    "make_compiler",
+    "parse_options",
+    "register_compiler",
+]

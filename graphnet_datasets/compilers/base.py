@@ -1,0 +1,109 @@
+"""What a compiler is to the benchmark: the interface that each one implements."""
+
+from __future__ import annotations
+
+import abc
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from .options import Option, check_options
+
+
+class Compiler(abc.ABC):
+    """One way to turn a module into something faster; an instance serves one run.
+
+    A subclass sets the class attributes and writes `compile`; twenty lines are enough.
+
+    >>> class Twice(Compiler):
+    ...     name = "twice"
+    ...     def compile(self, module, example_inputs):
+    ...         return lambda **inputs: module(**inputs) * 2
+    >>> Twice().compile(lambda x: x + 1, {"x": 1})(x=1)
+    4
+    """
+
+    name: ClassVar[str]
+    framework: ClassVar[str] = "torch"
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    """Device types that the compiler produces code for."""
+    package: ClassVar[str] = "torch"
+    """The distribution whose version is the compiler's."""
+    module: ClassVar[str] = ""
+    """The module to be found where the package is installed, if it has another name."""
+    extra: ClassVar[str] = "torch"
+    """The extra of this library that installs the package, or "" if none does."""
+    option_table: ClassVar[Mapping[str, Option]] = {}
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        self.options = check_options(self.name, self.option_table, options or {})
+        self.warnings: list[str] = []
+        """What was noticed while compiling and running, for the run's record."""
+        self.excluded_time_s = 0.0
+        """Part of the time spent in `compile` that was not compilation."""
+
+    @classmethod
+    def is_available(cls) -> tuple[bool, str]:
+        """Tell whether the compiler can run here; if not, the second item says why not."""
+        if importlib.util.find_spec(cls.module or cls.package) is None:
+            hint = f" (pip install 'graphnet-datasets[{cls.extra}]')" if cls.extra else ""
+            return False, f"`{cls.package}` is not installed{hint}"
+        return True, ""
+
+    @classmethod
+    def version(cls) -> str:
+        """Return the version of the compiler, or "" where it is not installed."""
+        try:
+            return importlib.metadata.version(cls.package)
+        except importlib.metadata.PackageNotFoundError:
+            return ""
+
+    @classmethod
+    def cache_environment(cls, directory: Path) -> dict[str, str]:
+        """Return environment variables that put the compiler's caches into `directory`.
+
+        They are set before the framework is imported, so that each run compiles anew.
+        """
+        return {
+            "TORCHINDUCTOR_CACHE_DIR": str(directory / "inductor"),
+            "TRITON_CACHE_DIR": str(directory / "triton"),
+        }
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Find out once, in the process that worker processes are forked from, about the machine.
+
+        Only for what depends on neither graph nor options and is the same in every run, such as
+        which instructions the C++ compiler can produce. It must not touch a device or start a
+        thread that stays. Called for compilers that come with this library.
+        """
+        return
+
+    @abc.abstractmethod
+    def compile(
+        self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+    ) -> Callable[..., Any]:
+        """Compile `module` to the end and return what is called in its place.
+
+        Both are called with the inputs as keywords and return the same structure of outputs. All
+        that is compilation happens here: what the returned callable raises counts as a failure
+        of the run. `example_inputs` may be changed by the call and are thrown away after it.
+        Called under the gradient mode of the timed calls.
+        """
+
+    def synchronize(self) -> None:  # noqa: B027 - a hook; most have nothing to wait for
+        """Wait until what the compiled callable started outside the framework's streams is done.
+
+        The clock waits for the framework's own device by itself.
+        """
+
+    def num_compilations(self) -> int:
+        """Return how many graphs were compiled so far; growth after `compile` is recompilation."""
+        return 1
+
+    def phase_of(self, error: BaseException) -> Literal["compile", "run"]:
+        """Return the phase to which an error raised by the compiled callable belongs."""
+        del error
+        return "run"

@@ -1,0 +1,21 @@
+"""No compiler: the baseline against itself, which shows what the measurement's noise looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .base import Compiler
+
+
+class Eager(Compiler):
+    """Return the module as it is."""
+
+    name = "eager"
+
+    def compile(
+        self,
+        module: Callable[..., Any],
+        example_inputs: Mapping[str, Any],  # noqa: ARG002
+    ) -> Callable[..., Any]:
+        return module

@@ -1,0 +1,72 @@
+"""Compilers that take a `torch.export` program: the export, and what it cannot carry."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from ..errors import CompilerError
+from .flat import FlatModule
+from .options import Option
+
+EXPORT_OPTIONS: Mapping[str, Option] = {
+    "dynamic": Option(False, "Export with symbolic sizes wherever the graph allows them."),
+}
+
+
+def export_flat(
+    compiler: str,
+    module: Callable[..., Any],
+    example_inputs: Mapping[str, Any],
+    *,
+    dynamic: bool,
+) -> tuple[FlatModule, torch.export.ExportedProgram]:
+    """Export `module` with its tensors by position; the first item restores its outputs.
+
+    Raises:
+        CompilerError: the graph writes to an input or a buffer. The tools behind would leave that
+            out without a word.
+    """
+    flat = FlatModule(module, example_inputs).eval()
+    arguments = flat.arguments(example_inputs)
+    shapes = None
+    if dynamic:
+        auto = torch.export.Dim.AUTO
+        shapes = {"tensors": tuple(dict.fromkeys(range(each.dim()), auto) for each in arguments)}
+    with warnings.catch_warnings():
+        # torch 2.13 warns of its own copying of tree specifications.
+        warnings.simplefilter("ignore", FutureWarning)
+        program = torch.export.export(flat, arguments, dynamic_shapes=shapes, strict=False)
+    if flat.written:
+        raise CompilerError(
+            f"The graph writes to `{flat.written[0]}`, which belongs to its caller; `{compiler}` "
+            "has no way to express that."
+        )
+    return flat, program
+
+
+def input_positions(program: torch.export.ExportedProgram) -> dict[str, int]:
+    """Return the position of each tensor argument by its name in the exported program."""
+    names = program.graph_signature.user_inputs
+    return {str(name): position for position, name in enumerate(names)}
+
+
+def threads(requested: int) -> int:
+    """Return the number of threads of a runtime: those asked for, or as many as torch uses."""
+    return requested or torch.get_num_threads()
+
+
+def check_count(compiler: str, flat: FlatModule, num_outputs: int) -> None:
+    """Refuse a compiled program that lost or gained outputs on its way.
+
+    Raises:
+        CompilerError: the numbers differ.
+    """
+    if num_outputs != flat.num_tensors:
+        raise CompilerError(
+            f"The program that `{compiler}` made has {num_outputs} outputs where the graph has "
+            f"{flat.num_tensors} tensors."
+        )

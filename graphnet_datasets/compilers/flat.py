@@ -1,0 +1,90 @@
+"""Modules as other tools want them: tensors in by position, a flat tuple of tensors out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+
+class FlatModule(torch.nn.Module):
+    """Calls `module` with positional tensors and returns the tensors of its outputs.
+
+    Inputs that are no tensors are fixed at their example values. The structure of the outputs is
+    learned from the first call (tracing or exporting makes one), and `rebuild` restores it.
+    """
+
+    def __init__(self, module: Callable[..., Any], example_inputs: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.module = module
+        self.tensor_names = tuple(
+            name for name, value in example_inputs.items() if isinstance(value, torch.Tensor)
+        )
+        self.constants = {
+            name: value for name, value in example_inputs.items() if name not in self.tensor_names
+        }
+        # Not an attribute that exporting looks into: it undoes what a call changes there.
+        self._learned = _Learned()
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the tensors among the outputs, in order."""
+        inputs = dict(zip(self.tensor_names, tensors, strict=True))
+        held = {**inputs, **dict(self.named_parameters()), **dict(self.named_buffers())}
+        versions = {name: tensor._version for name, tensor in held.items()}
+        outputs = self.module(**inputs, **self.constants)
+        self._learned.written = [
+            name for name, tensor in held.items() if tensor._version != versions[name]
+        ]
+        leaves, structure = pytree.tree_flatten(outputs)
+        self._learned.structure = structure
+        self._learned.leaves = [
+            _SLOT if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves
+        ]
+        return tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
+
+    def arguments(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+        """Return the tensors of a call by name, in the order of `forward`.
+
+        Raises:
+            ValueError: an input that was fixed when compiling has another value now.
+        """
+        for name, value in self.constants.items():
+            if inputs[name] != value:
+                raise ValueError(
+                    f"The input `{name}` was fixed at {value!r} when the module was compiled; "
+                    f"it cannot be {inputs[name]!r} now."
+                )
+        return tuple(inputs[name] for name in self.tensor_names)
+
+    def rebuild(self, tensors: Sequence[torch.Tensor]) -> Any:
+        """Return the outputs in the structure of the module's own, out of the flat tensors."""
+        remaining = iter(tensors)
+        leaves = [next(remaining) if leaf is _SLOT else leaf for leaf in self._learned.leaves]
+        return pytree.tree_unflatten(leaves, self._learned.structure)
+
+    @property
+    def written(self) -> list[str]:
+        """The names of inputs and weights that the module writes to, as the first call showed."""
+        return self._learned.written
+
+    @property
+    def num_tensors(self) -> int:
+        """The number of tensors among the outputs, as the first call showed it."""
+        return sum(leaf is _SLOT for leaf in self._learned.leaves)
+
+
+class _Learned:
+    """What the first call shows of the outputs."""
+
+    structure: Any
+    leaves: list[Any]
+    written: list[str]
+
+
+class _Slot:
+    """Stands where a tensor goes."""
+
+
+_SLOT = _Slot()

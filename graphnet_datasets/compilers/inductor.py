@@ -1,0 +1,96 @@
+"""TorchInductor, the compiler that `torch.compile` uses by default."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, cast
+
+import torch
+
+from ..errors import CompilerError
+from .dynamo import DYNAMO_OPTIONS, DynamoCompiler
+from .options import Option
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+class Inductor(DynamoCompiler):
+    """TorchInductor with its modes, constant folding (`freezing`) and C++ wrapper.
+
+    `freezing` folds weights that are parameters of the module (a run with `weights="parameters"`).
+    """
+
+    name = "inductor"
+    option_table: ClassVar[Mapping[str, Option]] = {
+        **DYNAMO_OPTIONS,
+        "mode": Option("default", "A preset of options, as in `torch.compile`.", MODES),
+        "freezing": Option(False, "Fold and lay out weights at compile time."),
+        "cpp_wrapper": Option(False, "Generate the code around the kernels in C++."),
+        "config": Option({}, "Further options, by their names in `torch._inductor.config`."),
+    }
+
+    @classmethod
+    def is_available(cls) -> tuple[bool, str]:
+        is_installed, reason = super().is_available()
+        if not is_installed:
+            return is_installed, reason
+        compiler = os.environ.get("CXX", "g++")
+        if shutil.which(compiler) is None and shutil.which("clang++") is None:
+            return False, "there is no C++ compiler (neither `g++` nor `clang++` nor $CXX)"
+        return True, ""
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Find the CPU's vector instructions, for which four programs are compiled and started.
+
+        With empty caches that is most of what the first compilation in a process takes on a CPU,
+        and says nothing of the graph.
+        """
+        from torch._inductor.cpu_vec_isa import pick_vec_isa
+
+        with tempfile.TemporaryDirectory() as directory:
+            before = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = directory
+            try:
+                pick_vec_isa()
+            finally:
+                del os.environ["TORCHINDUCTOR_CACHE_DIR"]
+                if before is not None:
+                    os.environ["TORCHINDUCTOR_CACHE_DIR"] = before
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._config = self._inductor_config()
+
+    def compile_graph(
+        self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]
+    ) -> Callable[..., Any]:
+        from torch._inductor.compile_fx import compile_fx
+
+        compiled = compile_fx(graph, list(example_inputs), config_patches=self._config)
+        return cast(Callable[..., Any], compiled)
+
+    def _inductor_config(self) -> dict[str, Any]:
+        """Return the options under their names in `torch._inductor.config`."""
+        import torch._inductor
+        from torch._inductor import config
+
+        mode = self.options["mode"]
+        dynamic = self.options["dynamic"] is True
+        patches = {} if mode == "default" else torch._inductor.list_mode_options(mode, dynamic)
+        patches = {name.replace("-", "_"): value for name, value in patches.items()}
+        if self.options["freezing"]:
+            patches["freezing"] = True
+        if self.options["cpp_wrapper"]:
+            patches["cpp_wrapper"] = True
+        known = config.get_config_copy()
+        for name in self.options["config"]:
+            if name not in known:
+                raise CompilerError(
+                    f"TorchInductor has no option `{name}`. Its options are the names in "
+                    "`torch._inductor.config`."
+                )
+        return {**patches, **self.options["config"]}

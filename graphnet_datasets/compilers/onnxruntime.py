@@ -1,0 +1,117 @@
+"""ONNX Runtime, reached through torch's exporter to ONNX."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+import torch.utils.dlpack
+
+from ..errors import CompilerUnavailableError
+from .base import Compiler
+from .exporting import EXPORT_OPTIONS, check_count, export_flat, threads
+from .options import Option
+
+_OPTIMIZATION = {"none": 0, "basic": 1, "extended": 2, "all": 99}
+"""Levels of `onnxruntime.GraphOptimizationLevel`."""
+
+
+class OnnxRuntime(Compiler):
+    """Export to ONNX, then run under ONNX Runtime with tensors handed over without a copy."""
+
+    name = "onnxruntime"
+    package = "onnxruntime"
+    extra = "onnxruntime"
+    option_table: ClassVar[Mapping[str, Option]] = {
+        **EXPORT_OPTIONS,
+        "optimization": Option("all", "Level of graph optimisation.", tuple(_OPTIMIZATION)),
+        "num_threads": Option(0, "Threads within an operator; 0 is as many as torch uses."),
+    }
+
+    @classmethod
+    def is_available(cls) -> tuple[bool, str]:
+        for package in ("onnxscript", "onnxruntime"):
+            if importlib.util.find_spec(package) is None:
+                return False, (
+                    f"`{package}` is not installed (pip install 'graphnet-datasets[onnxruntime]')"
+                )
+        return True, ""
+
+    def compile(
+        self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+    ) -> Callable[..., Any]:
+        onnxruntime: Any = importlib.import_module("onnxruntime")
+        bindings: Any = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+        flat, program = export_flat(
+            self.name, module, example_inputs, dynamic=self.options["dynamic"]
+        )
+        device = next(iter(flat.arguments(example_inputs)), torch.empty(0)).device
+        with tempfile.TemporaryDirectory(prefix="graphnet-onnx-") as directory:
+            path = Path(directory) / "model.onnx"
+            _save(program, path)
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = threads(self.options["num_threads"])
+            options.inter_op_num_threads = 1
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel(
+                _OPTIMIZATION[self.options["optimization"]]
+            )
+            providers = _providers(device, onnxruntime.get_available_providers())
+            session = onnxruntime.InferenceSession(path, options, providers=providers)
+        names = [each.name for each in session.get_inputs()]
+        outputs = [each.name for each in session.get_outputs()]
+        check_count(self.name, flat, len(outputs))
+        ort_value, run_session = bindings.OrtValue, session._sess.run_with_ort_values
+
+        def run(**inputs: Any) -> Any:
+            values = {
+                name: ort_value.from_dlpack(*_capsule(tensor))
+                for name, tensor in zip(names, flat.arguments(inputs), strict=True)
+            }
+            results = run_session(values, outputs, None)
+            return flat.rebuild([_tensor(result) for result in results])
+
+        return run
+
+
+def _save(program: torch.export.ExportedProgram, path: Path) -> None:
+    # The exporter's messages about operators of packages that are not installed help nobody.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exported = torch.onnx.export(program, dynamo=True, verbose=False)
+    if exported is None:
+        raise RuntimeError("torch.onnx.export returned nothing")
+    # Weights beside the model: one file cannot hold more than 2 GB of them.
+    exported.save(path, external_data=True)
+
+
+def _providers(device: torch.device, available: list[str]) -> list[str]:
+    if device.type != "cuda":
+        return ["CPUExecutionProvider"]
+    if "CUDAExecutionProvider" not in available:
+        # The session would run on the CPU instead, and say so in a log only.
+        raise CompilerUnavailableError(
+            "The compiler `onnxruntime` cannot run here: the package installed has no CUDA "
+            "execution provider (`onnxruntime-gpu` has)."
+        )
+    return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+
+def _capsule(tensor: torch.Tensor) -> tuple[Any, bool]:
+    """Return the tensor for DLPack and whether its bytes stand for booleans."""
+    is_bool = tensor.dtype is torch.bool
+    tensor = tensor.contiguous()
+    return (tensor.view(torch.uint8) if is_bool else tensor).__dlpack__(), is_bool
+
+
+def _tensor(value: Any) -> torch.Tensor:
+    tensor = torch.utils.dlpack.from_dlpack(value.to_dlpack())
+    # DLPack hands booleans over as bytes.
+    return tensor.bool() if value.data_type() == "tensor(bool)" else tensor

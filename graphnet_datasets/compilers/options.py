@@ -1,0 +1,79 @@
+"""Options of compilers: declared, checked, and read from the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import CompilerError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """One option: its default, what it means, and the accepted values if they are few.
+
+    A value has the type of the default; where the default is None it is None or text.
+    """
+
+    default: Any
+    description: str
+    choices: tuple[Any, ...] = ()
+
+    def problem(self, value: Any) -> str:
+        """Say what is wrong with `value`, or return ""."""
+        if self.choices:
+            accepted = ", ".join(json.dumps(choice) for choice in self.choices)
+            return "" if value in self.choices else f"it has to be one of {accepted}"
+        expected = type(self.default) if self.default is not None else str
+        is_right = type(value) is expected or (expected is float and type(value) is int)
+        if is_right or (self.default is None and value is None):
+            return ""
+        return f"it has to be of type {expected.__name__}"
+
+
+def check_options(
+    compiler: str, table: Mapping[str, Option], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return all options of a compiler, those not given at their defaults.
+
+    Raises:
+        CompilerError: an option is unknown or has a value that it does not accept.
+
+    >>> check_options("mine", {"level": Option(1, "How hard to try.")}, {"level": 3})
+    {'level': 3}
+    """
+    for name, value in options.items():
+        if name not in table:
+            accepted = ", ".join(f"`{each}`" for each in table) or "none"
+            raise CompilerError(
+                f"The compiler `{compiler}` has no option `{name}` (accepted: {accepted})."
+            )
+        problem = table[name].problem(value)
+        if problem:
+            raise CompilerError(
+                f"The option `{name}` of the compiler `{compiler}` cannot be {value!r}: {problem}."
+            )
+    return {name: options.get(name, option.default) for name, option in table.items()}
+
+
+def parse_options(settings: Iterable[str]) -> dict[str, Any]:
+    """Read `name=value` settings; a value is JSON, or else the text itself.
+
+    >>> parse_options(["mode=max-autotune", "freezing=true"])
+    {'mode': 'max-autotune', 'freezing': True}
+    """
+    options = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise CompilerError(
+                f"`{setting}` is not a compiler option. Write it as `name=value`, for example "
+                "`freezing=true`."
+            )
+        try:
+            options[name] = json.loads(text)
+        except ValueError:
+            options[name] = text
+    return options

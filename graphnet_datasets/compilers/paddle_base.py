@@ -1,0 +1,158 @@
+"""What the compilers of paddle share: availability, version, and layers that take tensors only."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from .base import Compiler
+
+DISTRIBUTIONS = ("paddlepaddle", "paddlepaddle-gpu")
+
+
+class PaddleCompiler(Compiler):
+    """Base of the compilers for samples of paddle."""
+
+    framework: ClassVar[str] = "paddle"
+    package: ClassVar[str] = "paddlepaddle"
+    module: ClassVar[str] = "paddle"
+    extra: ClassVar[str] = "paddle"
+
+    @classmethod
+    def version(cls) -> str:
+        """Return the version of paddle, whichever distribution is installed, or ""."""
+        for distribution in DISTRIBUTIONS:
+            try:
+                return importlib.metadata.version(distribution)
+            except importlib.metadata.PackageNotFoundError:
+                continue
+        return ""
+
+
+class StaticProgram:
+    """A module traced by `paddle.jit.to_static`, called with its inputs by name.
+
+    The program takes the tensors among the inputs, without those in `left_out`, and gives a flat
+    tuple of tensors. Other inputs are fixed at their example values.
+    """
+
+    def __init__(
+        self,
+        module: Callable[..., Any],
+        example_inputs: Mapping[str, Any],
+        *,
+        backend: str | None = None,
+        left_out: Collection[str] = (),
+    ) -> None:
+        import paddle
+
+        self.tensor_names = tuple(
+            name
+            for name, value in example_inputs.items()
+            if isinstance(value, paddle.Tensor) and name not in left_out
+        )
+        self.fixed = {
+            name: value for name, value in example_inputs.items() if name not in self.tensor_names
+        }
+        self.left_out = frozenset(left_out)
+        names, fixed, structures = self.tensor_names, self.fixed, []
+
+        @paddle.jit.not_to_static
+        def flatten(outputs: Any) -> Any:
+            structures.append(outputs)
+            # None at the end, because paddle adds a list around a single output.
+            return (*_tensors(outputs), None)
+
+        class Call(paddle.nn.Layer):
+            def __init__(self) -> None:
+                super().__init__()
+                self.module = module
+                for index, name in enumerate(left_out):
+                    # Operators that no output needs may take it; a program has to know it then.
+                    self.register_buffer(f"left_out_{index}", example_inputs[name])
+
+            def forward(self, tensors: Any) -> Any:
+                return flatten(self.module(**dict(zip(names, tensors)), **fixed))  # noqa: B905
+
+        layer = Call()
+        layer.eval()
+        specifications = [
+            paddle.static.InputSpec(
+                list(example_inputs[name].shape), example_inputs[name].dtype, stop_gradient=True
+            )
+            for name in names
+        ]
+        to_static: Any = paddle.jit.to_static
+        self.static = to_static(
+            layer, input_spec=[specifications], full_graph=True, backend=backend
+        )
+        with quiet():
+            self.traced = self.static.forward.concrete_program
+        self.structure = structures[-1]
+
+    def __call__(self, **inputs: Any) -> Any:
+        return self.rebuild(self.static(self.arguments(inputs)))
+
+    def arguments(self, inputs: Mapping[str, Any]) -> list[Any]:
+        """Return the tensors of a call by name, in the order in which they were traced.
+
+        Raises:
+            ValueError: an input that was fixed when compiling has another value now.
+        """
+        for name, value in self.fixed.items():
+            if name not in self.left_out and inputs[name] != value:
+                raise ValueError(
+                    f"The input `{name}` was fixed at {value!r} when the module was compiled; "
+                    f"it cannot be {inputs[name]!r} now."
+                )
+        return [inputs[name] for name in self.tensor_names]
+
+    def rebuild(self, tensors: Iterable[Any]) -> Any:
+        """Return the outputs in the structure of the module's own, out of the flat tensors."""
+        return _fill(self.structure, iter(tensors))
+
+    def unused_inputs(self) -> list[str]:
+        """Return the names of the inputs on which no output depends."""
+        seen: set[int] = set()
+        pending = _tensors(self.traced.outputs)
+        while pending:
+            value = pending.pop()
+            # By `hash()`, because `==` between two values would add an operator.
+            if value.initialized() and value.hash() not in seen:
+                seen.add(value.hash())
+                pending += value.get_defining_op().operands_source()
+        pairs = zip(self.tensor_names, _tensors(self.traced.inputs), strict=True)
+        return [name for name, value in pairs if value.hash() not in seen]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Ignore the warnings that paddle gives of its own functions while it traces and saves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _tensors(structure: Any) -> list[Any]:
+    """Return the tensors, or values of a program, in nested lists, tuples and dictionaries."""
+    if isinstance(structure, dict):
+        structure = tuple(structure.values())
+    if isinstance(structure, list | tuple):
+        return [leaf for each in structure for leaf in _tensors(each)]
+    return [structure] if _is_tensor(structure) else []
+
+
+def _fill(structure: Any, tensors: Iterator[Any]) -> Any:
+    """Return `structure` with the next of `tensors` in the place of each of its own."""
+    if isinstance(structure, dict):
+        return {key: _fill(each, tensors) for key, each in structure.items()}
+    if isinstance(structure, list | tuple):
+        return type(structure)([_fill(each, tensors) for each in structure])
+    return next(tensors) if _is_tensor(structure) else structure
+
+
+def _is_tensor(leaf: Any) -> bool:
+    return hasattr(leaf, "stop_gradient") and hasattr(leaf, "shape")

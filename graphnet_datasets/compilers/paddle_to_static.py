@@ -1,0 +1,28 @@
+"""`paddle.jit.to_static`: the layer as a program of paddle's IR, run by its executor."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from .paddle_base import PaddleCompiler, StaticProgram
+
+
+class PaddleToStatic(PaddleCompiler):
+    """Trace into one program; the PIR executor runs it.
+
+    The executor chooses kernels and builds its instructions in its first call, so one call is made
+    while compiling. Whatever it raises comes again, and counts, when the run makes its first call.
+    """
+
+    name = "paddle-to-static"
+    backend: ClassVar[str | None] = None
+
+    def compile(
+        self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+    ) -> Callable[..., Any]:
+        program = StaticProgram(module, example_inputs, backend=self.backend)
+        with contextlib.suppress(Exception):
+            program(**example_inputs)
+        return program

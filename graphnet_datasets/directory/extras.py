@@ -1,0 +1,219 @@
+"""What a sample holds and GraphNet's own files have no place for, as a file beside them.
+
+Id, task, kind and provenance stand here whole, so that a directory may be moved and renamed. Of the
+rest only what a reader of GraphNet's own files would not find.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import SampleError, SourceError
+from ..sample import Constraint, Input, Provenance, Sample, Statistics, Symbol, Value
+
+FILE_NAME = "graphnet_datasets.json"
+VERSION = 1
+
+_PROVENANCE_FIELDS = {field.name for field in dataclasses.fields(Provenance)}
+
+
+def print_extras(found: Sample, sample: Sample) -> str:
+    """Return the text that turns `found`, what the other files say, into `sample`.
+
+    Raises:
+        SampleError: the other files would give other operators or another number of inputs.
+    """
+    extras: dict[str, Any] = {
+        "version": VERSION,
+        "id": sample.id,
+        "task": sample.task,
+        "kind": sample.kind,
+        "provenance": dataclasses.asdict(sample.provenance),
+    }
+    if found.symbols != sample.symbols:
+        extras["symbols"] = [list(dataclasses.astuple(symbol)) for symbol in sample.symbols]
+    if found.constraints != sample.constraints:
+        extras["constraints"] = [list(dataclasses.astuple(each)) for each in sample.constraints]
+    if len(found.inputs) != len(sample.inputs) or _graph(found) != _graph(sample):
+        raise _cannot_write(sample)
+    inputs = {
+        str(index): _print_input(each)
+        for index, (each, other) in enumerate(zip(sample.inputs, found.inputs, strict=True))
+        if repr(each) != repr(other) or each.data != other.data
+    }
+    if inputs:
+        extras["inputs"] = inputs
+    if any(op.results != other.results for op, other in zip(sample.ops, found.ops, strict=True)):
+        extras["results"] = [
+            None if op.results is None else [_print_value(value) for value in op.results]
+            for op in sample.ops
+        ]
+    if any(op.module != other.module for op, other in zip(sample.ops, found.ops, strict=True)):
+        extras["modules"] = [op.module for op in sample.ops]
+    return json.dumps(extras, indent=1) + "\n"
+
+
+def _graph(sample: Sample) -> str:
+    """Return the operators and outputs as text, in which NaN equals NaN and -0.0 is not 0.0."""
+    return repr([(op.target, op.args, op.kwargs) for op in sample.ops] + [sample.outputs])
+
+
+def apply_extras(found: Sample, text: str, file: str) -> Sample:
+    """Return the sample that the other files and the text of this one describe together.
+
+    Raises:
+        SourceError: the text is not what `print_extras` prints for a sample with these operators.
+    """
+    try:
+        extras = json.loads(text)
+        if not isinstance(extras, dict) or extras.get("version") != VERSION:
+            raise ValueError(f"it is not an object of version {VERSION}")
+        return _apply(found, extras)
+    except (KeyError, IndexError, TypeError, ValueError, RecursionError, binascii.Error) as error:
+        reason = f"{type(error).__name__}: {str(error).rstrip('.')[:300]}"
+        raise SourceError(
+            f"`{file}` does not fit the other files of its directory ({reason}). Remove it to read "
+            "those alone, or write the directory again."
+        ) from error
+
+
+def _apply(found: Sample, extras: Mapping[str, Any]) -> Sample:
+    changes: dict[str, Any] = {
+        name: _text(extras[name]) for name in ("id", "task", "kind") if name in extras
+    }
+    if "provenance" in extras:
+        changes["provenance"] = _read_provenance(found.provenance, extras["provenance"])
+    if "symbols" in extras:
+        changes["symbols"] = tuple(
+            Symbol(_text(name), _integer(hint), _optional_integer(low), _optional_integer(high))
+            for name, hint, low, high in extras["symbols"]
+        )
+    if "constraints" in extras:
+        changes["constraints"] = tuple(
+            Constraint(_text(left), _text(relation), _text(right))  # type: ignore[arg-type]
+            for left, relation, right in extras["constraints"]
+        )
+    if "inputs" in extras:
+        inputs = list(found.inputs)
+        for index, fields in dict(extras["inputs"]).items():
+            inputs[_integer(int(index))] = _read_input(fields)
+        changes["inputs"] = tuple(inputs)
+    ops = found.ops
+    if "results" in extras:
+        ops = tuple(
+            dataclasses.replace(op, results=_read_results(results))
+            for op, results in zip(ops, extras["results"], strict=True)
+        )
+    if "modules" in extras:
+        ops = tuple(
+            dataclasses.replace(op, module=_text(module))
+            for op, module in zip(ops, extras["modules"], strict=True)
+        )
+    return dataclasses.replace(found, ops=ops, **changes)
+
+
+def _read_provenance(found: Provenance, fields: Mapping[str, Any]) -> Provenance:
+    changes: dict[str, Any] = {}
+    for name, value in dict(fields).items():
+        if name not in _PROVENANCE_FIELDS:
+            raise ValueError(f"provenance has no field {name[:40]!r}")
+        held = getattr(found, name)
+        if isinstance(held, tuple):
+            changes[name] = tuple(_text(item) for item in _list(value))
+        elif type(value) is type(held):
+            changes[name] = value
+        else:
+            raise TypeError(f"`{name}` has the wrong type")
+    return dataclasses.replace(found, **changes)
+
+
+def _print_value(value: Value) -> list[Any]:
+    shape = None if value.shape is None else list(value.shape)
+    stride = None if value.stride is None else list(value.stride)
+    return [value.dtype, shape] if stride is None else [value.dtype, shape, stride]
+
+
+def _read_value(fields: list[Any]) -> Value:
+    dtype, shape, stride = [*_list(fields), None, None][:3]
+    return Value(None if dtype is None else _text(dtype), _dims(shape), _dims(stride))
+
+
+def _dims(dims: list[Any] | None) -> tuple[Any, ...] | None:
+    if dims is None:
+        return None
+    if not all(type(dim) in (int, str) for dim in _list(dims)):
+        raise TypeError("a dimension is neither an integer nor text")
+    return tuple(dims)
+
+
+def _read_results(results: list[Any] | None) -> tuple[Value, ...] | None:
+    return None if results is None else tuple(_read_value(value) for value in _list(results))
+
+
+def _print_input(each: Input) -> dict[str, Any]:
+    statistics = None if each.statistics is None else dataclasses.astuple(each.statistics)
+    return {
+        "role": each.role,
+        "value": _print_value(each.value),
+        "source_name": each.source_name,
+        "device": each.device,
+        "statistics": statistics,
+        "data": None if each.data is None else base64.b64encode(each.data).decode(),
+    }
+
+
+def _read_input(fields: Mapping[str, Any]) -> Input:
+    numbers = fields["statistics"]
+    statistics = None
+    if numbers is not None:
+        mean, std, low, high, is_measured = _list(numbers)
+        moments = (mean, std, low, high)
+        for item in moments:
+            if item is not None and type(item) is not float:
+                _integer(item)
+        if type(is_measured) is not bool:
+            raise TypeError("`is_measured` is neither true nor false")
+        statistics = Statistics(*moments, is_measured=is_measured)
+    data = fields["data"]
+    return Input(
+        _text(fields["role"]),  # type: ignore[arg-type]
+        _read_value(fields["value"]),
+        _text(fields["source_name"]),
+        _text(fields["device"]),
+        statistics,
+        None if data is None else base64.b64decode(_text(data), validate=True),
+    )
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError(f"{type(value).__name__} where text is expected")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise TypeError(f"{type(value).__name__} where a list is expected")
+    return value
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise TypeError("an integer is expected")
+    return value
+
+
+def _optional_integer(value: Any) -> int | None:
+    return None if value is None else _integer(value)
+
+
+def _cannot_write(sample: Sample) -> SampleError:
+    return SampleError(
+        f"The sample `{sample.id}` cannot be written as a GraphNet directory: its text would read "
+        "back as another graph. Keep it in a Parquet file."
+    )

@@ -1,0 +1,84 @@
+"""Print `weight_meta.py` and `input_meta.py`, which `frameworks/metas.py` reads."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..sample import Input, Sample, Statistics
+from ..symbols import evaluate
+from ..vocabulary import WEIGHT_ROLES
+
+MAX_PRINTED_ELEMENTS = 1_000_000
+"""A tensor with more elements keeps them as bytes beside GraphNet's own files."""
+
+_STORAGE: Mapping[str, str] = {
+    "bool": "?", "uint8": "<u1", "int8": "<i1", "int16": "<i2", "int32": "<i4", "int64": "<i8",
+    "uint16": "<u2", "uint32": "<u4", "uint64": "<u8", "float16": "<f2", "float32": "<f4",
+    "float64": "<f8", "bfloat16": "<u2",
+}  # fmt: skip
+_PLAIN_DEVICE = re.compile(r"[a-z0-9_:]{1,40}\Z")
+
+
+def print_metas(sample: Sample, names: tuple[str, ...]) -> tuple[str, str]:
+    """Return the texts of `weight_meta.py` and `input_meta.py`.
+
+    As upstream has it, all inputs of a torch sample stand in `weight_meta.py`.
+    """
+    weights, data = [], []
+    for each, name in zip(sample.inputs, names, strict=True):
+        is_weight = sample.framework == "torch" or each.role in WEIGHT_ROLES
+        (weights if is_weight else data).append(_print_class(sample, each, name))
+    return "\n\n".join(weights), "\n\n".join(data)
+
+
+def _print_class(sample: Sample, each: Input, name: str) -> str:
+    is_torch = sample.framework == "torch"
+    title = "Program_weight_tensor_meta_" if is_torch else "Program_weight_tensor_"
+    statistics = each.statistics or Statistics()
+    if each.role == "symbol":
+        # Upstream's way with an integer: a tensor without dimensions that holds it.
+        shape, dtype = [], "int64"
+        data = f"[{evaluate(each.source_name, sample.hints)}]"
+    else:
+        shape, dtype = list(sample.shape_of(each.value) or ()), each.value.dtype
+        data = _print_elements(each)
+    device = each.device if _PLAIN_DEVICE.match(each.device) else "cpu"
+    lines = [
+        f"class {title}{name}:",
+        f'    name = "{name}"',
+        f"    shape = {shape}",
+        f'    dtype = "{"torch." * is_torch}{dtype}"',
+        f'    device = "{device}"',
+        f"    mean = {_print_number(statistics.mean)}",
+        f"    std = {_print_number(statistics.std)}",
+    ]
+    if statistics.min is not None:
+        lines.append(f"    min_val = {_print_number(statistics.min)}")
+    if statistics.max is not None:
+        lines.append(f"    max_val = {_print_number(statistics.max)}")
+    return "\n".join([*lines, f"    data = {data}", ""])
+
+
+def _print_number(number: float | None) -> str:
+    if number is None or math.isfinite(number):
+        return repr(number)
+    return f'float("{number}")'
+
+
+def _print_elements(each: Input) -> str:
+    storage = _STORAGE.get(each.value.dtype or "")
+    if each.data is None or storage is None:
+        return "None"
+    elements = np.frombuffer(each.data, storage)
+    if elements.size > MAX_PRINTED_ELEMENTS:
+        return "None"
+    if each.value.dtype == "bfloat16":
+        elements = (elements.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    words = elements.astype(str).tolist()
+    if elements.dtype.kind == "f" and not np.isfinite(elements).all():
+        words = [word if word[-1] not in "fn" else f'float("{word}")' for word in words]
+    return f"[{', '.join(words)}]"

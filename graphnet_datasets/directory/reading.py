@@ -1,0 +1,193 @@
+"""Read a directory in GraphNet's layout into samples; nothing of its text is executed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ..errors import DatasetNotFoundError, SourceError
+from ..frameworks.metas import TensorMeta, parse_metas
+from ..frameworks.paddle.source import parse_source as parse_paddle
+from ..frameworks.torch.source import parse_source as parse_torch
+from ..sample import Sample
+from ..symbols import Dim, evaluate
+from . import extras
+from .constraints import Declarations, parse_constraints
+from .record import parse_record, provenance_of, task_of
+
+MAX_FILE_BYTES = 64 * 2**20
+"""The largest file among 3,477 upstream samples has 4 MB."""
+
+FAULT_SHAPE = "symbolic_shape_disagrees"
+"""A symbolic shape does not give the recorded shape at its symbols' example values."""
+
+REQUIRED = ("graph_net.json", "model.py", "weight_meta.py")
+OPTIONAL = (
+    "input_meta.py", "input_tensor_constraints.py", "graph_hash.txt", extras.FILE_NAME,
+)  # fmt: skip
+
+_PARSERS: Mapping[str, Callable[..., Sample]] = {"torch": parse_torch, "paddle": parse_paddle}
+_SUBGRAPH = re.compile(r"subgraph_(\d{1,6})\Z")
+_SAMPLES_FOLDER = re.compile(r"(\w+_)?samples\Z")
+_NOT_ID = re.compile(r"[^A-Za-z0-9_.+=@-]+")
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+
+
+def read_directory(path: str | os.PathLike[str]) -> list[Sample]:
+    """Return the samples in a GraphNet directory: one, or one for each `subgraph_*` in it.
+
+    A sample that was not written by `write_directory` takes its id from the folders below
+    `samples`, or from the last folder. What is known to be wrong in the files is named in
+    `provenance.faults`.
+
+    Raises:
+        DatasetNotFoundError: there is no such directory, or no sample in it.
+        SourceError: a file is missing or does not hold what it should; the message names file and
+            line.
+        UnknownOperatorError: a graph calls something outside the operator table.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise DatasetNotFoundError(
+            f"There is no directory `{folder}`. Give the directory of a GraphNet sample, which "
+            "holds `model.py` and `graph_net.json`."
+        )
+    folders = _subgraphs(folder)
+    if (folder / "model.py").exists() or (folder / "graph_net.json").exists():
+        folders = [folder, *folders]
+    if not folders:
+        raise DatasetNotFoundError(
+            f"The directory `{folder}` holds no GraphNet sample: it has neither `model.py` nor a "
+            "folder `subgraph_0`."
+        )
+    return [_read_folder(each) for each in folders]
+
+
+def _subgraphs(folder: Path) -> list[Path]:
+    found = [
+        (int(match[1]), each)
+        for each in folder.iterdir()
+        if (match := _SUBGRAPH.match(each.name)) and each.is_dir()
+    ]
+    return [each for _, each in sorted(found)]
+
+
+def _read_folder(folder: Path) -> Sample:
+    texts = {name: _read_file(folder / name, required=True) for name in REQUIRED}
+    for name in OPTIONAL:
+        if (folder / name).exists():
+            texts[name] = _read_file(folder / name, required=False)
+    absolute = folder.absolute()
+    index, count = 0, 1
+    name = absolute.name
+    if match := _SUBGRAPH.match(name):
+        index, count = int(match[1]), len(_subgraphs(absolute.parent))
+        name = absolute.parent.name
+    sample_id = make_id(absolute)
+    sample = read_texts(texts, sample_id, name, str(folder))
+    if match and extras.FILE_NAME not in texts:
+        provenance = dataclasses.replace(
+            sample.provenance,
+            parent_id=sample_id.rpartition("/")[0],
+            graph_index=index,
+            graph_count=count,
+        )
+        sample = dataclasses.replace(sample, provenance=provenance)
+    return sample
+
+
+def _read_file(path: Path, required: bool) -> str:
+    if not path.is_file():
+        problem = "is missing" if required and not path.exists() else "is not a regular file"
+        raise SourceError(
+            f"`{path}` {problem}. A GraphNet sample has {', '.join(REQUIRED)}; complete the "
+            "directory or leave the sample out."
+        )
+    with path.open("rb") as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise SourceError(
+            f"`{path}` has more than {MAX_FILE_BYTES} bytes, which no GraphNet file has. Leave the "
+            "sample out."
+        )
+    try:
+        return content.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SourceError(
+            f"`{path}`, line {line}: this is not UTF-8 text. Correct the file or leave the sample "
+            "out."
+        ) from error
+
+
+def make_id(folder: Path) -> str:
+    """Return the id of the sample in an absolute folder: the path below `samples`.
+
+    >>> make_id(Path("/GraphNet/paddle_samples/PaddleX/ResNet18")), make_id(Path("/home/my net"))
+    ('PaddleX/ResNet18', 'my_net')
+    """
+    parts = folder.parts
+    start = len(parts) - (2 if _SUBGRAPH.match(folder.name) else 1)
+    for position, part in enumerate(parts[:-1]):
+        if _SAMPLES_FOLDER.match(part):
+            start = position + 1
+    clean = [_NOT_ID.sub("_", part) for part in parts[start:]]
+    return "/".join(part if part[0] not in ".+=@-" else f"_{part}" for part in clean)
+
+
+def read_texts(texts: Mapping[str, str], sample_id: str, folder: str, where: str) -> Sample:
+    """Return the sample that the texts of a directory's files describe.
+
+    `folder` is the name that the recorded model's should agree with; `where` is the directory that
+    error messages name.
+    """
+    record = parse_record(texts["graph_net.json"], f"{where}/graph_net.json")
+    metas = parse_metas(texts["weight_meta.py"], f"{where}/weight_meta.py")
+    for name, meta in parse_metas(texts.get("input_meta.py", ""), f"{where}/input_meta.py").items():
+        if name in metas:
+            raise SourceError(
+                f"`{where}/input_meta.py`, line {meta.line}: the tensor `{name[:80]}` is declared "
+                "in `weight_meta.py` too. Remove one of the two."
+            )
+        metas[name] = meta
+    declared = Declarations()
+    if texts.get("input_tensor_constraints.py", "").strip():
+        declared = parse_constraints(
+            texts["input_tensor_constraints.py"], f"{where}/input_tensor_constraints.py"
+        )
+    text_hash = texts.get("graph_hash.txt", "").strip()
+    provenance = provenance_of(record, folder, text_hash if _SHA256.match(text_hash) else "")
+    shapes = _check_shapes(declared, metas)
+    if len(shapes) < len(declared.shapes):
+        faults = (*provenance.faults, FAULT_SHAPE)
+        provenance = dataclasses.replace(provenance, faults=faults)
+    sample = _PARSERS[record["framework"]](
+        texts["model.py"],
+        metas,
+        sample_id=sample_id,
+        task=task_of(record, sample_id),
+        symbols=declared.symbols,
+        constraints=declared.constraints,
+        shapes=shapes,
+        provenance=provenance,
+        file=f"{where}/model.py",
+    )
+    if extras.FILE_NAME in texts:
+        sample = extras.apply_extras(sample, texts[extras.FILE_NAME], f"{where}/{extras.FILE_NAME}")
+    return sample
+
+
+def _check_shapes(
+    declared: Declarations, metas: Mapping[str, TensorMeta]
+) -> dict[str, tuple[Dim, ...]]:
+    """Return the symbolic shapes that agree with the recorded ones."""
+    hints = {symbol.name: symbol.hint for symbol in declared.symbols}
+    agreeing = {}
+    for name, shape in declared.shapes.items():
+        meta = metas.get(name)
+        if meta is None or tuple(evaluate(dim, hints) for dim in shape) == meta.shape:
+            agreeing[name] = shape
+    return agreeing

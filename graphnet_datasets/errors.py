@@ -1,0 +1,92 @@
+"""The exceptions of this library.
+
+Every error that bad input can cause derives from `GraphNetError` and, where Python has a
+builtin that callers would expect, from that too. A message is one or more whole sentences: what
+happened, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class GraphNetError(Exception):
+    """Base of all errors that this library raises on purpose."""
+
+
+class SampleError(GraphNetError, ValueError):
+    """A sample breaks one of its invariants (dangling value, unknown dtype, oversized literal)."""
+
+
+class SymbolError(SampleError):
+    """A symbolic dimension or relation is outside the grammar or names an unknown symbol."""
+
+
+class SourceError(SampleError):
+    """A GraphNet source file holds something that is not a straight-line graph."""
+
+
+class SchemaError(GraphNetError, ValueError):
+    """A row or table does not have the columns, types or values of this format version."""
+
+
+class FormatVersionError(SchemaError):
+    """A table was written in another format version than the one this library reads."""
+
+
+class UnknownOperatorError(SampleError, LookupError):
+    """An operator is not in the operator table of its framework."""
+
+
+class MaterializeError(GraphNetError, RuntimeError):
+    """A sample cannot be turned into something that runs."""
+
+
+class MemoryLimitError(MaterializeError, MemoryError):
+    """A sample would need more memory than the caller allows."""
+
+
+class CaptureError(GraphNetError, RuntimeError):
+    """A live model cannot be captured as a graph."""
+
+
+class DatasetNotFoundError(GraphNetError, FileNotFoundError):
+    """There is no dataset, config, split or sample under the given name."""
+
+
+class DatasetExistsError(GraphNetError, FileExistsError):
+    """There is something already where a dataset would be written."""
+
+
+class PushError(GraphNetError, RuntimeError):
+    """Samples or run records cannot be added to a repository; it is as it was."""
+
+
+class MissingExtraError(GraphNetError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package `{package}`, which is not installed. "
+            f"Install it with `pip install 'graphnet-datasets[{extra}]'`."
+        )
+        self.package = package
+        self.extra = extra
+
+
+class CompilerError(GraphNetError):
+    """A compiler is unknown, unavailable or wrongly configured."""
+
+
+class UnknownCompilerError(CompilerError, LookupError):
+    """No compiler is registered under the given name."""
+
+
+class CompilerUnavailableError(CompilerError, RuntimeError):
+    """A registered compiler cannot run on this machine."""
+
+
+class RunError(GraphNetError, RuntimeError):
+    """A timed run cannot start or its results cannot be stored."""
+
+
+class ScoreError(GraphNetError, ValueError):
+    """Run records or parameters do not allow a score to be computed."""

@@ -1,0 +1,160 @@
+"""`extract` and `extract_export`: from a live model to samples, in memory or on disk."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .directory import write_directory
+from .errors import CaptureError, MissingExtraError
+from .sample import Provenance, Sample
+from .table import write_table
+from .vocabulary import Task
+
+
+def extract(
+    *,
+    name: str,
+    task: Task = "other",
+    dynamic: bool = False,
+    out: str | Path | None = None,
+    warm_up: bool = True,
+    source: str = "",
+    license: str = "",
+    library_version: str = "",
+) -> Callable[[Any], Any]:
+    """Return a decorator that captures the first call of a module as samples.
+
+    It wraps a module or decorates a class of modules. What it gives behaves like the module, and
+    after its first call holds one `Sample` per captured graph in `samples`: one where the module
+    is traced whole, several, linked by `provenance.parent_id`, where the graph breaks.
+
+    `name` becomes the samples' id (`name/subgraph_0`, … where there are several). With
+    `dynamic=True` the sizes of the data inputs become symbols; single dimensions are marked with
+    `torch._dynamo.mark_dynamic` instead. `out` is a Parquet file if it ends in `.parquet`, and a
+    directory in GraphNet's format otherwise. `warm_up=False` leaves out the call on copies of the
+    arguments that comes before the capture, for modules with effects beyond their outputs.
+
+    Layers of paddle are captured through `paddle.jit.to_static`, always as one graph; with
+    `dynamic=True` the first dimension of the data inputs, the batch, becomes a symbol.
+
+    Statistics of all tensors are recorded, and the elements of small integer tensors. Parameters
+    on the meta device (see `without_weights`) stand in as fake tensors: the call then returns fake
+    tensors, and their statistics are what their initialisers draw.
+
+    Raises:
+        CaptureError: at the first call, if the module cannot be traced or calls an operator that
+            is not in the table.
+
+    >>> import torch
+    >>> module = extract(name="example/linear")(torch.nn.Linear(3, 2))
+    >>> outputs = module(torch.ones(4, 3))
+    >>> [op.target for op in module.samples[0].ops]
+    ['torch.nn.functional.linear']
+    """
+    provenance = Provenance(source=source, license=license, library_version=library_version)
+    path = None if out is None else Path(out)
+
+    def decorate(target: Any) -> Any:
+        framework_extract = _extract_of(target)
+        return framework_extract(
+            name=name,
+            task=task,
+            dynamic=dynamic,
+            warm_up=warm_up,
+            provenance=provenance,
+            on_samples=None if path is None else functools.partial(_write, out=path),
+        )(target)
+
+    return decorate
+
+
+def extract_export(
+    module: Any,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    name: str,
+    task: Task = "other",
+    dynamic_shapes: Any = None,
+    out: str | Path | None = None,
+    source: str = "",
+    license: str = "",
+    library_version: str = "",
+) -> Sample:
+    """Capture one call of `module` through `torch.export`, in ATen operators.
+
+    `dynamic_shapes` is `torch.export.export`'s: it names the dimensions that become symbols. The
+    rest is as in `extract`, except that there is always exactly one graph.
+
+    Raises:
+        CaptureError: the module cannot be exported, or calls an operator that is not in the table.
+
+    >>> import torch
+    >>> sample = extract_export(torch.nn.ReLU(), (torch.ones(3),), name="example/relu")
+    >>> [op.target for op in sample.ops]
+    ['torch.ops.aten.relu.default']
+    """
+    sample = _torch_room("export").extract_export(
+        module,
+        args,
+        kwargs,
+        name=name,
+        task=task,
+        dynamic_shapes=dynamic_shapes,
+        provenance=Provenance(source=source, license=license, library_version=library_version),
+    )
+    if out is not None:
+        _write([sample], Path(out))
+    return sample
+
+
+def without_weights() -> Any:
+    """Return a context in which modules are built whose parameters take no memory.
+
+    Their buffers keep their values, and each parameter remembers what its initialiser would have
+    drawn, so that models of any size can be given to `extract`.
+
+    >>> import torch
+    >>> with without_weights():
+    ...     module = extract(name="example/wide")(torch.nn.Linear(20_000, 20_000))
+    >>> outputs = module(torch.ones(1, 20_000))
+    >>> module.samples[0].num_params
+    400020000
+    """
+    return _torch_room("fake_weights").without_weights()
+
+
+def _extract_of(target: Any) -> Callable[..., Callable[[Any], Any]]:
+    """Return `extract` of the framework that a module or class of modules belongs to."""
+    classes = target.__mro__ if isinstance(target, type) else type(target).__mro__
+    if any(each.__module__.partition(".")[0] == "paddle" for each in classes):
+        from .frameworks.paddle.extract import extract as paddle_extract
+
+        return paddle_extract
+    return _torch_room("extract").extract
+
+
+def _torch_room(module: str) -> Any:
+    try:
+        from .frameworks.torch import dynamo, export, extract, fake_weights
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtraError("torch", "torch", "Capturing a torch model") from error
+    del dynamo
+    return {"extract": extract, "export": export, "fake_weights": fake_weights}[module]
+
+
+def _write(samples: list[Sample], out: Path) -> None:
+    if out.suffix == ".parquet":
+        write_table(samples, out)
+    elif out.is_file():
+        raise CaptureError(
+            f"`{out}` is a file, so no sample directory can be written there. Choose another "
+            "path, or one that ends in `.parquet`."
+        )
+    else:
+        write_directory(samples[0] if len(samples) == 1 else samples, out)

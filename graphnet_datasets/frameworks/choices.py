@@ -1,0 +1,22 @@
+"""What both frameworks ask of the options of `materialize` and `make_inputs`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import MaterializeError
+from ..sample import Input
+from ..vocabulary import WEIGHT_ROLES
+
+
+def is_weight(each: Input) -> bool:
+    """Tell whether an input belongs to the model: a parameter, a buffer or a traced constant."""
+    return each.role in WEIGHT_ROLES
+
+
+def check_choice(option: str, value: Any, accepted: tuple[str, ...]) -> None:
+    """Raise MaterializeError if `value` is not one of `accepted`."""
+    if value not in accepted:
+        raise MaterializeError(
+            f"`{option}={value!r}` is unknown (accepted: {', '.join(map(repr, accepted))})."
+        )

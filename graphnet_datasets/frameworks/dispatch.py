@@ -1,0 +1,128 @@
+"""From a sample to the framework it belongs to, through a fixed table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ..errors import MaterializeError, MissingExtraError
+from ..inputs import Mode
+from ..sample import Sample
+
+Weights = Literal["inputs", "parameters"]
+Names = Literal["canonical", "source"]
+
+
+def materialize(
+    sample: Sample,
+    *,
+    device: str = "cpu",
+    weights: Weights = "inputs",
+    seed: int = 0,
+    mode: Mode = "replay",
+    memory_limit_bytes: int | None = None,
+    trust_remote_code: bool = False,  # noqa: ARG001 - no operator of the table brings code
+) -> Any:
+    """Return something that runs the sample: for torch a `torch.fx.GraphModule`.
+
+    With `weights="inputs"` it takes every input of the sample by canonical name, as GraphNet's own
+    modules do. With `weights="parameters"` parameters, buffers and constants are made from `seed`
+    and `mode` and bound to the module, which then takes the data inputs alone, as a deployed model
+    does. `make_inputs` with the same `weights` gives the arguments.
+
+    Nothing that comes with a sample is executed: operators are looked up in a table, and every
+    device in the graph becomes `device`. Shapes are propagated first without memory;
+    `memory_limit_bytes` bounds inputs and live values together (default: the memory of this
+    machine). No operator of the table needs `trust_remote_code`, which is there for custom ones.
+
+    Raises:
+        UnknownOperatorError: an operator is not in the table, or the installed framework lacks it.
+        MemoryLimitError: the sample needs more memory than it may.
+        MaterializeError: the sample cannot be turned into something that runs.
+        MissingExtraError: the sample's framework is not installed.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> tensor = Input("input", Value("float32", (2,)))
+    >>> sample = Sample("example/double", "torch", "other",
+    ...     (tensor,), (Op("operator.add", (Ref(0), Ref(0))),), Ref(1))
+    >>> inputs = make_inputs(sample)
+    >>> bool((materialize(sample)(**inputs) == 2 * inputs["input_0"]).all())
+    True
+    """
+    if sample.framework == "torch":
+        with _Needs("torch"):
+            from .torch.materialize import materialize as build
+    else:
+        with _Needs("paddle"):
+            from .paddle.materialize import materialize as build
+    return build(
+        sample,
+        device=device,
+        weights=weights,
+        seed=seed,
+        mode=mode,
+        memory_limit_bytes=memory_limit_bytes,
+    )
+
+
+def make_inputs(
+    sample: Sample,
+    seed: int = 0,
+    mode: Mode = "replay",
+    device: str = "cpu",
+    weights: Weights = "inputs",
+    sizes: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """Return the arguments of the materialized sample: canonical name to tensor or number.
+
+    They follow from `seed` and the sample alone, on every machine. Mode `replay` draws from the
+    recorded statistics; `probe` leaves no tensor constant, so that a dropped bias is found. `sizes`
+    maps symbols to integers (default: the captured ones). With `weights="parameters"` the weights
+    are left out, which the module then holds itself.
+
+    Raises:
+        SampleError: a symbol has no size, or recorded statistics contradict themselves.
+        MaterializeError: an option is unknown, or a recorded stride does not fit its shape.
+        MissingExtraError: the sample's framework is not installed.
+    """
+    if sample.framework == "torch":
+        with _Needs("torch"):
+            from .torch.tensors import make_inputs as make
+    else:
+        with _Needs("paddle"):
+            from .paddle.tensors import make_inputs as make
+    return make(sample, seed, mode, device, weights, sizes)
+
+
+def print_source(sample: Sample, names: Names = "canonical") -> str:
+    """Return Python text in GraphNet's form for people to read; nothing here ever runs it.
+
+    `names="source"` keeps the names that the sample's inputs had where they came from.
+
+    Raises:
+        MaterializeError: `names` is unknown.
+    """
+    if names not in ("canonical", "source"):
+        raise MaterializeError(f"`names={names!r}` is unknown (accepted: 'canonical', 'source').")
+    if sample.framework == "torch":
+        from .torch.printer import print_source as write
+    else:
+        from .paddle.printer import print_source as write
+    return write(sample, names=names)
+
+
+class _Needs:
+    """Turns the failed import of a framework into an error that names its extra."""
+
+    def __init__(self, framework: str) -> None:
+        self.framework = framework
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, ImportError) and error.name == self.framework:
+            purpose = f"Running samples of {self.framework}"
+            package = "paddlepaddle" if self.framework == "paddle" else self.framework
+            raise MissingExtraError(package, self.framework, purpose) from error

@@ -1,0 +1,261 @@
+"""Capture one call of a live `paddle.nn.Layer` as a sample, through `paddle.jit.to_static`."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import paddle
+import paddle.version
+
+from ...arguments import Arg, DictArg, ListArg, Ref
+from ...errors import CaptureError, SampleError
+from ...sample import Input, Provenance, Sample, Symbol, Value
+from ...symbols import Dim
+from ...vocabulary import ITEM_SIZE_BYTES, Role, Task
+from .dynamic_shapes import with_symbolic_results
+from .operators import BATCH_NORMS
+from .program import ProgramReader
+from .statistics import elements_to_store, measure
+
+_SCALARS = (bool, int, float, str, type(None))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """What the samples of a capture are called, and what else is said of them."""
+
+    name: str
+    task: Task
+    provenance: Provenance
+    is_dynamic: bool = False
+
+
+def capture(
+    layer: paddle.nn.Layer,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    settings: CaptureSettings,
+) -> tuple[Any, Sample]:
+    """Return the outputs of `layer(*args, **kwargs)` and the sample of that call.
+
+    Tensors anywhere in lists, tuples and dictionaries of the arguments become data inputs; other
+    arguments are fixed at their values.
+
+    Raises:
+        CaptureError: the layer cannot be traced into one program, or calls an operator that is not
+            in the table.
+    """
+    tensors, rebuild = _flatten((args, kwargs))
+    wrapper = _Call(layer, rebuild)
+    wrapper.training = layer.training
+    symbols = _symbols(tensors) if settings.is_dynamic else {}
+    specs = [_specification(tensor, symbols) for tensor in tensors] if symbols else None
+    static: Any = paddle.jit.to_static(
+        wrapper, full_graph=True, input_spec=None if specs is None else [specs]
+    )
+    try:
+        with paddle.no_grad(), warnings.catch_warnings():
+            # Paddle warns of what its own functions do while it traces through them.
+            warnings.simplefilter("ignore")
+            outputs = static(tensors)
+        traced = static.forward.concrete_program
+    except Exception as error:
+        # Paddle puts the whole transformed source before the cause, which stands last.
+        reason = str(error).strip().rpartition("\n")[2].strip()
+        raise CaptureError(
+            f"`{settings.name}` cannot be traced into one program: {type(error).__name__}: "
+            f"{reason[:300]}. `paddle.jit.to_static` has to accept the layer."
+        ) from error
+    sample = _Capture(layer, tensors, traced, settings, symbols).sample(outputs)
+    return outputs, with_symbolic_results(sample) if symbols else sample
+
+
+class _Call(paddle.nn.Layer):
+    """Calls a layer with tensors put back into the structure of its arguments."""
+
+    def __init__(self, layer: paddle.nn.Layer, rebuild: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.layer = layer
+        self.rebuild = rebuild
+
+    def forward(self, tensors: Any) -> Any:
+        args, kwargs = self.rebuild(tensors)
+        return self.layer(*args, **kwargs)
+
+
+class _Capture:
+    """Makes the sample of one traced program."""
+
+    def __init__(
+        self,
+        layer: paddle.nn.Layer,
+        tensors: list[paddle.Tensor],
+        traced: Any,
+        settings: CaptureSettings,
+        symbols: Mapping[int, Symbol],
+    ) -> None:
+        self.layer = layer
+        self.tensors = tensors
+        self.traced = traced
+        self.settings = settings
+        self.symbols = symbols
+
+    def sample(self, outputs: Any) -> Sample:
+        """Return the sample of a call that returned `outputs`."""
+        name = self.settings.name
+        block = self.traced.main_program.global_block()
+        weights, weight_values = self._weights()
+        data_values = _leaves(self.traced.inputs)
+        output_values = _leaves(self.traced.outputs)
+        reader = ProgramReader(name, [*weight_values, *data_values], output_values)
+        reader.read(block)
+        running = {
+            ref.index
+            for op in reader.ops
+            if op.target in BATCH_NORMS
+            for ref in op.args[1:3]
+            if isinstance(ref, Ref)
+        }
+        inputs = [
+            self._input("buffer" if index in running else role, tensor, path)
+            for index, (role, tensor, path) in enumerate(weights)
+        ]
+        inputs += [self._input("input", tensor, "") for tensor in self.tensors]
+        provenance = self.settings.provenance
+        provenance = dataclasses.replace(
+            provenance,
+            model_name=provenance.model_name or type(self.layer).__name__,
+            capture="to_static",
+            framework_version=paddle.version.full_version,
+            mode="train" if self.layer.training else "eval",
+        )
+        try:
+            return Sample(
+                id=name,
+                framework="paddle",
+                task=self.settings.task,
+                inputs=tuple(inputs),
+                ops=tuple(reader.ops),
+                outputs=_structure(outputs, iter(map(reader.value_of, output_values))),
+                symbols=tuple(self.symbols.values()),
+                provenance=provenance,
+            )
+        except SampleError as error:
+            raise CaptureError(f"`{name}` cannot be captured: {error}") from error
+
+    def _weights(self) -> tuple[list[tuple[Role, paddle.Tensor, str]], list[Any]]:
+        """Return role, tensor and path of each weight of the program, and its value there."""
+        tensors, values = self.traced.parameters
+        parameters = {id(each): path for path, each in self.layer.named_parameters()}
+        buffers = {id(each): path for path, each in self.layer.named_buffers()}
+        found: list[tuple[Role, paddle.Tensor, str]] = []
+        for tensor in tensors:
+            if id(tensor) in parameters:
+                found.append(("parameter", tensor, parameters[id(tensor)]))
+            elif id(tensor) in buffers:
+                found.append(("buffer", tensor, buffers[id(tensor)]))
+            else:
+                found.append(("constant", tensor, ""))
+        return found, list(values)
+
+    def _input(self, role: Role, tensor: paddle.Tensor, path: str) -> Input:
+        dtype = str(tensor.dtype).rpartition(".")[2]
+        if dtype not in ITEM_SIZE_BYTES:
+            raise CaptureError(f"`{self.settings.name}` takes a tensor of {dtype[:40]}.")
+        shape: list[Dim] = list(tensor.shape)
+        if role == "input" and shape and shape[0] in self.symbols:
+            shape[0] = self.symbols[tensor.shape[0]].name
+        value = Value(dtype, tuple(shape))
+        if not tensor._is_initialized():  # the dropout state of a recurrent layer, until it trains
+            return Input(role, value, path)
+        data = elements_to_store(tensor, role)
+        return Input(role, value, path, "cpu", measure(tensor), data)
+
+
+def _symbols(tensors: list[paddle.Tensor]) -> dict[int, Symbol]:
+    """Return a symbol for each size that a first dimension of the data inputs has."""
+    sizes = dict.fromkeys(tensor.shape[0] for tensor in tensors if tensor.ndim)
+    return {size: Symbol(f"s{index}", size, 1) for index, size in enumerate(sizes)}
+
+
+def _specification(tensor: paddle.Tensor, symbols: Mapping[int, Symbol]) -> Any:
+    shape: list[int | None] = list(tensor.shape)
+    if shape and shape[0] in symbols:
+        shape[0] = None
+    return paddle.static.InputSpec(shape, tensor.dtype, stop_gradient=True)
+
+
+def _flatten(structure: Any) -> tuple[list[paddle.Tensor], Callable[[Any], Any]]:
+    """Return the tensors in nested arguments, and a function that puts others in their place."""
+    tensors: list[paddle.Tensor] = []
+
+    def visit(node: Any) -> Any:
+        if isinstance(node, paddle.Tensor):
+            tensors.append(node)
+            return _Slot(len(tensors) - 1)
+        if isinstance(node, dict):
+            return {key: visit(item) for key, item in node.items()}
+        if isinstance(node, list | tuple):
+            return type(node)(map(visit, node))
+        if not isinstance(node, _SCALARS):
+            raise CaptureError(
+                f"An argument of the layer is a `{type(node).__name__}`; a capture takes tensors, "
+                "numbers and text, in lists, tuples and dictionaries."
+            )
+        return node
+
+    template = visit(structure)
+    return tensors, _Rebuild(template)
+
+
+class _Slot:
+    """Stands for tensor `index` in a structure."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class _Rebuild:
+    """Puts tensors into the places that slots hold."""
+
+    def __init__(self, template: Any) -> None:
+        self.template = template
+
+    @paddle.jit.not_to_static
+    def __call__(self, tensors: Any) -> Any:
+        return self._fill(self.template, tensors)
+
+    def _fill(self, node: Any, tensors: Any) -> Any:
+        if isinstance(node, _Slot):
+            return tensors[node.index]
+        if isinstance(node, dict):
+            return {key: self._fill(item, tensors) for key, item in node.items()}
+        if isinstance(node, list | tuple):
+            return type(node)([self._fill(item, tensors) for item in node])
+        return node
+
+
+def _leaves(structure: Any) -> list[Any]:
+    if isinstance(structure, dict):
+        return [leaf for item in structure.values() for leaf in _leaves(item)]
+    if isinstance(structure, list | tuple):
+        return [leaf for item in structure for leaf in _leaves(item)]
+    return [structure] if hasattr(structure, "get_defining_op") else []
+
+
+def _structure(node: Any, args: Iterator[Arg]) -> Arg:
+    """Return the structure of outputs, with the next of `args` in the place of each tensor."""
+    if isinstance(node, paddle.Tensor):
+        return next(args)
+    if isinstance(node, dict):
+        return DictArg(tuple((str(key), _structure(item, args)) for key, item in node.items()))
+    if isinstance(node, list):
+        return ListArg(tuple(_structure(item, args) for item in node))
+    if isinstance(node, tuple):
+        return tuple(_structure(item, args) for item in node)
+    if isinstance(node, _SCALARS):
+        return node
+    raise CaptureError(f"The layer returns a `{type(node).__name__}`, which a graph cannot.")

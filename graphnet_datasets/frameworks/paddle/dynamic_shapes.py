@@ -1,0 +1,108 @@
+"""Shapes of results as expressions over a sample's symbols.
+
+Paddle's tracer only says that a dimension is unknown. So shapes are inferred for several sizes of
+the symbols, and a dimension is recorded where it is a linear expression that holds at another size.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from ...sample import Sample, Value
+from ...symbols import Dim
+from .shapes import Results, propagate
+
+_STEPS = (1, 5)
+"""What is added to the size of each symbol: once to find its factor, once to check it."""
+
+
+def with_symbolic_results(sample: Sample) -> Sample:
+    """Return the sample with shapes over its symbols in the results whose shape was unknown.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Symbol
+    >>> tensor = Input("input", Value("float32", ("s0", 3)))
+    >>> flat = Op("paddle._C_ops.flatten", (Ref(0), 0, 1), (), (Value("float32", None),))
+    >>> sample = Sample("example/flat", "paddle", "other", (tensor,), (flat,), Ref(1),
+    ...     (Symbol("s0", 2),))
+    >>> with_symbolic_results(sample).ops[0].results
+    (Value(dtype='float32', shape=('3*s0',), stride=None),)
+    """
+    hints = sample.hints
+    base = propagate(sample, hints)
+    moved = {
+        name: propagate(sample, {**hints, name: size + _STEPS[0]}) for name, size in hints.items()
+    }
+    check_sizes = {
+        name: size + (position + 1) * _STEPS[1]
+        for position, (name, size) in enumerate(hints.items())
+    }
+    check = propagate(sample, check_sizes)
+    ops = []
+    for position, op in enumerate(sample.ops):
+        values = _at(base, position)
+        if op.results is not None and len(values) == len(op.results):
+            shapes = [
+                recorded.shape
+                if recorded.shape is not None
+                else _fit(position, item, base, moved, check, hints, check_sizes)
+                for item, recorded in enumerate(op.results)
+            ]
+            results = tuple(
+                dataclasses.replace(recorded, shape=shape)
+                for recorded, shape in zip(op.results, shapes, strict=True)
+            )
+            op = dataclasses.replace(op, results=results)
+        ops.append(op)
+    return dataclasses.replace(sample, ops=tuple(ops))
+
+
+def _at(results: Results, position: int) -> tuple[Value, ...]:
+    return results[position] or ()
+
+
+def _fit(
+    position: int,
+    item: int,
+    base: Results,
+    moved: Mapping[str, Results],
+    check: Results,
+    hints: Mapping[str, int],
+    check_sizes: Mapping[str, int],
+) -> tuple[Dim, ...] | None:
+    """Return the shape of one result as linear expressions, or None where it is something else."""
+
+    def shape(results: Results) -> tuple[int, ...] | None:
+        values = _at(results, position)
+        found = values[item].shape if item < len(values) else None
+        return None if found is None else tuple(int(dim) for dim in found)
+
+    at_hints, at_check = shape(base), shape(check)
+    at_moved = {name: shape(results) for name, results in moved.items()}
+    if at_hints is None or at_check is None or len(at_check) != len(at_hints):
+        return None
+    dims: list[Dim] = []
+    for axis, size in enumerate(at_hints):
+        factors = {}
+        for name, dims_there in at_moved.items():
+            if dims_there is None or len(dims_there) != len(at_hints):
+                return None
+            factors[name] = (dims_there[axis] - size) // _STEPS[0]
+        rest = size - sum(factor * hints[name] for name, factor in factors.items())
+        there = rest + sum(factor * check_sizes[name] for name, factor in factors.items())
+        if there != at_check[axis]:
+            return None
+        dims.append(_expression(factors, rest))
+    return tuple(dims)
+
+
+def _expression(factors: Mapping[str, int], rest: int) -> Dim:
+    terms = [
+        name if factor == 1 else f"{factor}*{name}" for name, factor in factors.items() if factor
+    ]
+    if not terms:
+        return rest
+    if rest:
+        terms.append(str(rest))
+    return " + ".join(terms).replace("+ -", "- ")

@@ -1,0 +1,129 @@
+"""From a sample to a `paddle.nn.Layer`, without running any text that came with it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import paddle
+from paddle.base.framework import EagerParamBase
+
+from ...errors import MaterializeError
+from ...inputs import MODES, Mode
+from ...sample import Sample
+from ..choices import check_choice, is_weight
+from .plan import Plan
+from .shapes import check_memory
+from .tensors import Weights, make_input, place_of
+
+
+def materialize(
+    sample: Sample,
+    *,
+    device: str = "cpu",
+    weights: Weights = "inputs",
+    seed: int = 0,
+    mode: Mode = "replay",
+    memory_limit_bytes: int | None = None,
+) -> PaddleGraph:
+    """Return a layer that runs the sample on `device`; see `graphnet_datasets.materialize`.
+
+    It can be given to `paddle.jit.to_static` as any layer; its `forward` takes the inputs by their
+    canonical names.
+
+    Raises:
+        UnknownOperatorError: an operator is not in the table.
+        MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default:
+            the memory of this machine).
+        MaterializeError: the sample cannot be turned into something that runs.
+    """
+    check_choice("weights", weights, ("inputs", "parameters"))
+    check_choice("mode", mode, MODES)
+    if sample.framework != "paddle":
+        raise MaterializeError(f"`{sample.id}` is a sample of {sample.framework}, not of paddle.")
+    place_of(device)
+    plan = Plan(sample, device)
+    check_memory(sample, memory_limit_bytes)
+    layer = _layer_class(sample, weights)(plan, weights)
+    if weights == "parameters":
+        layer.make_weights(seed, mode)
+    return layer
+
+
+class PaddleGraph(paddle.nn.Layer):
+    """The operators of one sample; weights are parameters and buffers if it holds them."""
+
+    def __init__(self, plan: Plan, weights: Weights) -> None:
+        super().__init__()
+        self.plan = plan
+        self.weights: Weights = weights
+        sample = plan.sample
+        self.names = tuple(
+            name
+            for name, each in zip(sample.input_names, sample.inputs, strict=True)
+            if weights == "inputs" or not is_weight(each)
+        )
+        self.eval()
+
+    def make_weights(self, seed: int, mode: Mode) -> None:
+        """Make the weights and hold them as parameters and buffers."""
+        sample = self.plan.sample
+        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
+            if is_weight(each):
+                tensor = make_input(sample, index, seed, mode, self.plan.device)
+                self._hold(name, tensor, is_parameter=each.role == "parameter")
+
+    def copy(self) -> PaddleGraph:
+        """Return a layer of its own that holds the same weights, for a tracer to change."""
+        other = _layer_class(self.plan.sample, self.weights)(self.plan, self.weights)
+        for name, parameter in self._parameters.items():
+            other.add_parameter(name, parameter)
+        for name, buffer in self._buffers.items():
+            other.register_buffer(name, buffer)
+        return other
+
+    def _hold(self, name: str, tensor: Any, *, is_parameter: bool) -> None:
+        if is_parameter:
+            parameter = EagerParamBase.from_tensor(tensor)
+            # Samples are timed as they are deployed; who wants gradients can ask for them.
+            parameter.stop_gradient = True
+            self.add_parameter(name, parameter)
+        else:
+            self.register_buffer(name, tensor)
+
+
+@paddle.jit.not_to_static
+def _run(layer: PaddleGraph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run the plan; `to_static` traces through it and leaves its code as it is."""
+    names = layer.names
+    if args:
+        kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
+    if len(kwargs) != len(names) or len(args) > len(names):
+        raise TypeError(
+            f"The graph takes {len(names)} inputs and got {len(kwargs)}. It takes by name: "
+            f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}."
+        )
+    if len(names) == layer.plan.num_inputs:
+        return layer.plan.run([kwargs[name] for name in names])
+    held: dict[str, Any] = {**layer._parameters, **layer._buffers, **kwargs}
+    return layer.plan.run([held[name] for name in layer.plan.sample.input_names])
+
+
+def _layer_class(sample: Sample, weights: Weights) -> type[PaddleGraph]:
+    """Return a layer whose `forward` says which inputs it takes, as `to_static` asks of it."""
+
+    class Graph(PaddleGraph):
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return _run(self, args, kwargs)
+
+    names = [
+        name
+        for name, each in zip(sample.input_names, sample.inputs, strict=True)
+        if weights == "inputs" or not is_weight(each)
+    ]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    Graph.forward.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind) for name in ("self", *names)]
+    )
+    Graph.__name__ = Graph.__qualname__ = "PaddleGraph"
+    return Graph

@@ -1,0 +1,185 @@
+"""A sample's operators as a list of calls, in place of the generated code that torch.fx has.
+
+Values live in numbered slots: the sample's values first, then one slot for each literal and for
+each list or tuple with values in it. A call takes its arguments from slots and puts its result into
+one, so that running the plan costs well under a microsecond an operator beside the operator itself.
+"""
+
+from __future__ import annotations
+
+import operator as python_operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ...arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
+from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
+from ...sample import Op, Sample
+from .operators import lookup, resolve
+from .tensors import dtype_of, place_of
+
+Observer = Callable[[int, Any], Any]
+
+
+class Step(NamedTuple):
+    """One call: `slots[own] = call(*arguments(slots))`, and the slots that are free after it."""
+
+    call: Callable[..., Any]
+    arguments: Callable[[list[Any]], tuple[Any, ...]]
+    own: int
+    freed: tuple[int, ...]
+
+
+class Plan:
+    """Runs the operators of a sample on values of its inputs.
+
+    Raises:
+        UnknownOperatorError: an operator is not in the table.
+        MaterializeError: an argument means nothing to paddle, or paddle lacks the operator.
+    """
+
+    def __init__(self, sample: Sample, device: str = "cpu") -> None:
+        self.sample = sample
+        self.device = device
+        self.num_inputs = len(sample.inputs)
+        self.template: list[Any] = [None] * (self.num_inputs + sample.num_ops)
+        self.steps: list[Step] = []
+        freed = self._freed()
+        for position, op in enumerate(sample.ops):
+            try:
+                self._add(op, self.num_inputs + position, freed[position])
+            except (MaterializeError, UnknownOperatorError) as error:
+                raise type(error)(self._located(position, op, error)) from error
+        try:
+            self._outputs = self._slot(sample.outputs)
+        except MaterializeError as error:
+            raise MaterializeError(f"The output structure of `{sample.id}` {error}") from error
+        self._rest = self.template[self.num_inputs :]
+
+    def run(self, values: Sequence[Any]) -> Any:
+        """Return the outputs for the values of all inputs, in order."""
+        slots = [*values, *self._rest]
+        for call, arguments, own, freed in self.steps:
+            slots[own] = call(*arguments(slots))
+            for slot in freed:
+                slots[slot] = None
+        return slots[self._outputs]
+
+    def observe(self, values: Sequence[Any], observer: Observer) -> Any:
+        """Run as `run` does, with `observer(position, result)` in the place of each result.
+
+        `position` is the operator's; an operator that raises gives its exception as the result.
+        """
+        slots = [*values, *self._rest]
+        for call, arguments, own, _ in self.steps:
+            try:
+                result = call(*arguments(slots))
+            except Exception as error:
+                result = error
+            if self.num_inputs <= own < self.num_inputs + self.sample.num_ops:
+                result = observer(own - self.num_inputs, result)
+            slots[own] = result
+        return slots[self._outputs]
+
+    def _freed(self) -> list[list[int]]:
+        freed: list[list[int]] = [[] for _ in self.sample.ops]
+        for value, last_use in enumerate(self.sample.last_uses):
+            if 0 <= last_use < self.sample.num_ops:
+                freed[last_use].append(value)
+        return freed
+
+    def _add(self, op: Op, own: int, freed: list[int]) -> None:
+        call = resolve(lookup(op.target))
+        before = len(self.steps)
+        args = [self._slot(arg) for arg in op.args]
+        if op.kwargs:
+            args += [self._slot(arg) for _, arg in op.kwargs]
+            call = _WithKeywords(call, len(op.args), tuple(name for name, _ in op.kwargs))
+        # Lists of values that were built for this call alone would keep the values alive.
+        built = [step.own for step in self.steps[before:]]
+        self.steps.append(Step(call, _getter(args), own, (*freed, *built)))
+
+    def _slot(self, arg: Arg) -> int:
+        """Return the slot that holds an argument, after adding what fills it."""
+        if isinstance(arg, Ref):
+            return arg.index
+        if next(iterate_refs(arg), None) is None:
+            self.template.append(self._literal(arg))
+            return len(self.template) - 1
+        match arg:
+            case tuple():
+                build, parts = _tuple, arg
+            case ListArg(items=items):
+                build, parts = _list, items
+            case SliceArg():
+                build, parts = slice, (arg.start, arg.stop, arg.step)
+            case DictArg(items=items):
+                build, parts = _Dictionary(tuple(key for key, _ in items)), [i for _, i in items]
+            case _:
+                raise MaterializeError(f"has an argument of type `{type(arg).__name__}`.")
+        slots = [self._slot(part) for part in parts]
+        self.template.append(None)
+        own = len(self.template) - 1
+        self.steps.append(Step(build, _getter(slots), own, ()))
+        return own
+
+    def _literal(self, arg: Arg) -> Any:
+        match arg:
+            case Named(kind="dtype", name=name):
+                return dtype_of(name)
+            case Named(kind="place", name=name):
+                return place_of(self.device if name == "expected" else name)
+            case Named(kind=kind):
+                raise MaterializeError(f"has a {kind}, which paddle does not know.")
+            case tuple():
+                return tuple(map(self._literal, arg))
+            case ListArg(items=items):
+                return list(map(self._literal, items))
+            case DictArg(items=items):
+                return {key: self._literal(item) for key, item in items}
+            case SliceArg():
+                return slice(*map(self._literal, (arg.start, arg.stop, arg.step)))
+        return arg
+
+    def _located(self, position: int, op: Op, error: GraphNetError) -> str:
+        where = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
+        is_unknown = isinstance(error, UnknownOperatorError) or str(error).startswith("`")
+        return f"{where} cannot run: {error}" if is_unknown else f"{where} {error}"
+
+
+class _WithKeywords:
+    """Calls a function with the last arguments by keyword."""
+
+    def __init__(self, call: Callable[..., Any], num_args: int, names: tuple[str, ...]) -> None:
+        self.call = call
+        self.num_args = num_args
+        self.names = names
+
+    def __call__(self, *args: Any) -> Any:
+        keywords = dict(zip(self.names, args[self.num_args :], strict=True))
+        return self.call(*args[: self.num_args], **keywords)
+
+
+class _Dictionary:
+    """Builds a dictionary with fixed keys."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self.keys = keys
+
+    def __call__(self, *items: Any) -> dict[str, Any]:
+        return dict(zip(self.keys, items, strict=True))
+
+
+def _list(*items: Any) -> list[Any]:
+    return list(items)
+
+
+def _tuple(*items: Any) -> tuple[Any, ...]:
+    return items
+
+
+def _getter(slots: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
+    if len(slots) >= 2:
+        return python_operator.itemgetter(*slots)
+    start, stop = (slots[0], slots[0] + 1) if slots else (0, 0)
+    piece = slice(start, stop)
+    return python_operator.itemgetter(piece)

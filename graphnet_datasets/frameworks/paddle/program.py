@@ -1,0 +1,200 @@
+"""From a program in paddle's IR (PIR) to a sample: one operator after the other.
+
+A program spells out what the text of a graph has as literals: lists of integers, lists of tensors
+and their taking apart are operators there, and vanish here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...arguments import Arg, ListArg, Named, Ref
+from ...errors import CaptureError, GraphNetError
+from ...sample import Op, Value
+from ...vocabulary import ITEM_SIZE_BYTES
+from .operators import CORE, GETITEM, canonical, lookup
+from .signatures import argument_names, takes_integers
+
+_RENAMED = {
+    "pd_op.batch_norm_": f"{CORE}batch_norm",
+    "pd_op.rnn_": f"{CORE}rnn",
+    "pd_op.share_data_": "paddle.Tensor.detach",
+}
+_INPUTS = frozenset({"builtin.parameter", "pd_op.data", "pd_op.feed"})
+_IGNORED = frozenset({"builtin.shadow_output", "pd_op.fetch", "builtin.set_parameter"})
+_CONTROL_FLOW = frozenset({"pd_op.if", "pd_op.while", "pd_op.select_input", "pd_op.assert"})
+_NOT_ARGUMENTS = frozenset({"stop_gradient", "op_callstack", "struct_name", "persistable"})
+"""Attributes of an operation that say where it comes from rather than what it computes."""
+
+_EXPECTED = Named("place", "expected")
+
+
+class ProgramReader:
+    """Reads the operators of a program's block; `value_of` then tells what each value became.
+
+    `inputs` are the program's values of the sample's inputs, in order, `outputs` those it returns.
+    """
+
+    def __init__(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self.name = name
+        self.num_inputs = len(inputs)
+        # A value is known by its own `hash()`: `==` between two of them would add an operator.
+        self._args: dict[int, Arg] = {each.hash(): Ref(index) for index, each in enumerate(inputs)}
+        self._used = {each.hash() for each in outputs}
+        self.ops: list[Op] = []
+
+    def read(self, block: Any) -> None:
+        """Append every operator of the block.
+
+        Raises:
+            CaptureError: an operator branches on tensors, is not in the table, or has attributes
+                that a sample cannot hold.
+        """
+        for operation in block.ops:
+            self._used.update(each.hash() for each in operation.operands_source())
+        for operation in block.ops:
+            name = operation.name()
+            if name in _INPUTS or name in _IGNORED:
+                continue
+            if name in _CONTROL_FLOW:
+                raise CaptureError(
+                    f"`{self.name}` branches on the values of tensors (`{name}`), which one graph "
+                    "cannot hold. Capture the branches as modules of their own."
+                )
+            try:
+                self._read(name, operation)
+            except CaptureError:
+                raise
+            except GraphNetError as error:
+                raise CaptureError(f"`{self.name}` cannot be captured: {error}") from error
+
+    def value_of(self, value: Any) -> Arg:
+        """Return the argument that a value of the program became (None for an absent one)."""
+        return self._args[value.hash()] if value.initialized() else None
+
+    def _read(self, name: str, operation: Any) -> None:
+        sources, results = operation.operands_source(), operation.results()
+        operands = [self.value_of(source) for source in sources]
+        attributes = operation.attrs()
+        module = _module_path(attributes.get("struct_name"))
+        match name:
+            case "pd_op.full_int_array":
+                self._args[results[0].hash()] = ListArg(tuple(attributes["value"]))
+            case "builtin.combine":
+                self._args[results[0].hash()] = ListArg(tuple(operands))
+            case "builtin.split" | "builtin.slice":
+                self._take_apart(operands[0], results, attributes.get("index"), module)
+            case "pd_op.assign_value":
+                self._constant(attributes, results, module)
+            case _:
+                target = _RENAMED.get(name) or canonical(name)
+                lookup(target)
+                args = tuple(self._arguments(name, operands, attributes))
+                self._emit(Op(target, args, (), _results(results), module), results)
+
+    def _emit(self, op: Op, results: list[Any]) -> Ref:
+        self.ops.append(op)
+        ref = Ref(self.num_inputs + len(self.ops) - 1)
+        if len(results) == 1:
+            self._args[results[0].hash()] = ref
+            return ref
+        for index, result in enumerate(results):
+            if result.initialized() and result.hash() in self._used:
+                self._args[result.hash()] = self._item(ref, index, result, op.module)
+        return ref
+
+    def _item(self, whole: Ref, index: int, result: Any, module: str) -> Ref:
+        self.ops.append(Op(GETITEM, (whole, index), (), (_value(result),), module))
+        return Ref(self.num_inputs + len(self.ops) - 1)
+
+    def _take_apart(self, whole: Arg, results: list[Any], index: int | None, module: str) -> None:
+        for position, result in enumerate(results):
+            item = position if index is None else index
+            if isinstance(whole, ListArg):
+                self._args[result.hash()] = whole.items[item]
+            elif isinstance(whole, Ref) and result.hash() in self._used:
+                self._args[result.hash()] = self._item(whole, item, result, module)
+
+    def _constant(self, attributes: Mapping[str, Any], results: list[Any], module: str) -> None:
+        values = ListArg(tuple(attributes["values"]))
+        dtype = _literal("dtype", attributes["dtype"])
+        self.ops.append(Op("paddle.to_tensor", (values, dtype), (), None, module))
+        flat = Ref(self.num_inputs + len(self.ops) - 1)
+        shape = ListArg(tuple(attributes["shape"]))
+        op = Op("paddle.Tensor.reshape", (flat, shape), (), _results(results), module)
+        self._emit(op, results)
+
+    def _arguments(
+        self, name: str, operands: list[Arg], attributes: Mapping[str, Any]
+    ) -> Iterator[Arg]:
+        names = argument_names(name.removeprefix("pd_op."), attributes)
+        given = set(attributes) - _NOT_ARGUMENTS
+        if len(names) != len(operands) + len(given) or not given.issubset(names):
+            raise CaptureError(
+                f"`{self.name}`: `{name}` has {len(operands)} operands and the attributes "
+                f"{', '.join(sorted(given)) or 'none'}, which do not fit its arguments "
+                f"({', '.join(names)})."
+            )
+        remaining = iter(operands)
+        for each in names:
+            if each in attributes:
+                yield _literal(each, attributes[each])
+            else:
+                operand = next(remaining)
+                yield self._scalars(operand) if takes_integers(name, each) else operand
+
+    def _scalars(self, operand: Arg) -> Arg:
+        """Return a list of tensors as scalars, which is how integers are taken from tensors."""
+        if not isinstance(operand, ListArg):
+            return operand
+        items = []
+        for item in operand.items:
+            if isinstance(item, Ref):
+                self.ops.append(Op("paddle.Tensor.reshape", (item, ListArg(()))))
+                item = Ref(self.num_inputs + len(self.ops) - 1)
+            items.append(item)
+        return ListArg(tuple(items))
+
+
+def _module_path(struct_name: str | None) -> str:
+    """Return the classes of the layers around an operator: `/Net/Conv2D_7/` is `Net.Conv2D`.
+
+    Paddle numbers the layers of a class through the whole process, so the numbers say nothing.
+    """
+    parts = (struct_name or "").strip("/").split("/")
+    return ".".join(re.sub(r"_\d+\Z", "", part) for part in parts)
+
+
+def _results(results: list[Any]) -> tuple[Value, ...]:
+    if len(results) == 1 and results[0].initialized() and results[0].is_combine():
+        items = results[0].type().as_vec_type().as_list()
+        return tuple(_described(tuple(item.shape), str(item.dtype)) for item in items)
+    return tuple(map(_value, results))
+
+
+def _value(result: Any) -> Value:
+    if not result.initialized() or not result.is_dense_tensor_type():
+        return Value()
+    return _described(tuple(result.shape), str(result.dtype))
+
+
+def _described(shape: tuple[int, ...], dtype: str) -> Value:
+    name = dtype.rpartition(".")[2].lower()
+    known = name if name in ITEM_SIZE_BYTES else None
+    return Value(known, None if min(shape, default=0) < 0 else shape)
+
+
+def _literal(name: str, attribute: Any) -> Arg:
+    if attribute is None or type(attribute) in (bool, int, float, str):
+        return attribute
+    if isinstance(attribute, list | tuple):
+        return ListArg(tuple(_literal(name, each) for each in attribute))
+    kind = type(attribute).__name__
+    if kind == "DataType":
+        dtype = str(attribute).rpartition(".")[2].lower()
+        return Named("dtype", dtype) if dtype in ITEM_SIZE_BYTES else None
+    if kind == "Place":
+        return Named("place", "cpu") if attribute.is_cpu_place() else _EXPECTED
+    raise CaptureError(f"The attribute `{name}` is a `{kind}`, which a sample cannot hold.")

@@ -1,0 +1,159 @@
+"""Shapes of a paddle sample's values without running it: paddle infers them in its program IR.
+
+Each operator is added to a program that never runs, which needs no memory for tensors. What depends
+on the values of tensors stays unknown there; the shape that the sample records is used instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import paddle
+import paddle.pir
+import psutil
+from paddle.base.dygraph.base import switch_to_static_graph
+
+from ...errors import MemoryLimitError
+from ...inputs import make_array
+from ...sample import Sample, Value
+from ...vocabulary import ITEM_SIZE_BYTES
+from .plan import Plan
+from .tensors import dtype_of
+
+Results = tuple["tuple[Value, ...] | None", ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Footprint:
+    """What inferring the shapes of a sample tells of its memory.
+
+    `results` has, per operator, one `Value` per tensor that it gives, or None where they are
+    unknown. `input_bytes` is the memory of all inputs, `peak_bytes` the most that inputs and live
+    values take at one time when values die at their last use, `total_bytes` all that operators
+    give. Each result counts as memory of its own, views as well, and what is unknown as nothing.
+    """
+
+    results: Results
+    input_bytes: int
+    peak_bytes: int
+    total_bytes: int
+
+
+def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results:
+    """Return what each operator gives: one `Value` per tensor, or None where it is unknown.
+
+    `sizes` maps the sample's symbols to integers (default: those it was captured with). A result
+    whose size depends on values has shape None; one that is not a tensor has no dtype either.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op
+    >>> tensor = Input("input", Value("float32", (2, 3)))
+    >>> sample = Sample("example/abs", "paddle", "other", (tensor,),
+    ...     (Op("paddle._C_ops.abs", (Ref(0),)),), Ref(1))
+    >>> propagate(sample)
+    ((Value(dtype='float32', shape=(2, 3), stride=None),),)
+    """
+    plan = Plan(sample)
+    found: list[tuple[Value, ...] | None] = [None] * sample.num_ops
+
+    def observe(position: int, result: Any) -> Any:
+        if isinstance(result, Exception):
+            return _Unknown()
+        found[position] = _describe(result)
+        return result
+
+    @switch_to_static_graph
+    def infer() -> None:
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main, paddle.static.Program()):
+            plan.observe(
+                [_argument(sample, index, sizes) for index in range(plan.num_inputs)], observe
+            )
+
+    infer()
+    return tuple(found)
+
+
+def _argument(sample: Sample, index: int, sizes: Mapping[str, int] | None) -> Any:
+    each = sample.inputs[index]
+    if each.role in ("symbol", "scalar"):
+        return make_array(sample, index, sizes=sizes).item()
+    shape = sample.shape_of(each.value, sizes)
+    return paddle.static.data(
+        sample.input_names[index], list(shape or ()), dtype_of(str(each.value.dtype))
+    )
+
+
+class _Unknown:
+    """Stands for the result of an operator whose shape cannot be inferred."""
+
+
+def _describe(result: Any) -> tuple[Value, ...] | None:
+    if isinstance(result, list | tuple):
+        return tuple(_value(each) for each in result)
+    if isinstance(result, _Unknown):
+        return None
+    return (_value(result),)
+
+
+def _value(result: Any) -> Value:
+    if not isinstance(result, vars(paddle.pir)["Value"]) or not result.is_dense_tensor_type():
+        return Value()
+    shape = tuple(result.shape)
+    dtype = str(result.dtype).rpartition(".")[2]
+    return Value(
+        dtype if dtype in ITEM_SIZE_BYTES else None, None if min(shape, default=0) < 0 else shape
+    )
+
+
+def measure_footprint(sample: Sample, sizes: Mapping[str, int] | None = None) -> Footprint:
+    """Return shapes and memory of a sample for the given sizes of its symbols.
+
+    Where paddle cannot infer a shape, the recorded one counts.
+    """
+    results = tuple(
+        values if values is not None and _is_known(values) else op.results
+        for values, op in zip(propagate(sample, sizes), sample.ops, strict=True)
+    )
+    bytes_of = [sum(map(_bytes, values or ())) for values in results]
+    freed_at: list[list[int]] = [[] for _ in results]
+    for position, last_use in enumerate(sample.last_uses[len(sample.inputs) :]):
+        if last_use < sample.num_ops:
+            freed_at[last_use].append(position)
+    alive = peak = 0
+    for position, size in enumerate(bytes_of):
+        alive += size
+        peak = max(peak, alive)
+        alive -= sum(bytes_of[each] for each in freed_at[position])
+    return Footprint(results, sample.input_bytes, sample.input_bytes + peak, sum(bytes_of))
+
+
+def check_memory(sample: Sample, memory_limit_bytes: int | None = None) -> None:
+    """Refuse a sample that would need more memory than allowed, before it costs anything.
+
+    Raises:
+        MemoryLimitError: the limit (default: the memory of this machine) is not enough.
+    """
+    limit = psutil.virtual_memory().total if memory_limit_bytes is None else memory_limit_bytes
+    needed = sample.input_bytes
+    if needed <= limit:
+        needed = measure_footprint(sample).peak_bytes
+    if needed > limit:
+        raise MemoryLimitError(
+            f"`{sample.id}` needs about {needed / 2**30:.3g} GiB for its tensors, more than the "
+            f"limit of {limit / 2**30:.3g} GiB. Raise `memory_limit_bytes` or leave the sample out."
+        )
+
+
+def _is_known(values: tuple[Value, ...]) -> bool:
+    return all(value.shape is not None for value in values)
+
+
+def _bytes(value: Value) -> int:
+    dims = [dim for dim in value.shape or () if type(dim) is int]
+    if value.dtype is None or value.shape is None or len(dims) < len(value.shape):
+        return 0
+    return math.prod(dims) * ITEM_SIZE_BYTES[value.dtype]

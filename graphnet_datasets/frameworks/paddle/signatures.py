@@ -1,0 +1,85 @@
+"""The names of an operator's arguments, in the order in which paddle's function takes them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Container, Mapping
+
+from ...errors import CaptureError
+
+_ARGUMENTS: Mapping[str, str] = {
+    "add_n": "inputs",
+    "assign_out_": "x output",
+    "cast": "x dtype",
+    "conv2d": "input filter strides paddings padding_algorithm dilations groups data_format",
+    "conv3d": "input filter strides paddings padding_algorithm groups dilations data_format",
+    "empty": "shape dtype place",
+    "empty_like": "x dtype place",
+    "full_like": "x value dtype place",
+    "leaky_relu": "x negative_slope",
+    "matmul": "x y transpose_x transpose_y",
+    "matmul_with_flatten": "x y x_num_col_dims y_num_col_dims",
+    "multiply": "x y",
+    "multiply_": "x y",
+    "pow": "x y",
+    "share_data_": "x",
+    "slice": "input axes starts ends infer_flags decrease_axis",
+    "sync_batch_norm_": (
+        "x mean variance scale bias is_test momentum epsilon data_format use_global_stats "
+        "trainable_statistics"
+    ),
+}
+"""Operators that paddle says nothing about, or of whose name it describes a sparse namesake."""
+
+
+def argument_names(name: str, attributes: Container[str] = ()) -> tuple[str, ...]:
+    """Return the argument names of an operator of paddle's core.
+
+    `attributes` are the names that a program gives its attributes, which in a few operators differ
+    in spelling from those of the function.
+
+    Raises:
+        CaptureError: paddle does not tell them.
+
+    >>> argument_names("conv2d")[:3]
+    ('input', 'filter', 'strides')
+    """
+    if name in _ARGUMENTS:
+        return tuple(_ARGUMENTS[name].split())
+    described = _described()
+    if name not in described:
+        raise CaptureError(
+            f"The order of the arguments of `{name}` is unknown. Add it to "
+            "`graphnet_datasets/frameworks/paddle/signatures.py` with a test."
+        )
+    return tuple(
+        each if each in attributes or f"{each}_" not in attributes else f"{each}_"
+        for each in described[name]
+    )
+
+
+def takes_integers(name: str, argument: str) -> bool:
+    """Tell whether an argument is a list of integers that may come from tensors.
+
+    >>> takes_integers("reshape", "shape"), takes_integers("concat", "x")
+    (True, False)
+    """
+    kinds = _kinds().get(name.removeprefix("pd_op."), {})
+    return kinds.get(argument) == ""
+
+
+@functools.cache
+def _described() -> dict[str, list[str]]:
+    import paddle._C_ops as core
+
+    return vars(core)["get_core_ops_args_info"]()
+
+
+@functools.cache
+def _kinds() -> dict[str, dict[str, str]]:
+    import paddle._C_ops as core
+
+    kinds = vars(core)["get_core_ops_args_type_info"]()
+    return {
+        name: dict(zip(names, kinds[name], strict=True)) for name, names in _described().items()
+    }

@@ -1,0 +1,1 @@
+"""PyTorch: its operator table, materializing, shapes, text and extraction."""

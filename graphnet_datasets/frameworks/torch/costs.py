@@ -1,0 +1,154 @@
+"""What a torch sample costs, counted on fake tensors: operations, memory traffic, memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...sample import Sample
+from .flop_formulas import count_flops, is_view
+from .live_memory import tensors_in
+from .operators_words import words
+from .shapes import Footprint, measure_footprint
+
+_ONLY_WRITES = words(
+    """
+    bernoulli_ copy_ exponential_ fill_ normal_ random_ uniform_ zero_
+    """
+)
+"""In-place operators that do not read what they overwrite."""
+
+_READS_A_PART = words("embedding gather index index_select take masked_select")
+"""Operators that read as many elements of their first argument as they give."""
+
+_WRITES_A_PART = words(
+    """
+    index_add_ index_copy_ index_fill_ index_put_ scatter_ scatter_add_ scatter_reduce_ set_
+    """
+)
+"""In-place operators that touch as much of their first argument as their source has."""
+
+_MOVES_NOTHING = words(
+    """
+    empty empty_like empty_permuted empty_strided new_empty new_empty_strided _local_scalar_dense
+    """
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Walked:
+    """What `measure` finds: a footprint, and the sums over all calls of ATen operators.
+
+    `flops_coverage` is the share of the sample's operators all of whose calls have a formula.
+    """
+
+    footprint: Footprint
+    flops: int
+    flops_coverage: float
+    bytes_moved: int
+
+
+def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Walked:
+    """Return the costs of a sample for the given sizes of its symbols.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: as `shapes.measure_footprint`.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> tensor = Input("input", Value("float32", (4, 4)))
+    >>> sample = Sample("example/product", "torch", "other", (tensor,),
+    ...     (Op("torch.matmul", (Ref(0), Ref(0))),), Ref(1))
+    >>> walked = measure(sample)
+    >>> walked.flops, walked.bytes_moved, walked.footprint.peak_bytes
+    (128, 192, 128)
+    """
+    counter = _Counter()
+    footprint = measure_footprint(sample, sizes, observer=counter)
+    num_known = sample.num_ops - len(counter.unknown)
+    coverage = num_known / sample.num_ops if sample.num_ops else 1.0
+    return Walked(footprint, counter.flops, coverage, counter.bytes_moved)
+
+
+class _Counter(TorchDispatchMode):
+    """Sees every ATen call of the walk, below autograd and composite operators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flops = 0
+        self.bytes_moved = 0
+        self.unknown: set[int] = set()
+        self._position = -1
+
+    def begin(self, position: int) -> None:
+        """Note which of the sample's operators is called next."""
+        self._position = position
+
+    def fail(self) -> None:
+        """Note that the operator could not be called on fake tensors."""
+        self.unknown.add(self._position)
+
+    def end(self, result: Any) -> None:
+        """Take no notice of what the operator gave."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func is torch.ops.prim.device.default:
+            return result  # asked by fake tensors of themselves
+        if isinstance(func, torch._ops.OpOverload):
+            flops = count_flops(func, args, result)
+            try:
+                num_bytes = _bytes_moved(func, args, kwargs, result)
+            except _SizeUnknownError:
+                num_bytes = None
+            if flops is None or num_bytes is None:
+                self.unknown.add(self._position)
+            self.flops += flops or 0
+            self.bytes_moved += num_bytes or 0
+        else:
+            self.unknown.add(self._position)
+        return result
+
+
+class _SizeUnknownError(Exception):
+    """Only a run would tell how large a tensor is."""
+
+
+def _bytes_moved(
+    func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
+) -> int:
+    """Return what one call reads and writes, each operand once."""
+    name = func._schema.name.partition("::")[2]
+    if is_view(func) or name in _MOVES_NOTHING:
+        return 0
+    read = [tensor for arg in args for tensor in tensors_in(arg)]
+    read += [tensor for key, arg in kwargs.items() if key != "out" for tensor in tensors_in(arg)]
+    given = list(tensors_in(result))
+    if name in _READS_A_PART or name in _ONLY_WRITES:
+        rest, first = read[1:], [] if name in _ONLY_WRITES else given
+        return _size(rest) + _size(first) + _size(given)
+    if name in _WRITES_A_PART:
+        return 2 * _size(read[-1:]) + _size(read[1:])
+    return _size(read) + _size(given)
+
+
+def _size(tensors: list[torch.Tensor]) -> int:
+    return sum(map(_bytes_of, tensors))
+
+
+def _bytes_of(tensor: torch.Tensor) -> int:
+    """Return the bytes behind a tensor; what is expanded counts once, as it stays in the cache."""
+    if any(type(size) is not int for size in tensor.shape):
+        raise _SizeUnknownError
+    if tensor.layout is not torch.strided or 0 in tensor.shape:
+        return tensor.numel() * tensor.element_size()
+    sizes = [size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride]
+    return math.prod(sizes) * tensor.element_size()

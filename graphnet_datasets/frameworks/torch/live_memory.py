@@ -1,0 +1,67 @@
+"""The memory that the live values of a graph take, counted by storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+
+def tensors_in(result: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors of a result, which may be nested in tuples, lists and dictionaries."""
+    if isinstance(result, torch.Tensor):
+        yield result
+    elif isinstance(result, tuple | list):
+        for item in result:
+            yield from tensors_in(item)
+    elif isinstance(result, dict):
+        for item in result.values():
+            yield from tensors_in(item)
+
+
+class LiveMemory:
+    """Live storages, each counted once however many values view it."""
+
+    def __init__(self) -> None:
+        self.live_bytes = 0
+        self.peak_bytes = 0
+        self.total_bytes = 0
+        self.users: dict[int, int] = {}
+        self.held: dict[int, list[tuple[int, int]]] = {}
+
+    def hold_forever(self, value: Any) -> None:
+        """Count the storages of an input as taken, so that views of it add nothing."""
+        for key, _ in _storages(value):
+            self.users[key] = self.users.get(key, 0) + 1
+
+    def hold(self, index: int, value: Any) -> None:
+        """Add what value `index` takes beyond the storages that are already held."""
+        storages = list(_storages(value))
+        for key, num_bytes in storages:
+            if key not in self.users:
+                self.live_bytes += num_bytes
+                self.total_bytes += num_bytes
+            self.users[key] = self.users.get(key, 0) + 1
+        self.held[index] = storages
+        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+
+    def release(self, index: int) -> None:
+        """Give up value `index`; a storage goes with the last value that views it."""
+        for key, num_bytes in self.held.pop(index, ()):
+            self.users[key] -= 1
+            if self.users[key] == 0:
+                del self.users[key]
+                self.live_bytes -= num_bytes
+
+
+def _storages(value: Any) -> Iterator[tuple[int, int]]:
+    for tensor in tensors_in(value):
+        try:
+            storage = tensor.untyped_storage()
+            num_bytes = storage.nbytes()
+            key = storage._cdata
+        except (RuntimeError, NotImplementedError):  # batched and sparse tensors have no storage
+            num_bytes = tensor.numel() * tensor.element_size()
+            key = id(tensor)
+        yield key, num_bytes if isinstance(num_bytes, int) else 0

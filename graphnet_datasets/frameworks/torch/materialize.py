@@ -1,0 +1,201 @@
+"""From a sample to a `torch.fx.GraphModule`, without running any text that came with it.
+
+Each operator is looked up in the table and becomes one node, in the order of the sample; nothing is
+dropped, merged or moved. `torch.fx` prints the finished graph into Python and compiles that, so all
+that it prints is made here: generated names, keywords of torch's own schemas, and the literals that
+`literals` lets through.
+"""
+
+from __future__ import annotations
+
+import operator as python_operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from ...arguments import Arg, Ref
+from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
+from ...inputs import MODES, Mode
+from ...sample import Op, Sample
+from ..choices import check_choice, is_weight
+from .literals import autocast_arguments, to_fx
+from .operators import Operator, lookup, resolve
+from .operators_schema import check_keywords
+from .regions import AUTOCAST, check_regions
+from .scalars import find_scalars
+from .shapes import check_memory
+from .tensors import Weights, make_tensor
+
+_ARITY: Mapping[str, int] = {
+    **dict.fromkeys(("abs", "index", "invert", "neg", "not_", "pos", "truth"), 1),
+    "setitem": 3,
+}
+"""Operands of each of Python's operators; all others have two."""
+
+_MOVES = frozenset({"cpu", "cuda", "ipu", "mtia", "xpu"})
+"""Methods of tensors that move to a device of their own name."""
+
+_REBINDING: Mapping[str, Callable[[Any, Any], Any]] = {
+    "iadd": python_operator.add,
+    "iand": python_operator.and_,
+    "ifloordiv": python_operator.floordiv,
+    "ilshift": python_operator.lshift,
+    "imod": python_operator.mod,
+    "imul": python_operator.mul,
+    "ior": python_operator.or_,
+    "ipow": python_operator.pow,
+    "irshift": python_operator.rshift,
+    "isub": python_operator.sub,
+    "itruediv": python_operator.truediv,
+    "ixor": python_operator.xor,
+}
+"""What augmented assignments do to numbers: they give a new one and leave the old as it is."""
+
+
+def materialize(
+    sample: Sample,
+    *,
+    device: str | torch.device = "cpu",
+    weights: Weights = "inputs",
+    seed: int = 0,
+    mode: Mode = "replay",
+    memory_limit_bytes: int | None = None,
+) -> torch.fx.GraphModule:
+    """Return a module that runs the sample on `device`; see `graphnet_datasets.materialize`.
+
+    Raises:
+        UnknownOperatorError: an operator is not in the table, or the installed torch lacks it.
+        MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default:
+            the memory of this machine).
+        MaterializeError: the sample cannot be turned into something that runs.
+    """
+    check_choice("weights", weights, ("inputs", "parameters"))
+    check_choice("mode", mode, MODES)
+    if sample.framework != "torch":
+        raise MaterializeError(f"`{sample.id}` is a sample of {sample.framework}, not of torch.")
+    builder = _Builder(sample, _device(device))
+    builder.add_arguments(weights)
+    builder.add_ops()
+    check_memory(sample, memory_limit_bytes)
+    return builder.finish(seed, mode)
+
+
+def _device(device: str | torch.device) -> torch.device:
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        raise MaterializeError(f"`device={device!r}` is not a device of torch: {error}") from error
+
+
+class _Builder:
+    """The fx graph in the making; value i of the sample is `self.nodes[i]`."""
+
+    def __init__(self, sample: Sample, device: torch.device) -> None:
+        self.sample = sample
+        self.device = device
+        self.graph = torch.fx.Graph()
+        self.nodes: list[torch.fx.Node] = []
+        self.attributes: dict[str, int] = {}
+        self.numbers = find_scalars(sample)
+
+    def add_arguments(self, weights: Weights) -> None:
+        """Add a placeholder per input; with `weights="parameters"` an attribute per weight."""
+        held: list[tuple[int, str]] = []
+        slots: list[torch.fx.Node | None] = []
+        for index, (name, each) in enumerate(
+            zip(self.sample.input_names, self.sample.inputs, strict=True)
+        ):
+            if weights == "parameters" and is_weight(each):
+                held.append((index, name))
+                slots.append(None)
+            else:
+                slots.append(self.graph.placeholder(name))
+        for index, name in held:
+            self.attributes[name] = index
+            slots[index] = self.graph.create_node("get_attr", name, (), {}, name)
+        self.nodes = [node for node in slots if node is not None]
+
+    def add_ops(self) -> None:
+        """Add a node per operator."""
+        for position, op in enumerate(self.sample.ops):
+            try:
+                self.nodes.append(self._node(op))
+            except (MaterializeError, UnknownOperatorError) as error:
+                raise type(error)(self._located(position, op, error)) from error
+        check_regions(self.sample)
+
+    def finish(self, seed: int, mode: Mode) -> torch.fx.GraphModule:
+        """Add the outputs and return the module, with its weights if it holds any."""
+        try:
+            self.graph.output(self._argument(self.sample.outputs))
+        except MaterializeError as error:
+            raise MaterializeError(f"The output structure of `{self.sample.id}` {error}") from error
+        root = torch.nn.Module()
+        for name, index in self.attributes.items():
+            tensor = make_tensor(self.sample, index, seed, mode, self.device)
+            if self.sample.inputs[index].role == "parameter":
+                # Samples are timed as they are deployed; who wants gradients can ask for them.
+                root.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=False))
+            else:
+                root.register_buffer(name, tensor)
+        return torch.fx.GraphModule(root, self.graph).eval()
+
+    def _argument(self, arg: Arg, *, is_device: bool = False) -> Any:
+        return to_fx(arg, self.nodes.__getitem__, self.device, is_device=is_device)
+
+    def _node(self, op: Op) -> torch.fx.Node:
+        operator = lookup(op.target)
+        check_keywords(op, operator)
+        to_device = operator.last_name == "to"
+        args = tuple(self._argument(arg, is_device=to_device) for arg in op.args)
+        kwargs = {name: self._argument(arg, is_device=name == "device") for name, arg in op.kwargs}
+        if kwargs.get("pin_memory"):
+            kwargs["pin_memory"] = False
+        if operator.kind == "attribute":
+            self._check_receiver(op, 1)
+            return self.graph.call_function(getattr, (args[0], operator.last_name))
+        if operator.kind == "method":
+            self._check_receiver(op, None)
+            return self._method(operator, args, kwargs)
+        if operator.name.startswith("operator."):
+            return self._python(op, operator, args)
+        if operator.name == AUTOCAST:
+            args = autocast_arguments(args, self.device)
+        return self.graph.call_function(resolve(operator), args, kwargs)
+
+    def _method(
+        self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> torch.fx.Node:
+        resolve(operator)
+        if operator.last_name in _MOVES:
+            kept = {name: kwargs[name] for name in ("memory_format",) if name in kwargs}
+            return self.graph.call_method("to", (args[0], self.device), kept)
+        return self.graph.call_method(operator.last_name, args, kwargs)
+
+    def _python(self, op: Op, operator: Operator, args: tuple[Any, ...]) -> torch.fx.Node:
+        """Add one of Python's operators, which fx prints as an expression of its operands."""
+        last = operator.last_name
+        arity = _ARITY.get(last, 2)
+        if len(args) != arity:
+            raise MaterializeError(f"has {len(args)} operands where it takes {arity}.")
+        if operator.is_inplace or last == "getitem":
+            self._check_receiver(op, arity)
+        if last in _REBINDING and isinstance(op.args[0], Ref) and op.args[0].index in self.numbers:
+            # fx prints `a += b`, which would give later uses of the number `a` the new value.
+            return self.graph.call_function(_REBINDING[last], args)
+        if last == "pow" and type(args[0]) in (int, float, complex):
+            # fx prints `-2 ** x`, which Python reads as `-(2 ** x)`.
+            return self.graph.call_function(pow, args)
+        return self.graph.call_function(resolve(operator), args)
+
+    @staticmethod
+    def _check_receiver(op: Op, arity: int | None) -> None:
+        if not op.args or not isinstance(op.args[0], Ref) or arity not in (None, len(op.args)):
+            raise MaterializeError("does not take a value of the graph as its first operand.")
+
+    def _located(self, position: int, op: Op, error: GraphNetError) -> str:
+        text = str(error)
+        if isinstance(error, UnknownOperatorError):
+            return f"Op {position} of `{self.sample.id}` cannot run: {text}"
+        return f"Op {position} (`{op.target}`) of `{self.sample.id}` {text}"

@@ -1,0 +1,225 @@
+"""Print a sample as the text of a GraphNet `model.py`, which `source.py` reads back as it was."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ...arguments import DictArg, ListArg, Named, Ref, SliceArg
+from ...errors import SampleError
+from ...sample import Op, Sample
+from .constants import print_constant
+from .expressions import BINARY, COMPARE, RESERVED
+from .operators import lookup
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_ANNOTATIONS: Mapping[str, str] = {
+    "parameter": "torch.nn.parameter.Parameter",
+    "symbol": "torch.SymInt",
+}
+_SCALARS: Mapping[str | None, str] = {"int64": "int", "float64": "float", "bool": "bool"}
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "matmul": "@", "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+_INFIX = {f"operator.{name}": _SIGNS[name] for name in (*BINARY.values(), *COMPARE.values())}
+_AUGMENTED = {f"operator.i{name.rstrip('_')}": f"{_SIGNS[name]}=" for name in BINARY.values()}
+_PREFIX = {
+    "operator.neg": "-",
+    "operator.pos": "+",
+    "operator.invert": "~",
+    "operator.not_": "not ",
+}
+
+
+def print_source(
+    sample: Sample,
+    names: Literal["canonical", "source"] = "canonical",
+    *,
+    releases_values: bool = False,
+) -> str:
+    """Return Python text for the graph: one class `GraphModule` with one `forward`.
+
+    `names` chooses what arguments are called: `canonical` names follow role and order, `source`
+    names are those of the captured program where they can be argument names. With
+    `releases_values` every value is set to None after its last use, so that whoever runs the text
+    needs no more memory than the traced program did.
+
+    Raises:
+        UnknownOperatorError: an operator is not in the table.
+        SampleError: an operator has arguments that no text can express.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> relu = Sample(
+    ...     id="example/relu", framework="torch", task="other",
+    ...     inputs=(Input("input", Value("float32", (2, 3))),),
+    ...     ops=(Op("torch.relu", (Ref(0),)),), outputs=(Ref(1),))
+    >>> print(print_source(relu))
+    import torch
+    <BLANKLINE>
+    <BLANKLINE>
+    class GraphModule(torch.nn.Module):
+        def forward(
+            self,
+            input_0: torch.Tensor,
+        ):
+            relu_0 = torch.relu(input_0)
+            return (relu_0,)
+    <BLANKLINE>
+    """
+    arguments = argument_names(sample, names)
+    body = _Body(sample, arguments)
+    lines = body.print_statements(releases_values)
+    roots = [f"import {name}" for name in ("builtins", "math", "operator") if name in body.roots]
+    signature = [
+        f"        {name}: {_annotation(each.role, each.value.dtype)},"
+        for name, each in zip(arguments, sample.inputs, strict=True)
+    ]
+    head = [*roots, "import torch", "", "", "class GraphModule(torch.nn.Module):"]
+    if signature:
+        head += ["    def forward(", "        self,", *signature, "    ):"]
+    else:
+        head += ["    def forward(self):"]
+    return "\n".join([*head, *lines, ""])
+
+
+def argument_names(sample: Sample, names: Literal["canonical", "source"]) -> tuple[str, ...]:
+    """Return what the printed source calls the arguments; no two are alike."""
+    if names == "canonical":
+        return sample.input_names
+    used: set[str] = set()
+    chosen = []
+    for each, canonical in zip(sample.inputs, sample.input_names, strict=True):
+        name = each.source_name
+        if not _can_be_argument(name) or name in used:
+            name = canonical
+        while name in used:
+            name += "_"
+        used.add(name)
+        chosen.append(name)
+    return tuple(chosen)
+
+
+def _can_be_argument(name: str) -> bool:
+    # `device` is the one word of the grammar that upstream's graphs use for an argument too.
+    is_free = name == "device" or (name not in RESERVED and name != "self")
+    return bool(_IDENTIFIER.match(name)) and is_free and not keyword.iskeyword(name)
+
+
+def _annotation(role: str, dtype: str | None) -> str:
+    if role == "scalar":
+        return _SCALARS.get(dtype, "torch.Tensor")
+    return _ANNOTATIONS.get(role, "torch.Tensor")
+
+
+class _Body:
+    """Prints the statements of one sample."""
+
+    def __init__(self, sample: Sample, arguments: tuple[str, ...]) -> None:
+        self.sample = sample
+        self.names = list(arguments)
+        self.used = set(arguments)
+        self.roots: set[str] = set()
+
+    def print_statements(self, releases_values: bool) -> list[str]:
+        sample = self.sample
+        lines = []
+        dying = _dying_values(sample) if releases_values else {}
+        for position, op in enumerate(sample.ops):
+            name = f"{op.target.rpartition('.')[2]}_{position}"
+            while name in self.used:
+                name += "_"
+            self.used.add(name)
+            self.names.append(name)
+            lines.append(self._statement(position, op, name))
+            if position in dying:
+                dead = " = ".join(self.names[value] for value in dying[position])
+                lines.append(f"        {dead} = None")
+        lines.append(f"        return {self.print(sample.outputs)}")
+        return lines
+
+    def _statement(self, position: int, op: Op, name: str) -> str:
+        args = op.args
+        is_plain = not op.kwargs and bool(args) and isinstance(args[0], Ref)
+        if is_plain and len(args) == 2 and op.target in _AUGMENTED:
+            sign = _AUGMENTED[op.target]
+            start = f"        {name} = {self.print(args[0])}\n"
+            return f"{start}        {name} {sign} {self.print(args[1])}"
+        if is_plain and len(args) == 3 and op.target == "operator.setitem":
+            is_used = self.sample.last_uses[len(self.sample.inputs) + position] != position
+            if not is_used:
+                return (
+                    f"        {self.print(args[0])}[{self.print(args[1])}] = {self.print(args[2])}"
+                )
+        return f"        {name} = {self._expression(position, op)}"
+
+    def _expression(self, position: int, op: Op) -> str:
+        args, kwargs = op.args, op.kwargs
+        is_plain = not kwargs and bool(args) and isinstance(args[0], Ref)
+        if is_plain and len(args) == 1 and op.target in _PREFIX:
+            return _PREFIX[op.target] + self.print(args[0])
+        if is_plain and len(args) == 2 and op.target == "operator.getitem":
+            return f"{self.print(args[0])}[{self.print(args[1])}]"
+        if not kwargs and len(args) == 2 and op.target in _INFIX and _can_be_infix(args):
+            return f"{self._operand(args[0])} {_INFIX[op.target]} {self._operand(args[1])}"
+        operator = lookup(op.target)
+        if operator.kind == "attribute":
+            if not is_plain or len(args) != 1:
+                raise SampleError(
+                    f"Op {position} of `{self.sample.id}` reads `{op.target}` of something other "
+                    "than one value of the graph, which no source can express. Correct its "
+                    "arguments."
+                )
+            return f"{self.print(args[0])}.{operator.last_name}"
+        if operator.kind == "method" and bool(args) and isinstance(args[0], Ref):
+            called, args = f"{self.print(args[0])}.{operator.last_name}", args[1:]
+        else:
+            called = op.target
+            self.roots.add(called.partition(".")[0])
+        printed = [self.print(arg) for arg in args]
+        printed += [f"{key}={self.print(arg)}" for key, arg in kwargs]
+        return f"{called}({', '.join(printed)})"
+
+    def _operand(self, arg: Any) -> str:
+        text = self.print(arg)
+        return text if isinstance(arg, Ref) or not text.startswith("-") else f"({text})"
+
+    def print(self, arg: Any) -> str:
+        """Return the expression that stands for an argument."""
+        if isinstance(arg, Ref):
+            return self.names[arg.index]
+        if isinstance(arg, tuple):
+            items = [self.print(item) for item in arg]
+            return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+        if isinstance(arg, ListArg):
+            return f"[{', '.join([self.print(item) for item in arg.items])}]"
+        if isinstance(arg, DictArg):
+            return f"{{{', '.join([f'{k!a}: {self.print(v)}' for k, v in arg.items])}}}"
+        if isinstance(arg, SliceArg):
+            return f"slice({', '.join(map(self.print, (arg.start, arg.stop, arg.step)))})"
+        if isinstance(arg, Named):
+            return print_constant(arg)
+        if isinstance(arg, float):
+            return repr(arg) if math.isfinite(arg) else f'float("{arg}")'
+        if isinstance(arg, complex):
+            return f"complex({self.print(arg.real)}, {self.print(arg.imag)})"
+        return "..." if arg is ... else ascii(arg)
+
+
+def _can_be_infix(args: tuple[Any, ...]) -> bool:
+    return any(isinstance(arg, Ref) for arg in args) and all(
+        isinstance(arg, Ref) or type(arg) in (int, float) for arg in args
+    )
+
+
+def _dying_values(sample: Sample) -> dict[int, list[int]]:
+    """Return the values that no operator uses after each operator, by operator."""
+    dying: dict[int, list[int]] = {}
+    for value, last in enumerate(sample.last_uses):
+        if 0 <= last < sample.num_ops:
+            dying.setdefault(last, []).append(value)
+    return dying

@@ -1,0 +1,80 @@
+"""What kind of thing each operator of a sample gives, found without running it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal, TypeAlias
+
+import torch
+
+from ...sample import Sample, Value
+from ...vocabulary import ITEM_SIZE_BYTES
+from .shapes import measure_footprint
+
+Kind: TypeAlias = Literal["tensor", "number", "other"]
+
+
+NOTHING = Value()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """One value: a tensor with its `Value`, a Python number, or neither (a tuple, nothing).
+
+    A tensor or number that only a run would tell is `other`.
+    """
+
+    kind: Kind
+    value: Value = NOTHING
+    number: bool | int | float | None = None
+
+
+def find_results(sample: Sample) -> tuple[Result, ...]:
+    """Return what each operator of a sample gives at the sizes of the capture.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: as `shapes.measure_footprint`.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op
+    >>> tensor = Input("input", Value("float32", (2, 3)))
+    >>> [each.kind for each in find_results(Sample("example/size", "torch", "other", (tensor,),
+    ...     (Op("torch.Tensor.size", (Ref(0), 0)), Op("torch.relu", (Ref(0),))), ()))]
+    ['number', 'tensor']
+    """
+    recorder = _Recorder()
+    measure_footprint(sample, observer=recorder)
+    return tuple(recorder.results)
+
+
+class _Recorder:
+    def __init__(self) -> None:
+        self.results: list[Result] = []
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def begin(self, position: int) -> None:
+        """Nothing is noted before a call."""
+
+    def fail(self) -> None:
+        """What a failed call gives is handed to `end` as it was recorded."""
+
+    def end(self, result: Any) -> None:
+        """Note what an operator gave."""
+        self.results.append(_describe(result))
+
+
+def _describe(result: Any) -> Result:
+    if type(result) in (bool, int, float):
+        return Result("number", number=result)
+    if not isinstance(result, torch.Tensor) or result.layout is not torch.strided:
+        return Result("other")
+    dtype = str(result.dtype).removeprefix("torch.")
+    if dtype not in ITEM_SIZE_BYTES or any(type(size) is not int for size in result.shape):
+        return Result("other")
+    stride = None if result.is_contiguous() else tuple(result.stride())
+    return Result("tensor", Value(dtype, tuple(result.shape), stride))

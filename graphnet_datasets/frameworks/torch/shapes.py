@@ -1,0 +1,346 @@
+"""Shapes, dtypes and memory of every value of a sample, without running it.
+
+The graph is walked on fake tensors, which have a shape, a dtype and a storage size but no memory.
+What depends on elements (`item`, `nonzero`) is known where the elements are: 0-d inputs are real.
+Everything else of that kind becomes a symbolic integer or stays unknown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import psutil
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from ...arguments import iterate_refs
+from ...errors import MaterializeError, MemoryLimitError
+from ...inputs import make_array
+from ...sample import Op, Sample, Value
+from ...vocabulary import ITEM_SIZE_BYTES
+from .bombs import check_call, check_result
+from .literals import autocast_arguments, to_fx
+from .live_memory import LiveMemory, tensors_in
+from .operands import check_operands, is_trusting
+from .operators import Operator, lookup, resolve
+from .regions import AUTOCAST, Regions, check_regions
+from .tensors import concrete_stride, dtype_of, storage_elements, to_tensor
+
+CPU = torch.device("cpu")
+Results = tuple["tuple[Value, ...] | None", ...]
+
+_OVERFLOWS = ("overflow", "Storage size calculation", "storage size", "invalid memory size")
+"""What torch's messages say of a tensor whose size does not fit in 64 bits."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Footprint:
+    """What a walk on fake tensors finds.
+
+    `results` has, per operator, one `Value` per tensor that it gives, or None where they cannot be
+    known without running it. `input_bytes` is the memory of all inputs, `peak_bytes` the most that
+    inputs and live values take at one time when values die at their last use, `total_bytes` all
+    that operators allocate. Views and in-place operators allocate nothing; the working memory
+    inside an operator is not counted.
+    """
+
+    results: Results
+    input_bytes: int
+    peak_bytes: int
+    total_bytes: int
+
+
+def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results:
+    """Return what each operator gives: one `Value` per tensor, or None where it is unknown.
+
+    `sizes` maps the sample's symbols to integers (default: those it was captured with).
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input
+    >>> tensor = Input("input", Value("float32", (2, 3)))
+    >>> sample = Sample("example/sum", "torch", "other", (tensor,),
+    ...     (Op("torch.Tensor.sum", (Ref(0), 1)),), Ref(1))
+    >>> propagate(sample)
+    ((Value(dtype='float32', shape=(2,), stride=None),),)
+    """
+    return measure_footprint(sample, sizes).results
+
+
+class Observer(Protocol):
+    """Follows a walk; it is entered as a context inside the fake tensors' own."""
+
+    def __enter__(self) -> Any: ...
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any, /) -> Any: ...
+    def begin(self, position: int) -> None:
+        """Take note of the operator that is called next."""
+
+    def fail(self) -> None:
+        """Take note that it could not be called on fake tensors."""
+
+    def end(self, result: Any) -> None:
+        """Take note of what it gave."""
+
+
+def measure_footprint(
+    sample: Sample,
+    sizes: Mapping[str, int] | None = None,
+    limit_bytes: int | None = None,
+    observer: Observer | None = None,
+) -> Footprint:
+    """Return shapes and memory of a sample for the given sizes of its symbols.
+
+    `observer` sees each operator before and after its call.
+
+    Raises:
+        MemoryLimitError: inputs and live values would take more than `limit_bytes`, or an operator
+            would build a huge integer, list or text.
+        UnknownOperatorError: an operator is not in the table.
+        MaterializeError: a region stays open, or an argument has no meaning in torch.
+    """
+    check_regions(sample)
+    sizes = sample.hints if sizes is None else sizes
+    return _Walk(sample, sizes, limit_bytes, observer).run()
+
+
+def check_memory(sample: Sample, limit_bytes: int | None = None) -> Footprint:
+    """Return the footprint of a sample, after comparing it with a limit.
+
+    The limit is that of this machine's memory unless given. A sample that was walked before is not
+    walked again.
+
+    Raises:
+        MemoryLimitError: it needs more; the message names the operator.
+    """
+    limit = psutil.virtual_memory().total if limit_bytes is None else limit_bytes
+    known = _WALKED.get(id(sample))
+    if known is None or known[0]() is not sample or known[1].peak_bytes > limit:
+        footprint = measure_footprint(sample, None, limit)
+        key = id(sample)
+        _WALKED[key] = (weakref.ref(sample, lambda _: _WALKED.pop(key, None)), footprint)
+        return footprint
+    return known[1]
+
+
+_WALKED: dict[int, tuple[weakref.ref[Sample], Footprint]] = {}
+
+
+class _Unknown:
+    """Stands for a value that only a run would tell."""
+
+
+class _Walk:
+    def __init__(
+        self,
+        sample: Sample,
+        sizes: Mapping[str, int],
+        limit_bytes: int | None,
+        observer: Observer | None,
+    ) -> None:
+        self.observer = observer
+        self.sample = sample
+        self.sizes = sizes
+        self.limit_bytes = limit_bytes
+        self.mode = FakeTensorMode(
+            shape_env=ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True),
+            static_shapes=True,
+        )
+        self.values: list[Any] = []
+        self.memory = LiveMemory()
+        self.bits: dict[int, int] = {}
+
+    def run(self) -> Footprint:
+        input_bytes = self._input_bytes()
+        self._check_limit(input_bytes, f"The inputs of `{self.sample.id}` take")
+        self.memory.live_bytes = self.memory.peak_bytes = input_bytes
+        results = []
+        with (
+            _quietly(),
+            self.mode,
+            torch.no_grad(),
+            contextlib.ExitStack() as watching,
+            Regions() as regions,
+        ):
+            self.values = [self._input(index) for index in range(len(self.sample.inputs))]
+            for value in self.values:
+                self.memory.hold_forever(value)
+            dying = self._dying()
+            if self.observer is not None:
+                watching.enter_context(self.observer)
+            for position, op in enumerate(self.sample.ops):
+                results.append(self._step(position, op, regions))
+                for index in dying[position]:
+                    self.memory.release(index)
+                    self.values[index] = None
+        return Footprint(
+            tuple(results), input_bytes, self.memory.peak_bytes, self.memory.total_bytes
+        )
+
+    def _dying(self) -> list[list[int]]:
+        dying: list[list[int]] = [[] for _ in self.sample.ops]
+        for index, last in enumerate(self.sample.last_uses):
+            if index >= len(self.sample.inputs) and last < len(dying):
+                dying[last].append(index)
+        return dying
+
+    # Inputs
+
+    def _input_bytes(self) -> int:
+        total = 0
+        for index, each in enumerate(self.sample.inputs):
+            if each.value.dtype is not None and each.role not in ("symbol", "scalar"):
+                shape = self.sample.shape_of(each.value, self.sizes) or ()
+                stride = concrete_stride(self.sample, index, shape, self.sizes)
+                size = 1
+                for dim in shape:
+                    size *= dim
+                if stride is not None:
+                    size = storage_elements(shape, stride)
+                total += size * ITEM_SIZE_BYTES[each.value.dtype]
+        return total
+
+    def _input(self, index: int) -> Any:
+        each = self.sample.inputs[index]
+        if each.role in ("symbol", "scalar"):
+            return make_array(self.sample, index, sizes=self.sizes).item()
+        shape = self.sample.shape_of(each.value, self.sizes)
+        if shape is None or each.value.dtype is None:
+            return _Unknown()
+        try:
+            if shape == ():
+                with torch._C._DisableTorchDispatch():
+                    real = to_tensor(
+                        make_array(self.sample, index, sizes=self.sizes), each.value.dtype
+                    )
+                converter = self.mode.fake_tensor_converter
+                return converter.from_real_tensor(self.mode, real, make_constant=True)
+            stride = concrete_stride(self.sample, index, shape, self.sizes)
+            dtype = dtype_of(each.value.dtype)
+            if stride is None:
+                return torch.empty(shape, dtype=dtype)
+            return torch.empty_strided(shape, stride, dtype=dtype)
+        except (RuntimeError, NotImplementedError):
+            return _Unknown()
+
+    # Operators
+
+    def _step(self, position: int, op: Op, regions: Regions) -> tuple[Value, ...] | None:
+        index = len(self.sample.inputs) + position
+        where = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
+        try:
+            if self.observer is not None:
+                self.observer.begin(position)
+            result = self._call(op, regions)
+            self._check_bits(index, op, result)
+            check_result(result)
+            if self.observer is not None:
+                self.observer.end(result)
+        except MemoryLimitError as error:
+            raise MemoryLimitError(f"{where} {error}") from error
+        except MaterializeError as error:
+            raise MaterializeError(f"{where} {error}") from error
+        self.values.append(result)
+        self.memory.hold(index, result)
+        self._check_limit(self.memory.live_bytes, f"{where} brings the tensors that are alive to")
+        return None if isinstance(result, _Unknown) else tuple(_describe(result))
+
+    def _call(self, op: Op, regions: Regions) -> Any:
+        operator = lookup(op.target)
+        unknown: list[int] = []
+
+        def value_of(index: int) -> Any:
+            if isinstance(self.values[index], _Unknown):
+                unknown.append(index)
+            return self.values[index]
+
+        to_device = operator.last_name == "to"
+        args = tuple(to_fx(arg, value_of, CPU, is_device=to_device) for arg in op.args)
+        kwargs = {
+            name: to_fx(arg, value_of, CPU, is_device=name == "device") for name, arg in op.kwargs
+        }
+        kwargs.pop("pin_memory", None)
+        if operator.name == AUTOCAST:
+            args = autocast_arguments(args, CPU)
+        check_call(operator, args, kwargs)
+        if unknown and is_trusting(operator):
+            raise MaterializeError("has operands whose sizes are not known before it runs.")
+        check_operands(operator, args, kwargs)
+        if unknown and not operator.is_state:
+            return self._recorded(op)
+        try:
+            return (
+                regions.call(operator, args, kwargs)
+                if operator.is_state
+                else _apply(operator, args, kwargs)
+            )
+        except Exception as error:
+            # Which exceptions torch raises for a data-dependent shape differs from version to
+            # version; a call that is simply wrong will say so when the graph runs.
+            text = str(error)
+            if any(sign in text for sign in _OVERFLOWS):
+                raise MemoryLimitError(f"needs more than 2**63 bytes: {text}") from error
+            return self._recorded(op)
+
+    def _recorded(self, op: Op) -> Any:
+        """Return a fake tensor as recorded in the sample, where nothing better is known."""
+        if self.observer is not None:
+            self.observer.fail()
+        if op.results is None or len(op.results) != 1:
+            return _Unknown()
+        (value,) = op.results
+        shape = self.sample.shape_of(value, self.sizes)
+        if shape is None or value.dtype is None:
+            return _Unknown()
+        return torch.empty(shape, dtype=dtype_of(value.dtype))
+
+    def _check_bits(self, index: int, op: Op, result: Any) -> None:
+        """Bound symbolic integers, whose value only a run tells, by what they are made of."""
+        if not isinstance(result, torch.SymInt):
+            return
+        operands = [self.bits.get(ref, 64) for ref in iterate_refs(op.args)] or [64]
+        if op.target.endswith(("mul", "pow", "lshift")):
+            self.bits[index] = max(sum(operands), 2 * operands[0])
+        else:
+            self.bits[index] = max(operands) + 1
+        if self.bits[index] > 1024:
+            raise MemoryLimitError("multiplies integers until they may have more than 1024 bits.")
+
+    def _check_limit(self, live_bytes: int, what: str) -> None:
+        if self.limit_bytes is not None and live_bytes > self.limit_bytes:
+            raise MemoryLimitError(
+                f"{what} {_gigabytes(live_bytes)}; the limit is {_gigabytes(self.limit_bytes)}. "
+                "Raise `memory_limit_bytes`, or skip the sample."
+            )
+
+
+def _apply(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return resolve(operator)(*args, **kwargs)
+
+
+def _gigabytes(num_bytes: int) -> str:
+    return f"{num_bytes / 1e9:,.3f} GB"
+
+
+def _describe(result: Any) -> Iterator[Value]:
+    for tensor in tensors_in(result):
+        name = str(tensor.dtype).removeprefix("torch.")
+        dtype = name if name in ITEM_SIZE_BYTES else None
+        if any(isinstance(size, torch.SymInt) for size in tensor.shape):
+            yield Value(dtype)
+            continue
+        strided = tensor.layout == torch.strided
+        contiguous = not strided or tensor.is_contiguous()
+        yield Value(dtype, tuple(tensor.shape), None if contiguous else tuple(tensor.stride()))
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep the warnings of a walk to the walk; the run itself gives them again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,238 @@
+"""Read the `model.py` of a GraphNet directory into a sample, by `ast` alone.
+
+The text is parsed and never executed, and torch is not imported. Names of the source end here:
+a sample knows values by number, and keeps the names of the arguments.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...arguments import Ref
+from ...errors import SampleError, SourceError
+from ...sample import Constraint, Provenance, Sample, Symbol
+from ...symbols import Dim
+from ...vocabulary import Task
+from ..metas import TensorMeta
+from .expressions import BINARY, RESERVED, ROOTS, Lowering, source_error
+from .placeholders import InputMaker
+
+MAX_SOURCE_CHARACTERS = 8 * 2**20
+"""The largest source among 2,495 upstream samples has 3 million."""
+
+MAX_SOURCE_TOKENS = 400_000
+"""Line ends and punctuation; `ast` needs up to a kilobyte for each. The largest of 142 upstream
+sources has 48,000."""
+
+_IMPORTED = frozenset({"device", "inf", "nan", "tensor"})
+
+
+def parse_source(
+    text: str,
+    metas: Mapping[str, TensorMeta],
+    *,
+    sample_id: str,
+    task: Task = "other",
+    kind: str = "graph",
+    symbols: Iterable[Symbol] = (),
+    constraints: Iterable[Constraint] = (),
+    shapes: Mapping[str, tuple[Dim, ...]] | None = None,
+    provenance: Provenance | None = None,
+    file: str = "model.py",
+) -> Sample:
+    """Return the sample that the text of a `model.py` describes.
+
+    `metas` holds what is recorded of each argument, by name. `shapes` holds shapes over `symbols`
+    for arguments that have them; an integer argument (`torch.SymInt`) becomes a symbol of its own
+    name. `file` is the path that error messages name.
+
+    Raises:
+        SourceError: the text is not a straight-line graph, or an argument has no metadata.
+        UnknownOperatorError: it calls something outside the operator table.
+
+    >>> metas = {"x": TensorMeta("x", "float32", (2, 3))}
+    >>> sample = parse_source('''
+    ... import torch
+    ... class GraphModule(torch.nn.Module):
+    ...     def forward(self, x: torch.Tensor):
+    ...         y = torch.relu(x)
+    ...         x = None
+    ...         return (y,)
+    ... ''', metas, sample_id="example/relu")
+    >>> sample.ops[0].target, sample.outputs
+    ('torch.relu', (Ref(index=1),))
+    """
+    forward = _find_forward(_parse(text, file), file)
+    arguments = _read_arguments(forward, file)
+    graph = _Statements(file, [argument.arg for argument in arguments])
+    outputs = graph.read(forward)
+    inputs = InputMaker(metas, shapes or {}, tuple(symbols), file)
+    all_inputs = tuple([inputs.make(argument) for argument in arguments])
+    provenance = provenance or Provenance()
+    try:
+        return Sample(
+            id=sample_id,
+            framework="torch",
+            task=task,
+            inputs=all_inputs,
+            ops=tuple(graph.ops),
+            outputs=outputs,
+            symbols=tuple(inputs.symbols.values()),
+            constraints=tuple(constraints),
+            kind=kind,
+            provenance=inputs.add_faults(provenance),
+        )
+    except SourceError:
+        raise
+    except SampleError as error:
+        raise SourceError(f"`{file}` does not describe a sample: {error}") from error
+
+
+def _parse(text: str, file: str) -> ast.Module:
+    if len(text) > MAX_SOURCE_CHARACTERS:
+        raise SourceError(
+            f"`{file}` has {len(text)} characters; at most {MAX_SOURCE_CHARACTERS} are accepted."
+        )
+    num_tokens = len(text)
+    if num_tokens > MAX_SOURCE_TOKENS:
+        num_tokens = text.count("\n") + sum(map(text.count, ",;()[]{}=.+-*/%<>&|^~@:\"'\\#!"))
+    if num_tokens > MAX_SOURCE_TOKENS:
+        raise SourceError(
+            f"`{file}` has {num_tokens} line ends and signs of punctuation; at most "
+            f"{MAX_SOURCE_TOKENS} are accepted."
+        )
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        reason = str(error.msg).partition("; ")[0]
+        raise source_error(file, error.lineno or 1, f"this is not Python: {reason}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise source_error(file, 1, "the text is not Python, or nests too deeply") from error
+
+
+def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:
+    """Return `forward` of the only class, after checking that nothing else is there."""
+    found: ast.ClassDef | None = None
+    for node in module.body:
+        if isinstance(node, ast.ClassDef) and found is None:
+            found = node
+        elif not _is_allowed_import(node):
+            what = "a second class" if isinstance(node, ast.ClassDef) else _describe(node)
+            raise source_error(file, node.lineno, f"{what} stands outside the graph")
+    if found is None:
+        raise source_error(file, 1, "there is no class `GraphModule`")
+    body = found.body
+    if found.decorator_list or found.keywords:
+        raise source_error(file, found.lineno, f"the class `{found.name[:80]}` is decorated")
+    if len(body) != 1:
+        raise source_error(
+            file, found.lineno, f"the class `{found.name[:80]}` holds more than one `forward`"
+        )
+    forward = body[0]
+    if not isinstance(forward, ast.FunctionDef) or forward.name != "forward":
+        raise source_error(file, forward.lineno, "the class has no method `forward`")
+    if forward.decorator_list:
+        raise source_error(file, forward.lineno, "`forward` is decorated")
+    return forward
+
+
+def _is_allowed_import(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Import):
+        return all(name.name in ROOTS and not name.asname for name in node.names)
+    return (
+        isinstance(node, ast.ImportFrom)
+        and node.module in ("torch", "math")
+        and not node.level
+        and all(name.name in _IMPORTED and not name.asname for name in node.names)
+    )
+
+
+def _describe(node: ast.stmt) -> str:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return "an import of something other than `torch` and its constants"
+    return f"`{type(node).__name__}`"
+
+
+def _read_arguments(forward: ast.FunctionDef, file: str) -> list[ast.arg]:
+    signature = forward.args
+    plain = signature.args
+    if (
+        signature.posonlyargs
+        or signature.kwonlyargs
+        or signature.vararg
+        or signature.kwarg
+        or signature.defaults
+        or not plain
+        or plain[0].arg != "self"
+    ):
+        raise source_error(
+            file, forward.lineno, "`forward` takes something other than `self` and plain arguments"
+        )
+    return plain[1:]
+
+
+class _Statements(Lowering):
+    """Reads the body of `forward`, statement by statement."""
+
+    def __init__(self, file: str, arguments: list[str]) -> None:
+        super().__init__(file, arguments)
+        self.arguments = frozenset(arguments)
+
+    def read(self, forward: ast.FunctionDef) -> Any:
+        *body, last = forward.body
+        for node in body:
+            kind = type(node)
+            if kind is ast.Assign:
+                self._assign(node)  # type: ignore[arg-type]
+            elif isinstance(node, ast.AugAssign):
+                self._augment(node)
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                self.lower(node.value)
+            elif isinstance(node, ast.Delete):
+                self._delete(node)
+            else:
+                self.fail(node, f"`{kind.__name__}` is not part of a straight-line graph")
+        if not isinstance(last, ast.Return):
+            self.fail(last, "the graph does not end in a return")
+        return None if last.value is None else self.lower(last.value)
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = self.lower(node.value)
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self._bind(target, value)
+            elif isinstance(target, ast.Subscript):
+                base, index = self._value(target.value, 0), self.lower(target.slice)
+                self.emit("operator.setitem", (base, index, value))
+            else:
+                self.fail(node, f"an assignment to `{type(target).__name__}`")
+
+    def _augment(self, node: ast.AugAssign) -> None:
+        target = node.target
+        name = f"operator.i{BINARY[type(node.op)].rstrip('_')}"
+        if isinstance(target, ast.Name):
+            held = self._name(target, 0)
+            if not isinstance(held, Ref):
+                self.fail(node, f"`{target.id[:80]}` is a literal, which cannot be changed")
+            self._bind(target, self.emit(name, (held, self.lower(node.value))))
+        elif isinstance(target, ast.Subscript):
+            base, index = self._value(target.value, 0), self.lower(target.slice)
+            held = self.emit("operator.getitem", (base, index))
+            changed = self.emit(name, (held, self.lower(node.value)))
+            self.emit("operator.setitem", (base, index, changed))
+        else:
+            self.fail(node, f"an assignment to `{type(target).__name__}`")
+
+    def _delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if not isinstance(target, ast.Name) or target.id not in self.names:
+                self.fail(node, "what is deleted is not a name of the graph")
+            del self.names[target.id]
+
+    def _bind(self, target: ast.Name, value: Any) -> None:
+        name = target.id
+        if name in RESERVED and name not in self.arguments:
+            self.fail(target, f"a value takes the name `{name}`, which has a meaning of its own")
+        self.names[name] = value

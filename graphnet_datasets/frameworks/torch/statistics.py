@@ -1,0 +1,155 @@
+"""What is recorded of a tensor's elements: statistics, and the elements themselves where needed."""
+
+from __future__ import annotations
+
+import math
+import zlib
+
+import torch
+
+from ...sample import Statistics
+from ...vocabulary import Role
+
+MAX_STORED_ELEMENTS = 1024
+"""Integer and boolean inputs up to this size are stored; the value is GraphNet's."""
+
+MAX_CONSTANT_ELEMENTS = 2**16
+"""Constants of the traced program up to this size are always stored."""
+
+MAX_STRUCTURED_ELEMENTS = 2**20
+"""Larger tensors are never looked at for structure."""
+
+STRUCTURED_RATIO = 0.1
+"""A tensor is structured (a range, a mask, an index table) if deflate makes it this small."""
+
+_CHUNK = 2**22
+"""Elements that are converted to float64 at a time: 32 MiB, whatever the tensor's size."""
+
+
+def round_significant(value: float, digits: int = 4) -> float:
+    """Round to `digits` significant digits, so that sums taken in another order agree.
+
+    >>> round_significant(0.0199963), round_significant(-12345.6)
+    (0.02, -12350.0)
+    """
+    rounded = float(f"{value:.{digits - 1}e}")
+    return rounded if math.isfinite(rounded) else value
+
+
+def measure(tensor: torch.Tensor) -> Statistics | None:
+    """Return mean, standard deviation, minimum and maximum over the finite elements of `tensor`.
+
+    Floating-point figures have four significant digits; the range of integers is exact, since it
+    bounds indices. The standard deviation is that of the population. Complex tensors are measured
+    as their real and imaginary parts together. None where there is no finite element.
+    """
+    values = tensor.detach()
+    if values.layout is not torch.strided:
+        values = values.to_dense()
+    if values.is_quantized:
+        values = values.int_repr()
+    if values.is_complex():
+        values = torch.view_as_real(values.resolve_conj())
+    if values.numel() == 0:
+        return None
+    if not values.is_floating_point():
+        return _measure_integers(values)
+    return _measure_floats(values)
+
+
+def _measure_integers(values: torch.Tensor) -> Statistics:
+    if values.dtype == torch.bool:
+        share = values.sum(dtype=torch.int64).item() / values.numel()
+        spread = math.sqrt(share * (1 - share))
+        low, high = float(values.all()), float(values.any())
+        return Statistics(round_significant(share), round_significant(spread), low, high)
+    if values.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        values = values.to(torch.int64)  # torch has no reductions over the wide unsigned types
+    low, high = (float(bound) for bound in torch.aminmax(values))
+    floats = _measure_floats(values)
+    assert floats is not None  # noqa: S101 - integers are finite
+    return Statistics(floats.mean, floats.std, low, high)
+
+
+def _measure_floats(values: torch.Tensor) -> Statistics | None:
+    flat = values.reshape(-1)
+    count, mean, squares = 0, 0.0, 0.0
+    low, high = math.inf, -math.inf
+    for start in range(0, flat.numel(), _CHUNK):
+        chunk = flat[start : start + _CHUNK].to(torch.float64)
+        finite = torch.isfinite(chunk)
+        if not bool(finite.all()):
+            chunk = chunk[finite]
+            if chunk.numel() == 0:
+                continue
+        chunk_mean = chunk.mean().item()
+        # Chan's parallel update of the sum of squared deviations.
+        delta, size = chunk_mean - mean, chunk.numel()
+        squares += (chunk - chunk_mean).square_().sum().item()
+        squares += delta * delta * count * size / (count + size)
+        mean += delta * size / (count + size)
+        count += size
+        low, high = min(low, chunk.min().item()), max(high, chunk.max().item())
+    if not count:
+        return None
+    if low == high:  # rounding in the mean must not make a constant look like noise
+        mean, squares = low, 0.0
+    limit = torch.finfo(values.dtype if values.is_floating_point() else torch.float64).max
+    return Statistics(
+        round_significant(mean),
+        round_significant(math.sqrt(squares / count)),
+        max(round_significant(low), -limit),  # rounding away from zero may leave the dtype
+        min(round_significant(high), limit),
+    )
+
+
+def encode(tensor: torch.Tensor) -> bytes:
+    """Return the elements of `tensor` as little-endian bytes in row-major order."""
+    values = tensor.detach().cpu()
+    if values.is_quantized:
+        values = values.int_repr()
+    values = values.resolve_conj().resolve_neg().contiguous().reshape(-1)
+    return values.view(torch.uint8).numpy().tobytes()
+
+
+def elements_to_store(tensor: torch.Tensor, role: Role) -> bytes | None:
+    """Return the elements of `tensor` if drawing it from its statistics would change the graph.
+
+    Stored are the constants of the traced program; integers and booleans that may be indices,
+    positions or masks, if they are few or have structure; and masks among floats, which hold
+    infinities or the smallest number of their type. Parameters never are.
+    """
+    count = tensor.numel()
+    if role == "parameter" or count == 0 or tensor.layout is not torch.strided:
+        return None
+    if role == "constant" and count <= MAX_CONSTANT_ELEMENTS:
+        return encode(tensor)
+    if count > MAX_STRUCTURED_ELEMENTS:
+        return None
+    if tensor.is_floating_point() or tensor.is_complex():
+        if role != "constant" and not _is_mask(tensor):
+            return None
+    elif count <= MAX_STORED_ELEMENTS:
+        return encode(tensor)
+    elif bool((tensor == tensor.reshape(-1)[0]).all()):
+        return None  # the range says it all
+    return encode(tensor) if _is_structured(tensor) else None
+
+
+def _is_structured(tensor: torch.Tensor) -> bool:
+    """Tell whether the elements, or for integers the steps between them, repeat themselves."""
+    ways = [tensor]
+    if not tensor.is_floating_point() and not tensor.is_complex() and tensor.dtype != torch.bool:
+        flat = tensor.reshape(-1).to(torch.int64)
+        ways.append(flat[1:] - flat[:-1])
+    return any(
+        len(zlib.compress(elements, 1)) <= STRUCTURED_RATIO * len(elements)
+        for elements in map(encode, ways)
+    )
+
+
+def _is_mask(tensor: torch.Tensor) -> bool:
+    if tensor.is_complex():
+        return False
+    as_float = tensor.detach().to(torch.float64)
+    return bool((as_float.abs() > 1e4).any() or not torch.isfinite(as_float).all())

@@ -1,0 +1,189 @@
+"""From a sample's inputs to torch: tensors on a device, integers for symbols, Python scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ...errors import MaterializeError
+from ...inputs import MODES, Mode, make_array
+from ...sample import Sample
+from ...symbols import evaluate
+from ...vocabulary import ITEM_SIZE_BYTES
+from ..choices import check_choice, is_weight
+
+Weights: TypeAlias = Literal["inputs", "parameters"]
+TensorOrScalar: TypeAlias = "torch.Tensor | int | float | bool"
+
+DTYPES: Mapping[str, torch.dtype] = {
+    name: getattr(torch, name) for name in ITEM_SIZE_BYTES if hasattr(torch, name)
+}
+"""The torch dtype of each dtype of the vocabulary (all of them in torch 2.11 to 2.13)."""
+
+_QUANTIZED = {"quint8": torch.uint8, "qint8": torch.int8, "qint32": torch.int32}
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """Return the torch dtype with the canonical name `name`.
+
+    Raises:
+        MaterializeError: the installed torch has no such dtype.
+
+    >>> dtype_of("bfloat16")
+    torch.bfloat16
+    """
+    if name not in DTYPES:
+        raise MaterializeError(
+            f"`{name[:40]}` is not a dtype of torch {torch.__version__} "
+            f"(accepted: {', '.join(DTYPES)})."
+        )
+    return DTYPES[name]
+
+
+def to_tensor(array: npt.NDArray, dtype: str) -> torch.Tensor:
+    """Return the tensor whose elements have the bits of `array`, on the CPU and contiguous.
+
+    `array` holds elements of `dtype`; those that NumPy lacks (bfloat16, float8, complex32) come as
+    unsigned integers with the same bits. Memory is shared where the array can be written to.
+
+    >>> to_tensor(np.array([0x3F80], np.uint16), "bfloat16")
+    tensor([1.], dtype=torch.bfloat16)
+    """
+    contiguous = np.ascontiguousarray(array).reshape(array.shape)
+    if not contiguous.flags.writeable:
+        contiguous = contiguous.copy()
+    tensor = torch.from_numpy(contiguous)
+    wanted = dtype_of(dtype)
+    if dtype in _QUANTIZED:
+        # The scale of a quantized tensor is not part of a sample; 1 keeps its integers as they are.
+        integers = tensor.view(_QUANTIZED[dtype])
+        return torch.ops.aten._make_per_tensor_quantized_tensor(integers, 1.0, 0)
+    return tensor if tensor.dtype == wanted else tensor.view(wanted)
+
+
+def storage_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """Return how many elements a storage needs to hold `shape` under `stride`.
+
+    >>> storage_elements((2, 3), (1, 2)), storage_elements((4, 3), (0, 1))
+    (6, 3)
+    """
+    if 0 in shape:
+        return 0
+    return 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+
+
+def concrete_stride(
+    sample: Sample, index: int, shape: tuple[int, ...], sizes: Mapping[str, int] | None = None
+) -> tuple[int, ...] | None:
+    """Return the stride of input `index` in elements, or None where it is contiguous.
+
+    Raises:
+        MaterializeError: the recorded stride has another rank than the shape or is negative.
+    """
+    recorded = sample.inputs[index].value.stride
+    if recorded is None:
+        return None
+    values = sample.hints if sizes is None else sizes
+    stride = tuple(evaluate(dim, values) for dim in recorded)
+    if len(stride) != len(shape) or min(stride, default=0) < 0:
+        raise MaterializeError(
+            f"Input `{sample.input_names[index]}` of `{sample.id}` has shape {shape} and stride "
+            f"{stride}; a stride has one non-negative entry per dimension."
+        )
+    return stride
+
+
+def make_input(
+    sample: Sample,
+    index: int,
+    seed: int = 0,
+    mode: Mode = "replay",
+    device: str | torch.device = "cpu",
+    sizes: Mapping[str, int] | None = None,
+) -> TensorOrScalar:
+    """Return input `index`: a tensor on `device`, an integer for a symbol, a number for a scalar.
+
+    Raises:
+        SampleError: a symbol has no size, or the statistics contradict themselves.
+        MaterializeError: the stride does not fit the shape.
+    """
+    if sample.inputs[index].role in ("symbol", "scalar"):
+        return make_array(sample, index, seed, mode, sizes).item()
+    return make_tensor(sample, index, seed, mode, device, sizes)
+
+
+def make_tensor(
+    sample: Sample,
+    index: int,
+    seed: int = 0,
+    mode: Mode = "replay",
+    device: str | torch.device = "cpu",
+    sizes: Mapping[str, int] | None = None,
+) -> torch.Tensor:
+    """Return the tensor that input `index` is, laid out by its recorded stride.
+
+    Raises:
+        SampleError: a symbol has no size, or the statistics contradict themselves.
+        MaterializeError: the stride does not fit the shape.
+    """
+    each = sample.inputs[index]
+    array = make_array(sample, index, seed, mode, sizes)
+    tensor = to_tensor(array, cast(str, each.value.dtype))
+    stride = concrete_stride(sample, index, tuple(tensor.shape), sizes)
+    if stride is not None and stride != tensor.stride():
+        tensor = _with_stride(tensor, stride)
+    return tensor.to(device)
+
+
+def make_inputs(
+    sample: Sample,
+    seed: int = 0,
+    mode: Mode = "replay",
+    device: str | torch.device = "cpu",
+    weights: Weights = "inputs",
+    sizes: Mapping[str, int] | None = None,
+) -> dict[str, TensorOrScalar]:
+    """Return the arguments of the materialized sample by canonical name, in argument order.
+
+    With `weights="parameters"` only what stays an argument then: data inputs, symbols, scalars.
+
+    Raises:
+        MaterializeError: `weights` or `mode` is unknown.
+
+    >>> from graphnet_datasets.sample import Value
+    >>> sample = Sample("example/identity", "torch", "other",
+    ...     (Input("input", Value("float16", (2, 3))),), (), ())
+    >>> make_inputs(sample)["input_0"].dtype
+    torch.float16
+    """
+    check_choice("weights", weights, ("inputs", "parameters"))
+    check_choice("mode", mode, MODES)
+    return {
+        name: make_input(sample, index, seed, mode, device, sizes)
+        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True))
+        if weights == "inputs" or not is_weight(each)
+    }
+
+
+def _with_stride(tensor: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
+    """Return the elements of `tensor` laid out by `stride`.
+
+    Of elements that overlap (`expand`, sliding windows) the first stay.
+    """
+    shape = tuple(tensor.shape)
+    first = tensor[tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)]
+    size = storage_elements(tuple(first.shape), stride)
+    if size < first.numel():
+        return first.reshape(-1)[:size].clone().as_strided(shape, stride)
+    storage = torch.zeros(size, dtype=tensor.dtype)
+    try:
+        storage.as_strided(first.shape, stride).copy_(first)
+    except RuntimeError as error:
+        raise MaterializeError(
+            f"A tensor of shape {shape} cannot be laid out with stride {stride}: {error}"
+        ) from error
+    return storage.as_strided(shape, stride)

@@ -1,0 +1,208 @@
+"""The dataset card: configs and columns for machines, figures for people, both from the data.
+
+Only what is ours is written anew: the configs and columns of the folders that are there, and the
+text between two markers. What the owner of a repository writes around it stays.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from ..layout import NOT_GRAPHS, describe_configs
+from ..schema import RUNS_SCHEMA, graphs_features
+from .plot import draw_sizes
+
+PICTURE = "graphs.svg"
+BEGIN = "<!-- figures: written anew by every push -->"
+END = "<!-- end of figures -->"
+MAX_SOURCES = 30
+"""Sources in the table of the card; the rest is summed up in a last line."""
+
+
+def make_card(
+    readme: str | None, repo_id: str, files: Mapping[str, str], graphs: pa.Table, runs: pa.Table
+) -> dict[str, bytes]:
+    """Return the README, and its picture where there are graphs, by path in the repository.
+
+    `files` are the shards with their sha256; `graphs` and `runs` hold the scalar columns of all of
+    them with their config and split; `readme` is the text that is there. Never writes `splits`:
+    with them, `datasets` refuses what is appended later.
+    """
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    card = DatasetCard(readme, ignore_metadata_errors=False) if readme else None
+    present: dict[str, Any] = card.data.to_dict() if card else {}
+    data = {
+        "pretty_name": repo_id.partition("/")[2],
+        "tags": ["graphnet-datasets"],
+        **present,
+        "size_categories": [_size_category(graphs.num_rows)],
+        "configs": _configs(present.get("configs"), files),
+    }
+    data["dataset_info"] = _columns(present.get("dataset_info"), data["configs"])
+    body = card.text if card and card.text.strip() else _introduction(repo_id)
+    figures = f"{BEGIN}\n\n{_figures(graphs, runs)}\n\n{END}"
+    before, begin, rest = body.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    body = f"{before}{figures}{after}" if begin and end else f"{body.rstrip()}\n\n{figures}"
+    text = f"---\n{DatasetCardData(**data).to_yaml()}\n---\n{body.strip()}\n"
+    content = {"README.md": text.encode()}
+    if graphs.num_rows:
+        sizes = {name: part["num_ops"].to_pylist() for name, part in _by(graphs, "config").items()}
+        content[PICTURE] = draw_sizes(sizes).encode()
+    return content
+
+
+def _configs(present: Any, files: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return our configs, and those that somebody added by hand, one of them the default."""
+    ours = describe_configs(files)
+    names = {config["config_name"] for config in ours}
+    entries = [each for each in present or () if isinstance(each, dict)]
+    others = [each for each in entries if each.get("config_name") not in names]
+    chosen = [each.get("config_name") for each in entries if each.get("default")]
+    # The first push may have held runs alone; the default is then chosen anew for the graphs.
+    if (
+        chosen
+        and chosen[0] not in NOT_GRAPHS
+        and chosen[0] in names | {each.get("config_name") for each in others}
+    ):
+        for config in ours:
+            config.pop("default", None)
+            if config["config_name"] == chosen[0]:
+                config["default"] = True
+    return [*ours, *others]
+
+
+def _columns(present: Any, configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    import datasets
+
+    # One list for all configs of graphs, which YAML then holds once.
+    graphs = graphs_features()._to_yaml_list()
+    runs = datasets.Features.from_arrow_schema(RUNS_SCHEMA)._to_yaml_list()
+    others = {
+        each.get("config_name"): {
+            key: value
+            for key, value in each.items()
+            if key not in ("splits", "download_size", "dataset_size")
+        }
+        for each in (present if isinstance(present, list) else ())
+        if isinstance(each, dict)
+    }
+    result = []
+    for config in configs:
+        name = config["config_name"]
+        if "description" in config and str(config["description"]).startswith("content "):
+            features = runs if name in NOT_GRAPHS else graphs
+            result.append({"config_name": name, "features": features})
+        elif name in others:
+            result.append(others[name])
+    return result
+
+
+def _introduction(repo_id: str) -> str:
+    return f"""# {repo_id.partition("/")[2]}
+
+Computational graphs of real models, one row a graph, in the format of GraphNet Datasets. Weights
+are not stored; their shapes and statistics are.
+
+```python
+from graphnet_datasets import Sample, load_dataset
+
+rows = load_dataset("{repo_id}", filters=[("num_ops", "<", 200)])
+sample = Sample.from_row(rows[0])
+```
+
+`graphnet push` adds graphs; what is here already is left out.
+"""
+
+
+def _figures(graphs: pa.Table, runs: pa.Table) -> str:
+    parts = []
+    if graphs.num_rows:
+        num_families = _num_families(graphs)
+        parts += [
+            f"{graphs.num_rows:,} graphs of {num_families:,} families.",
+            f"![Histogram of the number of operators in a graph, by config]({PICTURE})",
+            _table_of_configs(graphs),
+            _table_of_sources(graphs),
+        ]
+    if runs.num_rows:
+        parts += [f"{runs.num_rows:,} records of timed runs.", _table_of_runs(runs)]
+    return "\n\n".join(parts) or "There are no tables yet."
+
+
+def _table_of_configs(graphs: pa.Table) -> str:
+    lines = [
+        "| config | split | graphs | families | frameworks | operators (median) | parameters "
+        "(median) |",
+        "|---|---|---:|---:|---|---:|---:|",
+    ]
+    for config, part in _by(graphs, "config").items():
+        for split, rows in _by(part, "split").items():
+            families = _num_families(rows)
+            frameworks = ", ".join(sorted(rows["framework"].unique().to_pylist()))
+            lines.append(
+                f"| {config} | {split} | {rows.num_rows:,} | {families:,} | {frameworks} | "
+                f"{_spread(rows['num_ops'])} | {_spread(rows['num_params'])} |"
+            )
+    return "\n".join(lines)
+
+
+def _table_of_sources(graphs: pa.Table) -> str:
+    lines = ["| source | licence | graphs | families |", "|---|---|---:|---:|"]
+    parts = sorted(_by(graphs, "source").items(), key=lambda item: (-item[1].num_rows, item[0]))
+    for source, rows in parts[:MAX_SOURCES]:
+        licences = ", ".join(sorted({_cell(each) for each in rows["license"].unique().to_pylist()}))
+        families = _num_families(rows)
+        lines.append(f"| {_cell(source)} | {licences} | {rows.num_rows:,} | {families:,} |")
+    if len(parts) > MAX_SOURCES:
+        rest = sum(rows.num_rows for _, rows in parts[MAX_SOURCES:])
+        lines.append(f"| {len(parts) - MAX_SOURCES} more | | {rest:,} | |")
+    return "\n".join(lines)
+
+
+def _table_of_runs(runs: pa.Table) -> str:
+    counts = runs.group_by(["compiler", "device", "status"]).aggregate([([], "count_all")])
+    lines = ["| compiler | device | status | runs |", "|---|---|---|---:|"]
+    for row in sorted(counts.to_pylist(), key=lambda row: tuple(map(str, row.values()))):
+        cells = (_cell(row[name]) for name in ("compiler", "device", "status"))
+        lines.append(f"| {' | '.join(cells)} | {row['count_all']:,} |")
+    return "\n".join(lines)
+
+
+def _by(table: pa.Table, column: str) -> dict[str, pa.Table]:
+    """Return the rows of each value of a column, in order of the values; null counts as empty."""
+    indices: dict[str, list[int]] = {}
+    for index, value in enumerate(table[column].to_pylist()):
+        indices.setdefault(value or "", []).append(index)
+    return {value: table.take(pa.array(indices[value], pa.int64())) for value in sorted(indices)}
+
+
+def _num_families(graphs: pa.Table) -> int:
+    return len(graphs["family"].unique())
+
+
+def _spread(numbers: pa.ChunkedArray) -> str:
+    known = [each for each in numbers.to_pylist() if each is not None]
+    if not known:
+        return "not stated"
+    return f"{min(known):,} to {max(known):,} ({statistics.median_low(known):,})"
+
+
+def _cell(text: Any) -> str:
+    """Return text that came from data as the cell of a table; it can be nothing else there."""
+    plain = " ".join(str(text or "not stated").split())[:60]
+    for sign in "\\|`*_[]<>!":
+        plain = plain.replace(sign, f"\\{sign}" if sign not in "<>" else "")
+    return plain
+
+
+def _size_category(num_rows: int) -> str:
+    for limit, name in ((1e3, "n<1K"), (1e4, "1K<n<10K"), (1e5, "10K<n<100K")):
+        if num_rows < limit:
+            return name
+    return "100K<n<1M" if num_rows < 1e6 else "1M<n<10M"

@@ -1,0 +1,239 @@
+"""A dataset repository as a push sees it: its branch, its shards, and what stands in them.
+
+Of a shard only the end and the few scalar columns that a push needs are fetched, by ranges; the
+graphs themselves stay on the Hub.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import DatasetNotFoundError, FormatVersionError, GraphNetError, PushError, SchemaError
+from ..layout import NOT_GRAPHS
+from ..loading import REVISION, not_on_hub
+from ..schema import GRAPHS_SCHEMA, RUNS_SCHEMA, SCHEMA_VERSION
+from ..version import __version__
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi, HfFileSystem
+
+KIND = "dataset"
+RUNS = "runs"
+GRAPH_COLUMNS = (
+    *("schema_version", "id", "framework", "task", "source", "license"),
+    *("num_ops", "num_params", "family", "signature_hash"),
+)
+"""What duplicates are found by, and what the card counts: about a hundred bytes a graph."""
+RUN_COLUMNS = ("schema_version", "run_id", "compiler", "device", "status")
+
+NUM_READERS = 8
+"""Shards that are read at once; each costs three or four requests, which mostly wait."""
+BLOCK_BYTES = 1 << 16
+"""Least size of a request: that of the first read of a Parquet file's end."""
+
+_SHARD = re.compile(r"[A-Za-z0-9_]+/[A-Za-z0-9_]+-[^/]*\.parquet\Z")
+_VERSION_BRANCH = re.compile(r"v(\d{1,6})\Z")
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """A repository at one commit: its table files with their sha256, and their scalar columns."""
+
+    commit: str
+    files: dict[str, str]
+    graphs: pa.Table
+    runs: pa.Table
+    readme: str | None
+
+
+class Repository:
+    """A dataset repository on the Hub, at one branch.
+
+    Raises:
+        DatasetNotFoundError: the repository or the branch is missing and is not to be made.
+        FormatVersionError: it holds another format version.
+    """
+
+    def __init__(self, repo_id: str, revision: str | None, token: str | None) -> None:
+        from huggingface_hub import HfApi
+
+        self.id = repo_id
+        self.revision = revision or REVISION
+        self.api: HfApi = HfApi(
+            token=token, library_name="graphnet_datasets", library_version=__version__
+        )
+        self.token = token
+        self._read: dict[str, pa.Table] = {}
+
+    def prepare(self, *, may_create: bool) -> None:
+        """Make the repository and the branch of this format version where they are missing."""
+        from huggingface_hub.errors import RepositoryNotFoundError
+
+        try:
+            branches = self._branches()
+        except RepositoryNotFoundError:
+            if not may_create:
+                raise not_on_hub(self.id) from None
+            self.api.create_repo(self.id, repo_type=KIND, exist_ok=True)
+            branches = self._branches()
+        if self.revision in branches:
+            return
+        if self.revision != REVISION:
+            raise not_on_hub(self.id, self.revision)
+        versions = [int(found[1]) for name in branches if (found := _VERSION_BRANCH.match(name))]
+        if versions:
+            raise _other_version(self.id, max(versions))
+        if not may_create:
+            raise DatasetNotFoundError(
+                f"`{self.id}` has no branch `{REVISION}` to open a pull request against. Its owner "
+                "makes one with the first `graphnet push`."
+            )
+        # What lies on the main branch becomes the beginning of ours, if it is of this format.
+        main = branches["main"]
+        self._snapshot(main)
+        self.api.create_branch(
+            self.id, branch=REVISION, revision=main, repo_type=KIND, exist_ok=True
+        )
+
+    def snapshot(self) -> Snapshot:
+        """Return the repository at the head of the branch; shards seen before are not read again.
+
+        Raises:
+            FormatVersionError, SchemaError: it holds tables that are not of this format version.
+        """
+        commit = self.api.dataset_info(self.id, revision=self.revision).sha
+        if commit is None:
+            raise PushError(f"The Hub names no commit of `{self.id}` at `{self.revision}`.")
+        return self._snapshot(commit)
+
+    def _branches(self) -> dict[str, str]:
+        refs = self.api.list_repo_refs(self.id, repo_type=KIND)
+        return {branch.name: branch.target_commit for branch in refs.branches}
+
+    def _snapshot(self, commit: str) -> Snapshot:
+        from huggingface_hub import HfFileSystem
+        from huggingface_hub.hf_api import RepoFile
+
+        entries = self.api.list_repo_tree(self.id, recursive=True, revision=commit, repo_type=KIND)
+        found = {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
+        files = {
+            path: entry.lfs.sha256 if entry.lfs else entry.blob_id
+            for path, entry in sorted(found.items())
+            if _SHARD.match(path)
+        }
+        # Instances are shared by their arguments, and would keep the listing of an older commit.
+        system = HfFileSystem(token=self.token, skip_instance_cache=True)
+        unread = [path for path, sha in files.items() if sha not in self._read]
+
+        def read(path: str) -> pa.Table:
+            return self._read_columns(system, commit, path)
+
+        with ThreadPoolExecutor(NUM_READERS) as pool:
+            for path, table in zip(unread, pool.map(read, unread), strict=True):
+                self._read[files[path]] = table
+        return Snapshot(
+            commit,
+            files,
+            self._concatenate({p: sha for p, sha in files.items() if not _is_runs(p)}, False),
+            self._concatenate({p: sha for p, sha in files.items() if _is_runs(p)}, True),
+            self._readme(commit) if "README.md" in found else None,
+        )
+
+    def _readme(self, commit: str) -> str:
+        return Path(
+            self.api.hf_hub_download(self.id, "README.md", repo_type=KIND, revision=commit)
+        ).read_text()
+
+    def _concatenate(self, files: dict[str, str], are_runs: bool) -> pa.Table:
+        tables = [with_place(self._read[sha], path) for path, sha in files.items()]
+        return pa.concat_tables([with_place(_empty(are_runs), "none/none-0"), *tables])
+
+    def _read_columns(self, system: HfFileSystem, commit: str, path: str) -> pa.Table:
+        columns = RUN_COLUMNS if _is_runs(path) else GRAPH_COLUMNS
+        place = f"datasets/{self.id}@{commit}/{path}"
+        try:
+            with system.open(place, "rb", block_size=BLOCK_BYTES) as file:
+                parquet = pq.ParquetFile(file)
+                self._check(parquet.schema_arrow, path, columns)
+                table = parquet.read(columns=list(columns))
+        except pa.ArrowInvalid as error:
+            raise SchemaError(
+                f"`{path}` in `{self.id}` is not a complete Parquet file: "
+                f"{str(error).rstrip('.')}. Delete it from the repository, or write it again."
+            ) from error
+        for version in table["schema_version"].unique().to_pylist():
+            if version != SCHEMA_VERSION:
+                raise _other_version(self.id, version)
+        return table.cast(_empty(_is_runs(path)).schema)
+
+    def _check(self, schema: pa.Schema, path: str, columns: Sequence[str]) -> None:
+        missing = [name for name in columns if name not in schema.names]
+        if missing:
+            raise SchemaError(
+                f"`{path}` in `{self.id}` has no column `{missing[0]}`: it is not a table of "
+                "GraphNet Datasets. Push to a repository of its own."
+            )
+
+
+def with_place(table: pa.Table, path: str) -> pa.Table:
+    """Return the scalar columns of a shard with its config and split beside them."""
+    config, _, file = path.partition("/")
+    for name, value in (("config", config), ("split", file.partition("-")[0])):
+        table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
+    return table
+
+
+@contextlib.contextmanager
+def errors_of_ours(repo_id: str) -> Iterator[None]:
+    """Turn whatever the Hub, the network or the disk refuses into a `PushError`."""
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        # The base of what its HTTP library raises, whichever that is in this release of it.
+        HTTPError,  # pyright: ignore[reportPrivateImportUsage]
+    )
+
+    try:
+        yield
+    except GraphNetError:
+        raise
+    except (HTTPError, OSError, RuntimeError) as error:
+        answer = getattr(error, "response", None) if isinstance(error, HfHubHTTPError) else None
+        status = getattr(answer, "status_code", None)
+        cause = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ else error
+        reason = next(iter(str(cause).strip().splitlines()), type(cause).__name__).rstrip(".")
+        advice = "Push again; what is there already is left out."
+        if status in (401, 403):
+            advice = "Log in with a token that may write there (`hf auth login`), and push again."
+        raise PushError(f"The push to `{repo_id}` failed: {reason}. {advice}") from error
+
+
+def _is_runs(path: str) -> bool:
+    return path.partition("/")[0] in NOT_GRAPHS
+
+
+def _empty(are_runs: bool) -> pa.Table:
+    schema, names = (RUNS_SCHEMA, RUN_COLUMNS) if are_runs else (GRAPHS_SCHEMA, GRAPH_COLUMNS)
+    return pa.schema([schema.field(name) for name in names]).empty_table()
+
+
+def _other_version(repo_id: str, version: Any) -> FormatVersionError:
+    start = f"`{repo_id}` holds format version {version}; this library writes {SCHEMA_VERSION}. "
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        return FormatVersionError(
+            f"{start}Install the release that writes version {version} (`pip install --upgrade "
+            "graphnet-datasets`), or push to another repository."
+        )
+    return FormatVersionError(
+        f"{start}To convert it, run `graphnet export samples --dataset {repo_id} --format "
+        f"graphnet` with the release that reads version {version}, then `graphnet push samples "
+        "org/new-name` with this one."
+    )

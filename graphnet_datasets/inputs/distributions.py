@@ -1,0 +1,228 @@
+"""Drawing elements from statistics: floats, complex numbers, integers and booleans."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import SampleError
+from ..sample import Statistics
+from .draws import SEGMENT_SIZE, fill_bits, fill_normals
+from .encoding import FORMATS, encode
+from .storage import STORAGE
+
+_CHUNK = 4 * SEGMENT_SIZE
+"""Elements made at a time: 256 KiB of float32, so that each pass finds them in cache."""
+
+_SKEW_LIMIT = 2.0
+"""Standard deviations: a bound closer to the mean than this, with more room on the other side,
+is taken for the foot of a skewed distribution."""
+
+
+def _key_of_part(key: int, part: int) -> int:
+    """Return the key of part 0 to 3 of a tensor, far enough away that no epochs coincide."""
+    return (key + (part << 62)) % 2**64
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Distribution:
+    """Statistics without gaps; the bounds may be infinite."""
+
+    mean: float
+    std: float
+    minimum: float
+    maximum: float
+
+
+def complete(statistics: Statistics, where: str) -> Distribution:
+    """Fill what was not recorded, or was recorded as infinite or NaN, from what was."""
+    minimum = _finite(statistics.min, -math.inf)
+    maximum = _finite(statistics.max, math.inf)
+    if minimum > maximum:
+        raise SampleError(f"{where} has a minimum of {minimum} above its maximum of {maximum}.")
+    has_range = minimum > -math.inf and maximum < math.inf
+    mean = _finite(statistics.mean, math.nan)
+    std = _finite(statistics.std, math.nan)
+    if std < 0:
+        raise SampleError(f"{where} has a negative standard deviation of {std}.")
+    if math.isnan(mean):
+        mean = minimum / 2 + maximum / 2 if has_range else min(max(0.0, minimum), maximum)
+        std = 0.0 if math.isnan(std) and not has_range else std
+    if math.isnan(std):
+        # The standard deviation of the uniform distribution over the range.
+        std = (maximum / 2 - minimum / 2) / math.sqrt(3) if has_range else 0.0
+    return Distribution(mean, std, minimum, maximum)
+
+
+def _finite(number: float | None, otherwise: float) -> float:
+    return number if number is not None and math.isfinite(number) else otherwise
+
+
+def spread_constants(wanted: Distribution, dtype: str) -> Distribution:
+    """Return `wanted` with a spread where it was constant and the dtype allows one."""
+    if wanted.std > 0 and wanted.minimum < wanted.maximum:
+        return wanted
+    constant = min(max(wanted.mean, wanted.minimum), wanted.maximum)
+    if dtype == "bool":
+        return Distribution(0.875 if constant >= 0.5 else 0.125, 0.33, 0.0, 1.0)
+    if "float" not in dtype and "complex" not in dtype:
+        return wanted
+    spread = 0.1 * abs(constant) or 0.1
+    return Distribution(constant, spread, constant - 5 * spread, constant + 5 * spread)
+
+
+def draw(key: int, size: int, dtype: str, wanted: Distribution) -> npt.NDArray:
+    """Return `size` elements of `dtype`, in the dtype of `STORAGE`."""
+    if dtype.startswith("complex"):
+        return _draw_complex(key, size, dtype, wanted)
+    out = np.empty(size, STORAGE[dtype])
+    if dtype == "bool":
+        _fill_bools(key, out, wanted)
+    elif "float" not in dtype:
+        _fill_integers(key, out, wanted)
+    else:
+        _fill_floats(key, out, dtype, wanted)
+    return out
+
+
+def _draw_complex(key: int, size: int, dtype: str, wanted: Distribution) -> npt.NDArray:
+    """Draw both parts with an equal share of the variance; the bounds hold for each part."""
+    part = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}[dtype]
+    share = wanted.std / math.sqrt(2)
+    parts = np.empty((size, 2), STORAGE[part])
+    real = dataclasses.replace(wanted, std=share)
+    imaginary = dataclasses.replace(real, mean=0.0)
+    for column, each in enumerate((real, imaginary)):
+        drawn = np.empty(size, STORAGE[part])
+        _fill_floats(_key_of_part(key, column), drawn, part, each)
+        parts[:, column] = drawn
+    if dtype == "complex32" and sys.byteorder == "big":
+        parts = np.ascontiguousarray(parts[:, ::-1])
+    return parts.view(STORAGE[dtype]).reshape(size)
+
+
+def _fill_floats(key: int, out: npt.NDArray, dtype: str, wanted: Distribution) -> None:
+    work = np.float64 if dtype == "float64" else np.float32
+    shape_values = _shaper(_within(wanted, dtype), work)
+    normals = np.empty(min(_CHUNK, out.size), np.float32)
+    for start in range(0, out.size, _CHUNK):
+        piece = out[start : start + _CHUNK]
+        values = piece if piece.dtype == np.float32 else normals[: piece.size]
+        fill_normals(key, start, values)
+        if work is np.float64:
+            values = values.astype(work)
+        with np.errstate(over="ignore"):
+            shape_values(values)
+        if dtype in FORMATS or dtype == "float8_e8m0fnu":
+            piece[:] = encode(values.astype(np.float32, copy=False), dtype)
+        elif values is not piece:
+            piece[:] = values
+
+
+def _within(wanted: Distribution, dtype: str) -> Distribution:
+    """Return `wanted` with bounds that the dtype can hold."""
+    if dtype in FORMATS:
+        largest = FORMATS[dtype].largest
+    elif dtype == "float8_e8m0fnu":
+        largest = 2.0**127
+    else:
+        largest = float(np.finfo(dtype).max)
+    lowest = -largest if dtype != "float8_e8m0fnu" else 2.0**-127
+    limit = [min(max(bound, lowest), largest) for bound in (wanted.minimum, wanted.maximum)]
+    return Distribution(min(max(wanted.mean, lowest), largest), min(wanted.std, largest), *limit)
+
+
+def _shaper(wanted: Distribution, work: type[np.floating]) -> Callable[[npt.NDArray], None]:
+    """Return what turns standard normals, in place, into the wanted distribution.
+
+    A normal, cut at the bounds. Where a bound is nearer to the mean than `_SKEW_LIMIT` standard
+    deviations and the other one is not (running variances: positive with a long tail), cutting
+    would pile elements up on the bound; there it is bound ± (a + b z)^2, a noncentral chi-square
+    with the same mean, a^2 + b^2, and the same variance, 4 a^2 b^2 + 2 b^4, as far as the variance
+    allows (it is at most twice the square of the mean's distance from the bound).
+    """
+    minimum, maximum = work(wanted.minimum), work(wanted.maximum)
+    below, above = wanted.mean - wanted.minimum, wanted.maximum - wanted.mean
+    nearer = min(below, above)
+    is_skewed = 0 < nearer < _SKEW_LIMIT * wanted.std and max(below, above) > 2 * nearer
+    if is_skewed:
+        bound, sign = (minimum, 1) if below <= above else (maximum, -1)
+        ratio = min(wanted.std / nearer, math.sqrt(2))
+        squared_slope = 1 - math.sqrt(max(0.0, 1 - ratio * ratio / 2))
+        root = math.sqrt(nearer)
+        slope = work(root * math.sqrt(squared_slope))
+        offset = work(root * math.sqrt(1 - squared_slope))
+
+        def shape_skewed(values: npt.NDArray) -> None:
+            np.multiply(values, slope, out=values)
+            np.add(values, offset, out=values)
+            np.multiply(values, values, out=values)
+            (np.add if sign > 0 else np.subtract)(bound, values, out=values)
+            np.clip(values, minimum, maximum, out=values)
+
+        return shape_skewed
+
+    mean, std = work(wanted.mean), work(wanted.std)
+    if std == 0:
+        return lambda values: values.fill(min(max(mean, minimum), maximum))
+    # Nothing in the blocks is further than 7 standard deviations from the mean.
+    is_cut = nearer < 7 * wanted.std
+
+    def shape_normal(values: npt.NDArray) -> None:
+        if std != 1:
+            np.multiply(values, std, out=values)
+        if mean != 0:
+            np.add(values, mean, out=values)
+        if is_cut:
+            np.clip(values, minimum, maximum, out=values)
+
+    return shape_normal
+
+
+def _fill_bools(key: int, out: npt.NDArray, wanted: Distribution) -> None:
+    mean = min(max(wanted.mean, wanted.minimum, 0.0), wanted.maximum, 1.0)
+    threshold = round(mean * 2**32)
+    bits = np.empty(min(_CHUNK, out.size), np.uint32)
+    for start in range(0, out.size, _CHUNK):
+        piece = out[start : start + _CHUNK]
+        fill_bits(key, start, bits[: piece.size])
+        np.less(bits[: piece.size].astype(np.uint64), np.uint64(threshold), out=piece)
+
+
+def _fill_integers(key: int, out: npt.NDArray, wanted: Distribution) -> None:
+    """Draw uniformly from the whole numbers within the bounds, or within the mean's surroundings.
+
+    Without bounds the range is the one whose uniform distribution has the recorded mean and
+    standard deviation, kept from going below zero where the mean is not negative.
+    """
+    limits = np.iinfo(out.dtype)
+    half_width = math.sqrt(3) * wanted.std
+    low, high = wanted.mean - half_width, wanted.mean + half_width
+    if wanted.mean >= 0:
+        low = max(low, 0.0)
+    low = wanted.minimum if wanted.minimum > -math.inf else low
+    high = wanted.maximum if wanted.maximum < math.inf else high
+    first = min(max(math.ceil(low), limits.min), limits.max)
+    last = max(first, min(max(math.floor(high), limits.min), limits.max))
+    width = last - first + 1
+    bits = np.empty(min(_CHUNK, out.size), np.uint32)
+    for start in range(0, out.size, _CHUNK):
+        piece = out[start : start + _CHUNK]
+        drawn = bits[: piece.size]
+        fill_bits(key, start, drawn)
+        scaled = drawn.astype(np.uint64)
+        if width <= 2**32:
+            scaled *= np.uint64(width)
+            scaled >>= np.uint64(32)
+        else:
+            fill_bits(_key_of_part(key, 1), start, drawn)
+            scaled = (scaled << np.uint64(32)) | drawn
+            if width < 2**64:
+                scaled %= np.uint64(width)
+        # Modulo 2**64 this is right for signed dtypes too.
+        piece[:] = (scaled + np.uint64(first % 2**64)).view(np.int64).astype(out.dtype)

@@ -1,0 +1,86 @@
+"""Number formats that NumPy lacks, as bit patterns: bfloat16 and the float8 family.
+
+Values are rounded to nearest, ties to even, as IEEE 754 and the OCP float8 specification (OFP8
+revision 1.0) have it; what lies beyond the largest finite number becomes that number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FloatFormat:
+    """A binary floating-point format: its bit fields and its largest finite number."""
+
+    mantissa_bits: int
+    exponent_bias: int
+    largest: float
+    storage: type[np.unsignedinteger]
+    has_negative_zero: bool = True
+
+    @property
+    def sign_shift(self) -> int:
+        """Position of the sign bit."""
+        return np.dtype(self.storage).itemsize * 8 - 1
+
+
+FORMATS = {
+    "bfloat16": FloatFormat(7, 127, (2 - 2**-7) * 2.0**127, np.uint16),
+    "float8_e4m3fn": FloatFormat(3, 7, 448.0, np.uint8),
+    "float8_e5m2": FloatFormat(2, 15, 57344.0, np.uint8),
+    "float8_e4m3fnuz": FloatFormat(3, 8, 240.0, np.uint8, has_negative_zero=False),
+    "float8_e5m2fnuz": FloatFormat(2, 16, 57344.0, np.uint8, has_negative_zero=False),
+}
+
+
+def encode(values: npt.NDArray[np.float32], dtype: str) -> npt.NDArray[np.unsignedinteger]:
+    """Return the bit patterns of finite `values` in the format `dtype`.
+
+    `dtype` is a key of `FORMATS` or `float8_e8m0fnu`, which has powers of two only, without sign:
+    there the magnitude counts, and zero becomes the smallest power.
+
+    >>> encode(np.array([1.0, -2.0], np.float32), "bfloat16").tolist() == [0x3F80, 0xC000]
+    True
+    """
+    if dtype == "float8_e8m0fnu":
+        return _encode_exponent(values)
+    fmt = FORMATS[dtype]
+    clipped = np.clip(values, np.float32(-fmt.largest), np.float32(fmt.largest))
+    bits = clipped.view(np.uint32)
+    if dtype == "bfloat16":
+        # The upper half of a float32: the sign stays where it is.
+        return _round_bits(bits, 16).astype(np.uint16)
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    sign = (bits >> np.uint32(31)) << np.uint32(fmt.sign_shift)
+    codes = _round_bits(magnitude, 23 - fmt.mantissa_bits)
+    codes -= np.uint32((127 - fmt.exponent_bias) << fmt.mantissa_bits)
+    # Below the smallest normal number codes count multiples of the smallest subnormal one.
+    is_subnormal = magnitude < np.uint32((128 - fmt.exponent_bias) << 23)
+    units = np.float32(2.0 ** (fmt.exponent_bias - 1 + fmt.mantissa_bits))
+    small = np.rint(np.minimum(np.abs(clipped) * units, np.float32(1 << fmt.mantissa_bits)))
+    np.copyto(codes, small, where=is_subnormal, casting="unsafe")
+    if not fmt.has_negative_zero:
+        sign[codes == 0] = 0
+    codes |= sign
+    return codes.astype(fmt.storage)
+
+
+def _round_bits(magnitude: npt.NDArray[np.uint32], dropped: int) -> npt.NDArray[np.uint32]:
+    """Drop the lowest bits of each pattern, rounding to nearest, ties to even."""
+    rounded = magnitude >> np.uint32(dropped)
+    rounded &= np.uint32(1)
+    rounded += magnitude
+    rounded += np.uint32((1 << (dropped - 1)) - 1)
+    rounded >>= np.uint32(dropped)
+    return rounded
+
+
+def _encode_exponent(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+    magnitude = values.view(np.uint32) & np.uint32(0x7FFFFFFF)
+    # A tie, 1.5 times a power of two, goes up: there is no mantissa whose last bit could decide.
+    codes = (magnitude + np.uint32(1 << 22)) >> np.uint32(23)
+    return np.minimum(codes, np.uint32(254)).astype(np.uint8)

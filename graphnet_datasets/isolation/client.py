@@ -1,0 +1,198 @@
+"""The parent's side of the fork server: start it and run jobs in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import RunError
+from .limits import Limits
+from .server import MAX_CONTROL_BYTES
+from .watch import KILL_GRACE_S, Outcome, Watch
+
+
+class ForkServer:
+    """A process that has imported what jobs need and forks a fresh process for each of them.
+
+    `module` is run with `python -m`; it must call `serve` (see there). The server starts with the
+    first job and starts again after it has been lost. `environment` is added to this process's.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        *,
+        environment: Mapping[str, str] | None = None,
+        start_timeout_s: float = 300.0,
+    ) -> None:
+        self._module = module
+        self._environment = dict(environment or {})
+        self._start_timeout_s = start_timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._session: Path | None = None
+        self._finalizer: weakref.finalize[..., Self] | None = None
+        self.num_starts = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id, None while it does not run."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start the server if it does not run, and wait until it is ready for jobs.
+
+        Raises:
+            RunError: it does not start; the message has the end of what it printed.
+        """
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.close()
+        self._session = Path(tempfile.mkdtemp(prefix="graphnet-"))
+        log_path = self._session / "server.log"
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path),
+            # A worker thread made before a fork does not exist after it.
+            "OPENBLAS_NUM_THREADS": "1",
+            # What an import leaves in a temporary directory goes with the server.
+            "TMPDIR": str(self._session),
+            **self._environment,
+        }
+        with theirs, log_path.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 (our own module, no shell)
+                [sys.executable, "-m", self._module, str(theirs.fileno()), str(self._session)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # out of reach of the terminal's Ctrl-C
+            )
+        self._control = ours
+        self._finalizer = weakref.finalize(
+            self, _shut_down, self._process, self._control, self._session
+        )
+        self.num_starts += 1
+        ours.settimeout(self._start_timeout_s)
+        try:
+            is_ready = b"ready" in ours.recv(MAX_CONTROL_BYTES)
+        except OSError:
+            is_ready = False
+        ours.settimeout(None)
+        if not is_ready:
+            text = log_path.read_text(errors="replace")[-2000:].strip()
+            self.close()
+            raise RunError(
+                f"The worker process `{self._module}` did not start within "
+                f"{self._start_timeout_s:g} s. It printed: {text or 'nothing'}"
+            )
+
+    def close(self) -> None:
+        """Kill the job under way, if any, and end the server."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._process = self._control = self._session = self._finalizer = None
+
+    @contextlib.contextmanager
+    def directory(self) -> Iterator[Path]:
+        """Give a job an empty directory, which goes with the job or with the server."""
+        self.start()
+        path = Path(tempfile.mkdtemp(prefix="job-", dir=self._session))
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def run(
+        self,
+        payload: Mapping[str, Any],
+        directory: Path,
+        *,
+        phases: Sequence[str],
+        limits: Limits | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Outcome:
+        """Run one job in a fresh process and return how it ended; nothing that it does raises here.
+
+        Args:
+            payload: what the job is handed, as JSON; what is large goes into a file in `directory`.
+            directory: the job's working directory (see `directory`).
+            phases: the phases in their order; a job starts in the first and cannot go back.
+            limits: what the job may use.
+            environment: variables set in the job's process.
+
+        Raises:
+            RunError: the payload is too large, or the server cannot be started.
+        """
+        limits = limits or Limits()
+        request = {
+            "job": self.num_starts,
+            "payload": dict(payload),
+            "directory": str(directory),
+            "environment": dict(environment or {}),
+            "memory_bytes": limits.memory_bytes,
+            "is_memory_enforced": limits.is_memory_enforced,
+            "max_processes": limits.max_processes,
+            "file_bytes": limits.file_bytes,
+        }
+        data = json.dumps(request).encode()
+        if len(data) > MAX_CONTROL_BYTES:
+            raise RunError(
+                f"A job's payload takes {len(data)} bytes; at most {MAX_CONTROL_BYTES} fit. Put "
+                "what is larger into a file in the job's directory."
+            )
+        self.start()
+        assert self._control is not None  # noqa: S101 (start has just set it)
+        result_read, result_write = os.pipe()
+        log_read, log_write = os.pipe()
+        watch = Watch(self._control, result_read, log_read, phases, limits)
+        try:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                socket.send_fds(self._control, [data], [result_write, log_write])
+            os.close(result_write)
+            os.close(log_write)
+            outcome = watch.watch()
+        except BaseException:  # Ctrl-C above all: what is under way must not go on unwatched
+            self.close()
+            raise
+        finally:
+            os.close(result_read)
+            os.close(log_read)
+        if watch.is_server_lost:
+            self.close()
+        return outcome
+
+
+def _shut_down(process: subprocess.Popen[bytes], control: socket.socket, session: Path) -> None:
+    """End a server: it sees the connection close, kills its job and goes."""
+    control.close()
+    try:
+        process.wait(KILL_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    shutil.rmtree(session, ignore_errors=True)

@@ -1,0 +1,136 @@
+"""Messages from a job to its parent: JSON objects, one a line, on a pipe of their own.
+
+The reader trusts nothing: a job can write any bytes to its end of the pipe.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+MAX_MESSAGE_BYTES = 64 * 2**20
+MAX_TEXT_LENGTH = 20_000
+
+
+class Reporter:
+    """The job's end of the pipe.
+
+    >>> import os
+    >>> read_end, write_end = os.pipe()
+    >>> Reporter(write_end).enter("compile")
+    >>> os.read(read_end, 100)
+    b'{"phase": "compile"}\\n'
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def enter(self, phase: str) -> None:
+        """Say that the job enters `phase`, which starts that phase's timeout."""
+        self.send({"phase": phase})
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send an object that JSON can hold; infinities and NaN are written as Python's json does.
+
+        Raises:
+            TypeError: the object holds something that JSON cannot.
+        """
+        view = memoryview((json.dumps(message) + "\n").encode())
+        while view:
+            view = view[os.write(self._fd, view) :]
+
+
+class MessageReader:
+    """Turns the bytes of a pipe into messages; `problem` says what was wrong with them, if it was.
+
+    >>> reader = MessageReader()
+    >>> reader.feed(b'{"phase": "lo')
+    []
+    >>> reader.feed(b'ad"}\\n[1]\\n')
+    [{'phase': 'load'}]
+    >>> reader.problem
+    'The job sent a message that is not a JSON object.'
+    """
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+        self.problem: str | None = None
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """Take in `data` and return the messages that are complete; none after a problem."""
+        messages: list[dict[str, Any]] = []
+        if self.problem:
+            return messages
+        searched = len(self._pending)
+        self._pending += data
+        start = 0
+        while (end := self._pending.find(b"\n", max(start, searched))) >= 0:
+            message = _decode(bytes(self._pending[start:end]))
+            start = end + 1
+            if message is None:
+                self.problem = "The job sent a message that is not a JSON object."
+                return messages
+            messages.append(message)
+        del self._pending[:start]
+        if len(self._pending) > MAX_MESSAGE_BYTES:
+            self.problem = f"The job sent a message of more than {MAX_MESSAGE_BYTES} bytes."
+            self._pending.clear()
+        return messages
+
+
+class LogKeeper:
+    """Keeps the first and the last half of `limit` bytes of what a job printed.
+
+    >>> keeper = LogKeeper(8)
+    >>> keeper.feed(b"0123456789")
+    >>> keeper.text()
+    '0123\\n[... 2 bytes left out ...]\\n6789'
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(limit // 2, 1)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.num_bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take in what was printed."""
+        self.num_bytes += len(data)
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data[-self._half :]
+        del self._tail[: -self._half]
+
+    def text(self) -> str:
+        """Return what was kept, with a line that says how much was not."""
+        left_out = self.num_bytes - len(self._head) - len(self._tail)
+        middle = f"\n[... {left_out} bytes left out ...]\n" if left_out else ""
+        return self._head.decode(errors="replace") + middle + self._tail.decode(errors="replace")
+
+
+def describe_error(error: BaseException) -> dict[str, str]:
+    """Return the type and text of an exception whose own methods may fail.
+
+    >>> describe_error(ValueError("too long"))
+    {'type': 'ValueError', 'message': 'too long'}
+    """
+    kind = type(error)
+    name = kind.__qualname__
+    if kind.__module__ != "builtins":
+        name = f"{kind.__module__}.{name}"
+    try:
+        text = str(error)
+    except Exception as problem:
+        text = f"(the error's text cannot be had: {type(problem).__name__})"
+    return {"type": str(name)[:200], "message": text[:MAX_TEXT_LENGTH]}
+
+
+def _decode(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None

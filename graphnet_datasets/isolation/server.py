@@ -1,0 +1,181 @@
+"""The fork server: imports a framework once, then forks one process for each job.
+
+It never touches a device and runs nothing of a job itself. It is the subreaper of its jobs, so all
+that a job starts stays below it, however often it forks, and is killed with the job. When its
+parent ends, by whatever means, it kills the job under way and ends too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import gc
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .limits import apply_limits
+from .linux import (
+    become_subreaper,
+    descendants,
+    die_with_parent,
+    kill_descendants,
+    memory_bytes,
+    proportional_memory_bytes,
+)
+from .reporting import Reporter, describe_error
+
+Job = Callable[[dict[str, Any], Reporter, Path], None]
+"""A job: takes its payload, the way to report and an empty directory of its own."""
+
+MAX_CONTROL_BYTES = 65536
+POLL_INTERVAL_MS = 50
+
+
+class _ParentGoneError(Exception):
+    """The process that started this server has ended or has closed the connection."""
+
+
+def serve(job: Job) -> None:
+    """Serve jobs to the process that started this one, until that process ends.
+
+    For the `__main__` of a module that `ForkServer` is given: it imports what all jobs need, then
+    calls this with the function that each job runs.
+    """
+    control = socket.socket(fileno=int(sys.argv[1]))
+    session = Path(sys.argv[2])
+    os.set_inheritable(control.fileno(), False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    become_subreaper()
+    # Some libraries keep a thread of their own. Theirs survive a fork by handlers of their own,
+    # and none of ours runs here.
+    warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", append=False)
+    gc.collect()
+    gc.freeze()  # the collector of a job would otherwise write to, and so copy, every shared page
+    parent_fd = os.pidfd_open(os.getppid())
+    try:
+        _send(
+            control,
+            {"ready": os.getpid(), "num_threads": len([*Path("/proc/self/task").iterdir()])},
+        )
+        while True:
+            _wait([control.fileno()], parent_fd, None)
+            request, fds = _receive(control)
+            if "job" in request:
+                _send(control, _run(request, fds, control, parent_fd, job))
+    except (_ParentGoneError, BrokenPipeError, ConnectionResetError):
+        kill_descendants()
+        shutil.rmtree(session, ignore_errors=True)
+
+
+def _run(
+    request: dict[str, Any], fds: list[int], control: socket.socket, parent_fd: int, job: Job
+) -> dict[str, Any]:
+    server = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        control.close()
+        _become_job(request, fds, server, job)
+    for fd in fds:
+        os.close(fd)
+    inherited = memory_bytes(worker)
+    worker_fd = os.pidfd_open(worker)
+    cause, peak = "", 0
+    try:
+        while not cause:
+            ready = _wait([worker_fd, control.fileno()], parent_fd, POLL_INTERVAL_MS)
+            if worker_fd in ready:
+                break
+            if control.fileno() in ready:
+                cause = str(_receive(control)[0].get("kill", ""))
+                continue
+            tree = descendants(server)
+            used = sum(map(memory_bytes, tree)) - inherited
+            peak = max(peak, used)
+            if len(tree) > request["max_processes"]:
+                cause = "processes"
+            elif (
+                request["memory_bytes"] is not None
+                and used > request["memory_bytes"]
+                # Pages that a fork shares with its parent were counted for both.
+                and sum(map(proportional_memory_bytes, tree)) - inherited > request["memory_bytes"]
+            ):
+                cause = "memory"
+    finally:
+        os.close(worker_fd)
+    # The dead hold no memory: the job, unless it was stopped, and children it did not wait for.
+    leftovers = sum(memory_bytes(pid) > 0 for pid in descendants(server))
+    status = kill_descendants().get(worker)
+    return {
+        "exited": None if status is None else os.waitstatus_to_exitcode(status),
+        "cause": cause,
+        "peak_memory_bytes": peak,
+        "num_leftovers": leftovers,
+    }
+
+
+def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) -> NoReturn:
+    """Turn this fresh copy of the server into the job, run it and end."""
+    code = 1
+    try:
+        result_fd, log_fd = fds
+        os.setsid()
+        die_with_parent(server)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(log_fd, 1)
+        os.dup2(log_fd, 2)
+        os.set_inheritable(result_fd, False)
+        faulthandler.enable()
+        directory = Path(request["directory"])
+        os.chdir(directory)
+        os.environ.update(request["environment"])
+        reporter = Reporter(result_fd)
+        try:
+            apply_limits(
+                memory_bytes=request["memory_bytes"] if request["is_memory_enforced"] else None,
+                file_bytes=request["file_bytes"],
+            )
+            job(request["payload"], reporter, directory)
+            reporter.send({"done": True})
+            code = 0
+        except BaseException as error:
+            reporter.send({"error": describe_error(error)})
+            traceback.print_exc()
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def _wait(fds: list[int], parent_fd: int, timeout_ms: int | None) -> set[int]:
+    """Wait until one of `fds` is readable or the time is over; raise if the parent has ended."""
+    poller = select.poll()
+    for fd in (*fds, parent_fd):
+        poller.register(fd, select.POLLIN)
+    ready = {fd for fd, _ in poller.poll(timeout_ms)}
+    if parent_fd in ready:
+        raise _ParentGoneError
+    return ready
+
+
+def _receive(control: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    data, fds, _, _ = socket.recv_fds(control, MAX_CONTROL_BYTES, 2)
+    if not data:
+        raise _ParentGoneError
+    return json.loads(data), fds
+
+
+def _send(control: socket.socket, message: dict[str, Any]) -> None:
+    control.send(json.dumps(message).encode())

@@ -1,0 +1,235 @@
+"""How a job ends, told from what its pipes and its server say."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import json
+import os
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .limits import Limits
+from .linux import oom_kills
+from .reporting import LogKeeper, MessageReader
+from .server import MAX_CONTROL_BYTES
+
+KILL_GRACE_S = 20.0
+"""Seconds that a server has to kill a job before it is given up itself."""
+_READ_BYTES = 2**20
+
+
+class Ending(enum.StrEnum):
+    """How a job ended."""
+
+    FINISHED = "finished"
+    """It returned."""
+    ERROR = "error"
+    """It raised; `Outcome.error` says what."""
+    CRASH = "crash"
+    """Its process ended on its own without a word: a signal, or an exit that was not ours."""
+    TIMEOUT = "timeout"
+    """It stayed in a phase for longer than that phase may take."""
+    OUT_OF_MEMORY = "out_of_memory"
+    """It took more memory than it may, or the kernel killed it for want of memory."""
+    TOO_MANY_PROCESSES = "too_many_processes"
+    """It had more processes at once than it may."""
+    PROTOCOL = "protocol"
+    """It wrote something to its result pipe that is not a message."""
+
+
+@dataclasses.dataclass
+class Outcome:
+    """How one job ended and what it said.
+
+    `phase` is the phase it ended in; `phase_s` holds the seconds spent in each. `exit_code` is
+    negative for a signal and None if it is not known. `error` has the keys `type` and `message`.
+    `num_leftovers` counts the processes that were alive below the job's own when it ended, and were
+    killed with it.
+    """
+
+    ending: Ending
+    phase: str
+    messages: list[dict[str, Any]]
+    error: dict[str, str] | None
+    exit_code: int | None
+    log: str
+    num_log_bytes: int
+    duration_s: float
+    phase_s: dict[str, float]
+    peak_memory_bytes: int
+    num_leftovers: int
+
+    def merged(self) -> dict[str, Any]:
+        """Return all messages as one object; later ones win."""
+        merged: dict[str, Any] = {}
+        for message in self.messages:
+            merged.update(message)
+        return merged
+
+
+class Watch:
+    """Follows one job until it has ended."""
+
+    def __init__(
+        self,
+        control: socket.socket,
+        result_fd: int,
+        log_fd: int,
+        phases: Sequence[str],
+        limits: Limits,
+    ) -> None:
+        self._control, self._result_fd, self._log_fd = control, result_fd, log_fd
+        self._phases, self._limits = list(phases), limits
+        self._reader, self._log = MessageReader(), LogKeeper(limits.log_bytes)
+        self._messages: list[dict[str, Any]] = []
+        self._error: dict[str, str] | None = None
+        self._is_done = False
+        self._phase = self._phases[0]
+        self._phase_s: dict[str, float] = {}
+        self._oom_kills = oom_kills()
+        self._started = self._entered = time.monotonic()
+        self._kill_deadline: float | None = None
+        self.is_server_lost = False
+        for fd in (result_fd, log_fd):
+            os.set_blocking(fd, False)
+
+    def watch(self) -> Outcome:
+        """Return once the job and all that it started are gone."""
+        exited: dict[str, Any] | None = None
+        with selectors.DefaultSelector() as selector:
+            for source in (self._control, self._result_fd, self._log_fd):
+                selector.register(source, selectors.EVENT_READ)
+            while exited is None and not self.is_server_lost:
+                for key, _ in selector.select(max(self._deadline() - time.monotonic(), 0)):
+                    if key.fileobj is self._control:
+                        exited = self._read_control()
+                    elif not self._read_pipe(key.fd):
+                        selector.unregister(key.fileobj)
+                self._enforce()
+        while self._read_pipe(self._result_fd) or self._read_pipe(self._log_fd):
+            pass  # what was written just before the end
+        return self._outcome(exited or {})
+
+    def _deadline(self) -> float:
+        if self._kill_deadline is not None:
+            return self._kill_deadline
+        return self._entered + self._limits.timeout_s(self._phase)
+
+    def _enforce(self) -> None:
+        if self._kill_deadline is None and self._reader.problem:
+            self._kill("protocol")
+        elif time.monotonic() >= self._deadline():
+            if self._kill_deadline is None:
+                self._kill("timeout")
+            else:
+                self.is_server_lost = True
+
+    def _kill(self, cause: str) -> None:
+        self._kill_deadline = time.monotonic() + KILL_GRACE_S
+        with contextlib.suppress(OSError):
+            self._control.send(json.dumps({"kill": cause}).encode())
+
+    def _read_control(self) -> dict[str, Any] | None:
+        try:
+            data = self._control.recv(MAX_CONTROL_BYTES)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self.is_server_lost = True
+            return None
+        return json.loads(data)
+
+    def _read_pipe(self, fd: int) -> bool:
+        """Read what there is; return False when there is no more to come, or not now."""
+        try:
+            data = os.read(fd, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            return False
+        if fd == self._log_fd:
+            self._log.feed(data)
+        else:
+            # What came whole before something that is no message still counts: the phase above all.
+            for message in self._reader.feed(data):
+                if not self._take(message):
+                    break
+        return True
+
+    def _take(self, message: dict[str, Any]) -> bool:
+        """Take a message in; return False if it may not come at this time."""
+        if message.get("done") is True:
+            self._is_done = True
+        elif isinstance(phase := message.get("phase"), str):
+            # Going back, or staying, would let a job put off its timeout for ever.
+            later = self._phases[self._phases.index(self._phase) + 1 :]
+            if phase in later:
+                self._leave_phase()
+                self._phase = phase
+            else:
+                self._reader.problem = f"The job went from phase `{self._phase}` to `{phase[:40]}`."
+                return False
+        elif isinstance(error := message.get("error"), dict):
+            self._error = {key: str(error.get(key, "")) for key in ("type", "message")}
+        else:
+            self._messages.append(message)
+        return True
+
+    def _leave_phase(self) -> None:
+        now = time.monotonic()
+        self._phase_s[self._phase] = now - self._entered
+        self._entered = now
+
+    def _outcome(self, exited: Mapping[str, Any]) -> Outcome:
+        self._leave_phase()
+        exit_code = exited.get("exited")
+        return Outcome(
+            ending=self._ending(str(exited.get("cause", "")), exit_code),
+            phase=self._phase,
+            messages=self._messages,
+            error=self._error or self._describe(exit_code),
+            exit_code=exit_code,
+            log=self._log.text(),
+            num_log_bytes=self._log.num_bytes,
+            duration_s=time.monotonic() - self._started,
+            phase_s=self._phase_s,
+            peak_memory_bytes=int(exited.get("peak_memory_bytes", 0)),
+            num_leftovers=int(exited.get("num_leftovers", 0)),
+        )
+
+    def _ending(self, cause: str, exit_code: int | None) -> Ending:
+        if self._reader.problem:
+            return Ending.PROTOCOL
+        if self._is_done:
+            return Ending.FINISHED
+        if self._error is not None:
+            return Ending.ERROR
+        if cause == "timeout":
+            return Ending.TIMEOUT
+        if cause == "processes":
+            return Ending.TOO_MANY_PROCESSES
+        was_killed = exit_code == -signal.SIGKILL
+        if cause == "memory" or (was_killed and oom_kills() > self._oom_kills):
+            return Ending.OUT_OF_MEMORY
+        return Ending.CRASH
+
+    def _describe(self, exit_code: int | None) -> dict[str, str] | None:
+        if self._reader.problem:
+            return {"type": "ProtocolError", "message": self._reader.problem}
+        if self._is_done:
+            return None
+        if exit_code is None:
+            return {"type": "", "message": "The worker process and its server were lost."}
+        if exit_code < 0:
+            name = signal.Signals(-exit_code).name
+            return {"type": name, "message": f"The worker process was ended by {name}."}
+        return {
+            "type": "SystemExit",
+            "message": f"The worker process exited with code {exit_code} before it had finished.",
+        }

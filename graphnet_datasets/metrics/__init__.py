@@ -1,0 +1,1 @@
+"""Folders for `evaluate.load`: thin modules over `graphnet_datasets.scores`."""

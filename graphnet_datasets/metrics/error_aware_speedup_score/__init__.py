@@ -1,0 +1,1 @@
+"""The `evaluate` metric ES(t)."""

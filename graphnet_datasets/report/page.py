@@ -1,0 +1,142 @@
+"""One HTML file with the scores of run sets, their pictures and where they were made.
+
+The file stands alone: pictures are inside it, nothing is loaded and nothing runs. All that comes
+from records is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import importlib.resources
+import json
+import os
+import string
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..scores import as_table, error_aware_speedup_score, speedup_score
+from ..scores.records import is_counted, make_records
+from ..scores.run_sets import Duplicates, without_duplicates
+from ..scores.text import html_table
+from ..scores.variants import find_variant
+from .plots import plot_runs
+
+CAPTIONS = {
+    "speedup_score": "S(t)",
+    "speedup_score_by_task": "S(t) by task",
+    "error_aware_speedup_score": "ES(t)",
+    "error_aware_speedup_score_by_task": "ES(t) by task",
+    "speedups": "Speedups of correct samples",
+    "speedups_by_task": "Speedups of correct samples by task",
+}
+
+
+def write_page(
+    run_sets: Mapping[str, Any],
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Scores of tensor compilers",
+    p: float | None = None,
+    b: float = 0.1,
+    variant: str = "report",
+    duplicates: Duplicates = "refuse",
+) -> Path:
+    """Write a page about run sets (a name each, the records of one compiler) and return its path.
+
+    Raises:
+        ScoreError: a run set cannot be scored.
+        MissingExtraError: matplotlib is not installed.
+    """
+    tables = {
+        name: without_duplicates(as_table(runs), duplicates) for name, runs in run_sets.items()
+    }
+    options: dict[str, Any] = {"p": p, "b": b, "variant": variant}
+    sections = [_pictures(tables, options)]
+    for name, table in tables.items():
+        scores = [score(table, **options) for score in (speedup_score, error_aware_speedup_score)]
+        parts = [f"<h2>{html.escape(name)}</h2>"]
+        parts += [f'<div class="scroll">{each._repr_html_()}</div>' for each in scores]
+        sections.append("\n".join([*parts, _samples(table, variant), _environments(table)]))
+    chosen = find_variant(variant)
+    template = (
+        importlib.resources.files("graphnet_datasets.report")
+        .joinpath("templates/page.html")
+        .read_text()
+    )
+    text = string.Template(template).substitute(
+        title=html.escape(title),
+        summary=html.escape(
+            f"{len(tables)} run sets; p = {chosen.default_p if p is None else p:g}, b = {b:g}, "
+            f"variant {variant}. S(t) and ES(t) are those of the GraphNet technical report, "
+            "arXiv 2510.24035; 1 is eager. Intervals are 95 % by a bootstrap over families."
+        ),
+        sections="\n".join(sections),
+    )
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _pictures(tables: Mapping[str, pa.Table], options: Mapping[str, Any]) -> str:
+    parts = []
+    with tempfile.TemporaryDirectory() as directory:
+        for picture in plot_runs(tables, directory, **options):
+            if picture.suffix == ".svg":
+                caption = CAPTIONS[picture.stem]
+                data = base64.b64encode(picture.read_bytes()).decode()
+                parts.append(f"<h2>{caption}</h2>")
+                parts.append(f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">')
+    return "\n".join(parts)
+
+
+def _samples(table: pa.Table, variant: str) -> str:
+    """List the samples that are not correct at t = 0, with their errors."""
+    chosen = find_variant(variant)
+    counted = table.filter(pa.array(is_counted(table, chosen)))
+    records = make_records(table, chosen)
+    is_correct = (records.code == 0) & (records.min_t <= 0)
+    columns = ["sample_id", "task", "status", "reason", "error_type", "min_t"]
+    rows = counted.select(columns).filter(pa.array(~is_correct)).to_pylist()
+    if not rows:
+        return "<p>Every sample that counts is correct at t = 0.</p>"
+    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    caption = f"{len(rows)} samples that are not correct at t = 0"
+    return f'<div class="scroll">{html_table(caption, columns, cells)}</div>'
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _environments(table: pa.Table) -> str:
+    """List the machines on which the runs were made, the commonest first."""
+    parts = []
+    for text, count in Counter(table["environment"].to_pylist()).most_common():
+        try:
+            environment = json.loads(text) if text else {}
+        except json.JSONDecodeError:
+            environment = {"environment": text}
+        entries = "".join(
+            f"<dt>{html.escape(str(name))}</dt><dd>{html.escape(_plain(value))}</dd>"
+            for name, value in (environment.items() if isinstance(environment, dict) else ())
+        )
+        parts.append(f"<p>{count} runs on:</p><dl>{entries}</dl>" if entries else "")
+    return "\n".join(parts)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

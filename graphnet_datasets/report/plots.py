@@ -1,0 +1,317 @@
+"""S(t), ES(t) and the speedups of run sets, over all samples and by task."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ScoreError
+from ..scores import Scores, as_table, error_aware_speedup_score, speedup_score, split_by
+from ..scores.records import make_records
+from ..scores.run_sets import Duplicates, without_duplicates
+from ..scores.variants import find_variant
+from .style import COLOURS, import_figure, line_style, save, settings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH_INCHES = 6.3
+"""The text width of an A4 page."""
+
+TITLES = {"S": "Speedup score S(t)", "ES": "Error-aware speedup score ES(t)"}
+NAMES = {"S": "speedup_score", "ES": "error_aware_speedup_score"}
+
+MIN_FOR_VIOLIN = 5
+"""Samples below which a smoothed density would show more than there is; points are drawn anyway."""
+MAX_POINTS = 300
+"""Points drawn beside a violin; of more, every k-th in order of size."""
+
+MAX_LABELS = 5
+"""Run sets whose names fit under their violins; of more, or by task, a legend names them."""
+MAX_BANDS = 4
+"""Run sets of whose lines the intervals can be told apart; of more, none is drawn."""
+
+ROUND_SCORES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+ROUND_SPEEDUPS = (
+    *(0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
+    *(1, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 3.5, 4),
+)
+"""Ticks where all speedups lie within a factor of four; beyond that, powers of two."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def plot_runs(
+    run_sets: Mapping[str, Any],
+    out: str | os.PathLike[str],
+    *,
+    p: float | None = None,
+    b: float = 0.1,
+    variant: str = "report",
+    duplicates: Duplicates = "refuse",
+) -> list[Path]:
+    """Draw S(t), ES(t) and the speedups of run sets into a directory and return the files.
+
+    `run_sets` maps a name to the run records of one compiler. Where they are of several tasks
+    there are pictures by task too.
+
+    Raises:
+        ScoreError: a run set cannot be scored.
+        MissingExtraError: matplotlib is not installed.
+    """
+    import_figure()
+    tables = {
+        name: without_duplicates(as_table(runs), duplicates) for name, runs in run_sets.items()
+    }
+    scores: dict[str, dict[str, Scores]] = {"S": {}, "ES": {}}
+    by_task: dict[str, dict[str, dict[str, Scores]]] = {"S": {}, "ES": {}}
+    speedups: dict[str, Floats] = {}
+    speedups_by_task: dict[str, dict[str, Floats]] = {}
+    for name, table in tables.items():
+        for metric, score in (("S", speedup_score), ("ES", error_aware_speedup_score)):
+            scores[metric][name] = score(table, p, b, variant)
+        speedups[name] = log2_speedups(table, variant)
+        for task, part in split_by(table, "task").items():
+            try:
+                for metric, score in (("S", speedup_score), ("ES", error_aware_speedup_score)):
+                    by_task[metric].setdefault(task, {})[name] = score(part, p, b, variant)
+            except ScoreError:
+                continue  # nothing of this task is in N; its samples stand in `excluded`
+            speedups_by_task.setdefault(task, {})[name] = log2_speedups(part, variant)
+    tasks = sorted(speedups_by_task)
+    written = []
+    for metric in ("S", "ES"):
+        written += save(plot_scores({"": scores[metric]}), out, NAMES[metric])
+        if len(tasks) > 1:
+            written += save(
+                plot_scores({task: by_task[metric][task] for task in tasks}),
+                out,
+                f"{NAMES[metric]}_by_task",
+            )
+    written += save(plot_speedups({"": speedups}), out, "speedups")
+    if len(tasks) > 1:
+        written += save(
+            plot_speedups({task: speedups_by_task[task] for task in tasks}), out, "speedups_by_task"
+        )
+    return written
+
+
+def log2_speedups(runs: Any, variant: str = "report") -> Floats:
+    """Return log2 of the speedups of the samples that are correct at t = 0, in ascending order.
+
+    >>> runs = [{"sample_id": s, "status": "ok", "speedup": 4.0, "min_t": t}
+    ...     for s, t in (("a", -3.0), ("b", 2.0))]
+    >>> log2_speedups(runs)
+    array([2.])
+    """
+    records = make_records(as_table(runs), find_variant(variant))
+    is_correct = (records.code == 0) & (records.min_t <= 0)
+    return np.sort(records.log_speedup[is_correct] / math.log(2))
+
+
+def plot_scores(panels: Mapping[str, Mapping[str, Scores]]) -> Figure:
+    """Draw one score over t: a panel per key (a task), a line per run set.
+
+    The band is the 95 % interval over families, where there are at least two, and no more than
+    four run sets. For t > 0 the line is a step, since only whole t forgive an error.
+    """
+    figure_type = import_figure()
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    styles = {name: line_style(index) for index, name in enumerate(names)}
+    some = next(iter(next(iter(panels.values())).values()))
+    with settings():
+        figure, axes = _panels(figure_type, panels, height_inches=2.4 if len(panels) > 1 else 3.4)
+        labels: dict[str, Any] = {}
+        for axis, (title, panel) in zip(axes, panels.items(), strict=True):
+            for name, scores in panel.items():
+                labels.setdefault(
+                    name, _draw_scores(axis, scores, styles[name], len(names) <= MAX_BANDS)
+                )
+            axis.axhline(1, color="#444444", linewidth=0.8, zorder=1)
+            axis.set_title(_panel_title(title, panel) if title else "", loc="left", fontsize=9)
+            _score_axis(axis, some.metric)
+            axis.set_xlabel("tolerance t")
+        figure.supylabel(f"{some.metric}(t), 1 = eager", fontsize=9)
+        legend = names
+        if len(panels) == 1:
+            (panel,) = panels.values()
+            legend = [f"{name} (N = {panel[name].num_samples})" for name in names]
+        _finish(
+            figure,
+            f"{TITLES[some.metric]}: p = {some.p:g}, b = {some.b:g}, variant {some.variant}",
+            list(labels.values()),
+            legend,
+        )
+    return figure
+
+
+def plot_speedups(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
+    """Draw the distribution of log2 speedups of correct samples: a violin per run set.
+
+    The white bar is the middle half, the white dot the median; few samples are points only.
+    """
+    figure_type = import_figure()
+    from matplotlib.patches import Patch
+
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    is_labelled = len(panels) == 1 and len(names) <= MAX_LABELS
+    with settings():
+        figure, axes = _panels(figure_type, panels, height_inches=2.6 if len(panels) > 1 else 3.4)
+        for axis, (title, panel) in zip(axes, panels.items(), strict=True):
+            axis.axhline(0, color="#444444", linewidth=0.8, zorder=1)
+            for place, name in enumerate(panel):
+                index = names.index(name)
+                _draw_violin(axis, place, panel[name], COLOURS[index % len(COLOURS)])
+            labels = [f"n = {len(values)}" for values in panel.values()]
+            if is_labelled:
+                labels = [
+                    f"{_short(name)}\n{label}" for name, label in zip(panel, labels, strict=True)
+                ]
+            axis.set_xticks(range(len(panel)), labels)
+            axis.tick_params("x", length=0, labelsize=8)
+            axis.set_xlim(-0.6, len(panel) - 0.4)
+            axis.grid(False, axis="x")
+            axis.set_title(_short(title), loc="left", fontsize=9)
+            _speedup_axis(axis)
+        figure.supylabel("speedup over eager (log2 scale)", fontsize=9)
+        patches = [
+            Patch(color=COLOURS[index % len(COLOURS)], alpha=0.6) for index in range(len(names))
+        ]
+        _finish(
+            figure,
+            "Speedups of the samples that are correct at t = 0",
+            [] if is_labelled else patches,
+            names,
+        )
+    return figure
+
+
+def _panels(
+    figure_type: type[Figure], panels: Mapping[str, Any], height_inches: float
+) -> tuple[Figure, list[Axes]]:
+    num_columns = min(len(panels), 3)
+    num_rows = math.ceil(len(panels) / num_columns)
+    figure = figure_type(figsize=(WIDTH_INCHES, height_inches * num_rows + 0.5))
+    # A little room at the edges, where the last tick label would be cut.
+    figure.set_layout_engine("constrained", rect=(0, 0.01, 0.985, 0.98))
+    grid = figure.subplots(num_rows, num_columns, squeeze=False, sharey=True)
+    axes = list(grid.flat)
+    for unused in axes[len(panels) :]:
+        unused.remove()
+    return figure, axes[: len(panels)]
+
+
+def _draw_scores(axis: Axes, scores: Scores, style: dict[str, Any], has_band: bool) -> Any:
+    rows = [row for row in scores if row[scores.metric] is not None]
+    below = [row for row in rows if row["t"] <= 0]
+    above = [row for row in rows if row["t"] >= 0]
+    metric = scores.metric
+    (line,) = axis.plot([row["t"] for row in below], [row[metric] for row in below], **style)
+    parts: list[tuple[list[dict[str, Any]], Literal["post"] | None]] = [(below, None)]
+    if len(above) > 1:
+        axis.plot(
+            [row["t"] for row in above],
+            [row[metric] for row in above],
+            drawstyle="steps-post",
+            **style,
+        )
+        parts.append((above, "post"))
+    for part, step in parts:
+        if has_band and part[0][f"{metric}_low"] is not None:
+            axis.fill_between(
+                [row["t"] for row in part],
+                [row[f"{metric}_low"] for row in part],
+                [row[f"{metric}_high"] for row in part],
+                step=step,
+                color=style["color"],
+                alpha=0.15,
+                linewidth=0,
+            )
+    return line
+
+
+def _panel_title(task: str, panel: Mapping[str, Scores]) -> str:
+    sizes = [scores.num_samples for scores in panel.values()]
+    least, greatest = min(sizes), max(sizes)
+    count = f"{least}" if least == greatest else f"{least} to {greatest}"
+    return f"{_short(task)} (N = {count})"
+
+
+def _score_axis(axis: Axes, metric: str) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+    axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    ticks = [tick for tick in ROUND_SCORES if low <= tick <= high]
+    locator = FixedLocator(ticks) if len(ticks) >= 3 else MaxNLocator(nbins=5)
+    axis.yaxis.set_major_locator(locator)
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_major_locator(FixedLocator(range(-10, 5, 2)))
+    axis.set_xlim(-10.4, 4.4 if metric == "ES" else max(axis.get_xlim()[1], 0.4))
+
+
+def _speedup_axis(axis: Axes) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+
+    low, high = axis.get_ylim()
+    ticks = [math.log2(speedup) for speedup in ROUND_SPEEDUPS if 2**low <= speedup <= 2**high]
+    is_narrow = high - low < 2
+    locator = (
+        FixedLocator(ticks)
+        if is_narrow and len(ticks) >= 3
+        else MaxNLocator(nbins=7, integer=not is_narrow)
+    )
+    axis.yaxis.set_major_locator(locator)
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
+
+
+def times(log2_speedup: float) -> str:
+    """Print a speedup as a multiple of eager, halves and quarters as fractions.
+
+    >>> times(2), times(-1), times(0.5)
+    ('4x', '1/2x', '1.41x')
+    """
+    is_fraction = log2_speedup < 0 and float(log2_speedup).is_integer()
+    return f"1/{2**-log2_speedup:g}x" if is_fraction else f"{2**log2_speedup:.3g}x"
+
+
+def _draw_violin(axis: Axes, place: int, values: Floats, colour: str) -> None:
+    if len(values) == 0:
+        axis.text(place, 0.02, "none correct", ha="center", va="bottom", color="#444444", size=8)
+        return
+    if len(values) >= MIN_FOR_VIOLIN and np.ptp(values) > 1e-6:
+        parts: Any = axis.violinplot(values, [place], widths=0.8, showextrema=False)
+        for body in parts["bodies"]:
+            body.set(facecolor=colour, edgecolor=colour, alpha=0.35, linewidth=1)
+    step = math.ceil(len(values) / MAX_POINTS)
+    shown = values[::step]
+    # Points are spread by their rank: the same records always give the same picture.
+    spread = 0.18 * (np.arange(len(shown)) * 0.618034 % 1 - 0.5)
+    axis.scatter(place + spread, shown, s=7, color=colour, alpha=0.75, linewidths=0, zorder=3)
+    low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
+    if len(values) >= MIN_FOR_VIOLIN:
+        axis.vlines(place, low, high, color="black", linewidth=4, zorder=4)
+        axis.vlines(place, low, high, color="white", linewidth=2.5, zorder=5)
+    axis.scatter([place], [median], s=26, color="white", edgecolor="black", zorder=6)
+
+
+def _short(name: str, limit: int = 22) -> str:
+    """Cut a name, and keep matplotlib from reading it as a formula or as a name to be hidden."""
+    name = name if len(name) <= limit else f"{name[: limit - 1]}…"
+    return f"{' ' if name.startswith('_') else ''}{name}".replace("$", r"\$")
+
+
+def _finish(figure: Figure, title: str, lines: Sequence[Any], names: Sequence[str]) -> None:
+    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+    if lines:
+        shown = [_short(name, 60) for name in names]
+        columns = max(1, min(len(names), 3, 75 // (max(map(len, shown)) + 6)))
+        figure.legend(lines, shown, loc="outside lower center", ncols=columns)

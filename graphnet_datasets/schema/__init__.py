@@ -1,0 +1,23 @@
+"""Arrow schemas of the two tables, and the way between a sample and a row."""
+
+from .from_row import sample_from_row
+from .graphs import DERIVED_COLUMNS, GRAPHS_SCHEMA, graphs_features
+from .runs import ERROR_CODES, OUTPUT_FIELDS, PHASES, RUNS_SCHEMA, Reason, Status, empty_run
+from .to_row import sample_to_row
+from .version import SCHEMA_VERSION
+
+__all__ = [
+    "DERIVED_COLUMNS",
+    "ERROR_CODES",
+    "GRAPHS_SCHEMA",
+    "OUTPUT_FIELDS",
+    "PHASES",
+    "RUNS_SCHEMA",
+    "SCHEMA_VERSION",
+    "Reason",
+    "Status",
+    "empty_run",
+    "graphs_features",
+    "sample_from_row",
+    "sample_to_row",
+]

@@ -1,0 +1,225 @@
+"""Row to sample: the inverse of `to_row`, for rows that anybody may have written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from ..arguments import Arg
+from ..errors import FormatVersionError, SchemaError
+from ..sample import Constraint, Input, Op, Provenance, Sample, Statistics, Symbol, Value
+from ..symbols import Dim
+from .graphs import PROVENANCE_SCALARS
+from .templates import decode_args, decode_kwargs
+from .version import SCHEMA_VERSION
+
+T = TypeVar("T")
+
+_FORMATS = frozenset({"numpy", "torch", "jax", "jaxlib", "pandas", "pyarrow", "polars"})
+"""Libraries in whose types `datasets` can give rows; here they are plain Python."""
+
+_NAMES = {int: "an integer", str: "text", float: "a number", bool: "true or false", bytes: "bytes"}
+
+
+def sample_from_row(row: Mapping[str, Any]) -> Sample:
+    """Return the sample that a row of the `graphs` table holds.
+
+    Columns that are not part of the sample may be missing, and columns of one's own are ignored.
+
+    Raises:
+        FormatVersionError: the row was written in another format version.
+        SchemaError: a column is missing or has another type; the message says which.
+        SampleError: the row holds a sample that breaks an invariant.
+
+    >>> from graphnet_datasets.schema import sample_to_row
+    >>> add = Sample(
+    ...     id="example/add", framework="torch", task="other",
+    ...     inputs=(Input("input", Value("float32", (2, "s0"))),), symbols=(Symbol("s0", 3),),
+    ...     ops=(Op("torch.add", (), (("alpha", -0.0),)),), outputs=None)
+    >>> sample_from_row(sample_to_row(add)) == add
+    True
+    """
+    version = row.get("schema_version", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise FormatVersionError(
+            f"This row has format version {version}; this library reads {SCHEMA_VERSION}. "
+            f"Install the release of `graphnet-datasets` that reads version {version}, or load the "
+            f'branch `v{SCHEMA_VERSION}` of the dataset (`revision="v{SCHEMA_VERSION}"`).'
+        )
+    sample_id = row.get("id")
+    where = f"row `{str(sample_id)[:80]}`"
+    try:
+        num_ops = row.get("num_ops")
+        ops = _each(row, "ops", _op_from_row)
+        if num_ops is not None and num_ops != len(ops):
+            raise SchemaError(f"it says `num_ops` is {num_ops} and holds {len(ops)} operators")
+        # The Sample itself checks the words of its closed vocabularies.
+        return Sample(
+            id=_get(row, "id", str),
+            framework=_get(row, "framework", str),  # pyright: ignore[reportArgumentType]
+            task=_get(row, "task", str),  # pyright: ignore[reportArgumentType]
+            inputs=_each(row, "inputs", _input_from_row),
+            ops=ops,
+            outputs=_outputs_from_row(_get(row, "outputs", dict)),
+            symbols=_each(row, "symbols", _symbol_from_row),
+            constraints=_each(row, "constraints", _constraint_from_row),
+            kind=_get(row, "kind", str),
+            provenance=_provenance_from_row(row),
+        )
+    except SchemaError as error:
+        raise SchemaError(f"In {where}: {str(error).rstrip('.')}.") from error
+
+
+def _get(row: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    value = row.get(name)
+    if type(value) is not kind:
+        raise _wrong_type(row, name, kind)
+    return value
+
+
+def _get_optional(row: Mapping[str, Any], name: str, kind: type[T]) -> T | None:
+    value = row.get(name)
+    if value is not None and type(value) is not kind:
+        raise _wrong_type(row, name, kind)
+    return value
+
+
+def _get_list(row: Mapping[str, Any], name: str, kind: type[T]) -> list[T]:
+    """Return a list whose items all have type `kind`."""
+    items = _get(row, name, list)
+    if items and set(map(type, items)) != {kind}:
+        raise SchemaError(f"`{name}` holds something other than {_NAMES[kind]}")
+    return items
+
+
+def _wrong_type(row: Mapping[str, Any], name: str, kind: type) -> SchemaError:
+    if name not in row:
+        return SchemaError(f"there is no column `{name}`, which every sample needs")
+    found = type(row[name])
+    expected = _NAMES.get(kind, f"a {kind.__name__}")
+    problem = f"`{name}` is of type `{found.__name__}` where {expected} is expected"
+    if found.__module__.partition(".")[0] in _FORMATS:
+        problem += "; take rows of `dataset.with_format(None)`"
+    return SchemaError(problem)
+
+
+def _each(
+    row: Mapping[str, Any], name: str, decode: Callable[[dict[str, Any]], T]
+) -> tuple[T, ...]:
+    items = []
+    for index, item in enumerate(_get(row, name, list)):
+        try:
+            if type(item) is not dict:
+                raise SchemaError(f"it is of type `{type(item).__name__}` where a dict is expected")
+            items.append(decode(item))
+        except SchemaError as error:
+            raise SchemaError(f"`{name}[{index}]`: {error}") from error
+    return tuple(items)
+
+
+def _input_from_row(row: dict[str, Any]) -> Input:
+    is_measured = _get_optional(row, "is_measured", bool)
+    statistics = None
+    if is_measured is not None:
+        statistics = Statistics(
+            _get_optional(row, "mean", float),
+            _get_optional(row, "std", float),
+            _get_optional(row, "min", float),
+            _get_optional(row, "max", float),
+            is_measured,
+        )
+    return Input(
+        role=_get(row, "role", str),  # pyright: ignore[reportArgumentType] - Sample checks it
+        value=_value_from_row(row),
+        source_name=_get(row, "source_name", str),
+        device=_get(row, "device", str),
+        statistics=statistics,
+        data=_get_optional(row, "data", bytes),
+    )
+
+
+def _op_from_row(row: dict[str, Any]) -> Op:
+    operands = iter(_get_list(row, "operands", int))
+    results = row.get("results")
+    try:
+        op = Op(
+            target=_get(row, "target", str),
+            args=decode_args(_get(row, "args", str), operands),
+            kwargs=decode_kwargs(_get(row, "kwargs", str), operands),
+            results=None if results is None else _each(row, "results", _value_from_row),
+            module=_get(row, "module", str),
+        )
+    except StopIteration:
+        raise SchemaError("its templates have more holes than it has operands") from None
+    if next(operands, None) is not None:
+        raise SchemaError("it has more operands than its templates have holes")
+    return op
+
+
+def _outputs_from_row(row: dict[str, Any]) -> Arg:
+    operands = iter(_get_list(row, "operands", int))
+    try:
+        arguments = decode_args(_get(row, "structure", str), operands)
+    except StopIteration:
+        raise SchemaError("`outputs` has more holes than operands") from None
+    if len(arguments) != 1 or next(operands, None) is not None:
+        raise SchemaError("`outputs` is not one structure filled with all its operands")
+    return arguments[0]
+
+
+def _value_from_row(row: dict[str, Any]) -> Value:
+    return Value(
+        _get_optional(row, "dtype", str),
+        _dims_from_row(row, "shape"),
+        _dims_from_row(row, "stride"),
+    )
+
+
+def _dims_from_row(row: dict[str, Any], name: str) -> tuple[Dim, ...] | None:
+    sizes = _get_optional(row, name, list)
+    if sizes is None:
+        return None
+    expressions = _get_optional(row, f"symbolic_{name}", list)
+    if expressions is None:
+        return tuple(sizes)
+    if len(expressions) != len(sizes):
+        raise SchemaError(f"`{name}` and `symbolic_{name}` have different lengths")
+    return tuple(
+        size if expression is None else expression
+        for size, expression in zip(sizes, expressions, strict=True)
+    )
+
+
+def _symbol_from_row(row: dict[str, Any]) -> Symbol:
+    return Symbol(
+        _get(row, "name", str),
+        _get(row, "hint", int),
+        _get_optional(row, "lower", int),
+        _get_optional(row, "upper", int),
+    )
+
+
+def _constraint_from_row(row: dict[str, Any]) -> Constraint:
+    return Constraint(
+        _get(row, "left", str),
+        _get(row, "relation", str),  # pyright: ignore[reportArgumentType] - Sample checks it
+        _get(row, "right", str),
+    )
+
+
+def _provenance_from_row(row: Mapping[str, Any]) -> Provenance:
+    record = _get(row, "provenance", dict)
+    return Provenance(
+        **{name: _get(row, name, str) for name in PROVENANCE_SCALARS},
+        tags=tuple(_get_list(row, "tags", str)),
+        is_model_name_certain=_get(record, "is_model_name_certain", bool),
+        capture=_get(record, "capture", str),
+        framework_version=_get(record, "framework_version", str),
+        library_version=_get(record, "library_version", str),
+        graph_index=_get(record, "graph_index", int),
+        graph_count=_get(record, "graph_count", int),
+        break_reason=_get(record, "break_reason", str),
+        source_hash=_get(record, "source_hash", str),
+        faults=tuple(_get_list(record, "faults", str)),
+        metadata=_get(record, "metadata", str),
+    )

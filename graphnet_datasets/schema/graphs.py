@@ -1,0 +1,147 @@
+"""The `graphs` table: one row per graph.
+
+What people filter by is a plain column at the top; the graph itself follows as nested columns. A
+row is the sample, exactly, and columns derived from it, which another room fills and which may be
+null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from .version import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    import datasets
+
+VALUE_FIELDS = [
+    ("dtype", pa.string()),
+    ("shape", pa.list_(pa.int64())),
+    ("symbolic_shape", pa.list_(pa.string())),
+    ("stride", pa.list_(pa.int64())),
+    ("symbolic_stride", pa.list_(pa.string())),
+]
+"""What is known of a value. `shape` and `stride` are concrete, at the sizes of the capture;
+`symbolic_shape` is null for a static shape and otherwise holds an expression for each symbolic
+dimension and null for each fixed one; `symbolic_stride` likewise."""
+
+INPUT_FIELDS = [
+    ("role", pa.string()),
+    *VALUE_FIELDS,
+    ("source_name", pa.string()),
+    ("device", pa.string()),
+    ("mean", pa.float64()),
+    ("std", pa.float64()),
+    ("min", pa.float64()),
+    ("max", pa.float64()),
+    ("is_measured", pa.bool_()),
+    ("data", pa.binary()),
+]
+"""An argument of the graph. `is_measured` is null where there are no statistics at all; `data` is
+little-endian, row-major."""
+
+OP_FIELDS = [
+    ("target", pa.string()),
+    ("operands", pa.list_(pa.int32())),
+    ("args", pa.string()),
+    ("kwargs", pa.string()),
+    ("results", pa.list_(pa.struct(VALUE_FIELDS))),
+    ("module", pa.string()),
+]
+"""A call of `target`. Values are numbered inputs first, then one per operator; `operands` are the
+numbers of those that the call uses, and `args` and `kwargs` are templates (see `templates`)."""
+
+OUTPUT_STRUCTURE_FIELDS = [("operands", pa.list_(pa.int32())), ("structure", pa.string())]
+"""What the graph returns: the template of one argument, and the values that stand in it."""
+
+SYMBOL_FIELDS = [
+    ("name", pa.string()),
+    ("hint", pa.int64()),
+    ("lower", pa.int64()),
+    ("upper", pa.int64()),
+]
+
+CONSTRAINT_FIELDS = [("left", pa.string()), ("relation", pa.string()), ("right", pa.string())]
+
+PROVENANCE_FIELDS = [
+    ("is_model_name_certain", pa.bool_()),
+    ("capture", pa.string()),
+    ("framework_version", pa.string()),
+    ("library_version", pa.string()),
+    ("graph_index", pa.int32()),
+    ("graph_count", pa.int32()),
+    ("break_reason", pa.string()),
+    ("source_hash", pa.string()),
+    ("faults", pa.list_(pa.string())),
+    ("metadata", pa.string()),
+]
+
+PROVENANCE_SCALARS = ("source", "model_name", "license", "mode", "parent_id")
+"""The parts of a sample's provenance that are columns of their own, for filters."""
+
+DERIVED_COLUMNS = (
+    "family",
+    "structure_hash",
+    "signature_hash",
+    "flops",
+    "flops_coverage",
+    "bytes_moved",
+    "arithmetic_intensity",
+    "peak_memory_bytes",
+    "op_tags",
+    "op_histogram",
+)
+"""Columns computed from the sample by `analysis`; null where nobody has computed them."""
+
+GRAPHS_SCHEMA = pa.schema(
+    [
+        ("schema_version", pa.int32()),
+        ("id", pa.string()),
+        ("framework", pa.string()),
+        ("task", pa.string()),
+        ("source", pa.string()),
+        ("model_name", pa.string()),
+        ("kind", pa.string()),
+        ("mode", pa.string()),
+        ("dtype", pa.string()),
+        ("license", pa.string()),
+        ("tags", pa.list_(pa.string())),
+        ("num_ops", pa.int64()),
+        ("num_inputs", pa.int64()),
+        ("num_outputs", pa.int64()),
+        ("num_params", pa.int64()),
+        ("input_bytes", pa.int64()),
+        ("is_dynamic", pa.bool_()),
+        ("parent_id", pa.string()),
+        # derived
+        ("family", pa.string()),
+        ("structure_hash", pa.string()),
+        ("signature_hash", pa.string()),
+        ("flops", pa.int64()),
+        ("flops_coverage", pa.float64()),
+        ("bytes_moved", pa.int64()),
+        ("arithmetic_intensity", pa.float64()),
+        ("peak_memory_bytes", pa.int64()),
+        ("op_tags", pa.list_(pa.string())),
+        ("op_histogram", pa.list_(pa.struct([("target", pa.string()), ("count", pa.int32())]))),
+        # the graph
+        ("symbols", pa.list_(pa.struct(SYMBOL_FIELDS))),
+        ("constraints", pa.list_(pa.struct(CONSTRAINT_FIELDS))),
+        ("inputs", pa.list_(pa.struct(INPUT_FIELDS))),
+        ("ops", pa.list_(pa.struct(OP_FIELDS))),
+        ("outputs", pa.struct(OUTPUT_STRUCTURE_FIELDS)),
+        ("provenance", pa.struct(PROVENANCE_FIELDS)),
+    ],
+    metadata={"graphnet_datasets": f'{{"table": "graphs", "schema_version": {SCHEMA_VERSION}}}'},
+)
+"""Columns of the `graphs` table. `dtype` is that of most elements of the tensors that the graph
+takes, weights included; `input_bytes` counts those tensors' bytes; `mode` is eval or train."""
+
+
+def graphs_features() -> datasets.Features:
+    """Return the columns of the `graphs` table as `datasets.Features`."""
+    import datasets
+
+    return datasets.Features.from_arrow_schema(GRAPHS_SCHEMA)

@@ -1,0 +1,169 @@
+"""The `runs` table: one row per timed run of one sample under one compiler.
+
+Latencies are in milliseconds, compile times in seconds, memory in bytes; a figure that was not
+taken is null. `status` is the phase in which a run ended, `reason` why it ended there.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import pyarrow as pa
+
+from .version import SCHEMA_VERSION
+
+
+class Status(enum.StrEnum):
+    """How a run ended."""
+
+    OK = "ok"
+    """Timed and compared; whether it is correct at a tolerance t is `min_t <= t`."""
+    OUTPUT_MISMATCH = "output_mismatch"
+    """The candidate gave another number of outputs, another shape or another dtype."""
+    RUN_FAILED = "run_failed"
+    """The compiled callable raised, crashed, ran out of memory or out of time."""
+    COMPILE_FAILED = "compile_failed"
+    """Compilation raised, crashed, ran out of memory or out of time."""
+    BASELINE_FAILED = "baseline_failed"
+    """The sample itself cannot be made or run under eager; never the compiler's fault."""
+    HARNESS_FAILED = "harness_failed"
+    """The worker was lost before the baseline had run, twice; nothing is known of the sample."""
+
+
+class Reason(enum.StrEnum):
+    """Why a run ended before its end."""
+
+    NONE = ""
+    EXCEPTION = "exception"
+    CRASH = "crash"
+    OUT_OF_MEMORY = "out_of_memory"
+    TIMEOUT = "timeout"
+    COUNT = "output_count"
+    SHAPE = "output_shape"
+    DTYPE = "output_dtype"
+    TYPE = "output_type"
+    MUTATION = "input_mutation"
+
+
+ERROR_CODES: dict[Status, int | None] = {
+    Status.OK: None,
+    Status.OUTPUT_MISMATCH: 2,
+    Status.RUN_FAILED: 2,
+    Status.COMPILE_FAILED: 3,
+    Status.BASELINE_FAILED: None,
+    Status.HARNESS_FAILED: None,
+}
+"""The report's error code c of each status; accuracy (c = 1) depends on t and is not a status."""
+
+PHASES = ("load", "baseline", "compile", "run", "judge")
+
+OUTPUT_FIELDS = pa.struct(
+    [
+        ("dtype", pa.string()),
+        ("candidate_dtype", pa.string()),
+        ("shape", pa.list_(pa.int64())),
+        ("candidate_shape", pa.list_(pa.int64())),
+        ("num_elements", pa.int64()),
+        ("max_abs_error", pa.float64()),
+        ("max_rel_error", pa.float64()),
+        ("mismatch_share", pa.float64()),
+        ("is_nonfinite_mismatch", pa.bool_()),
+        ("rmse_baseline", pa.float64()),
+        ("rmse_candidate", pa.float64()),
+        ("min_t", pa.float64()),
+        ("null_t", pa.float64()),
+        ("null_mean_t", pa.float64()),
+    ]
+)
+"""One output compared: errors are against eager, rmse against the fp64 oracle (null without one),
+`mismatch_share` is the share of elements that are not bit-equal, `null_t` and `null_mean_t` the
+smallest t at which an all-zero and a constant-mean output would pass."""
+
+RUNS_SCHEMA = pa.schema(
+    [
+        ("schema_version", pa.int32()),
+        ("run_id", pa.string()),
+        # which sample
+        ("sample_id", pa.string()),
+        ("structure_hash", pa.string()),
+        ("signature_hash", pa.string()),
+        ("family", pa.string()),
+        ("task", pa.string()),
+        ("framework", pa.string()),
+        ("source", pa.string()),
+        ("num_ops", pa.int64()),
+        # which arms, and how
+        ("compiler", pa.string()),
+        ("compiler_version", pa.string()),
+        ("compiler_options", pa.string()),
+        ("baseline", pa.string()),
+        ("device", pa.string()),
+        ("weights", pa.string()),
+        ("input_mode", pa.string()),
+        ("seed", pa.int64()),
+        ("cache_mode", pa.string()),
+        ("num_threads", pa.int32()),
+        # how it ended
+        ("status", pa.string()),
+        ("error_code", pa.int8()),
+        ("phase", pa.string()),
+        ("reason", pa.string()),
+        ("error_type", pa.string()),
+        ("error_message", pa.string()),
+        ("upstream_status", pa.string()),
+        ("num_attempts", pa.int32()),
+        # times
+        ("baseline_latency_ms", pa.list_(pa.float64())),
+        ("candidate_latency_ms", pa.list_(pa.float64())),
+        ("is_candidate_first", pa.list_(pa.bool_())),
+        ("speedup", pa.float64()),
+        ("speedup_low", pa.float64()),
+        ("speedup_high", pa.float64()),
+        ("clock", pa.string()),
+        ("stopped_by", pa.string()),
+        ("baseline_alone_ms", pa.list_(pa.float64())),
+        ("is_baseline_disturbed", pa.bool_()),
+        ("baseline_wall_ms", pa.float64()),
+        ("candidate_wall_ms", pa.float64()),
+        ("baseline_kernel_ms", pa.float64()),
+        ("candidate_kernel_ms", pa.float64()),
+        ("baseline_num_kernels", pa.int64()),
+        ("candidate_num_kernels", pa.int64()),
+        ("floor_ms", pa.float64()),
+        ("load_time_s", pa.float64()),
+        ("compile_time_s", pa.float64()),
+        ("first_call_s", pa.float64()),
+        ("num_recompilations", pa.int64()),
+        ("baseline_peak_memory_bytes", pa.int64()),
+        ("candidate_peak_memory_bytes", pa.int64()),
+        ("duration_s", pa.float64()),
+        # correctness
+        ("outputs", pa.list_(OUTPUT_FIELDS)),
+        ("min_t", pa.float64()),
+        ("null_t", pa.float64()),
+        ("is_deterministic", pa.bool_()),
+        ("determinism_t", pa.float64()),
+        ("warnings", pa.list_(pa.string())),
+        # where and when
+        ("environment_id", pa.string()),
+        ("environment", pa.string()),
+        ("settings_hash", pa.string()),
+        ("settings", pa.string()),
+        ("started_at", pa.string()),
+    ],
+    metadata={"graphnet_datasets": f'{{"table": "runs", "schema_version": {SCHEMA_VERSION}}}'},
+)
+"""Columns of the `runs` table. `speedup` is exp of the centre (Hodges-Lehmann) of the interleaved
+pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % interval; where
+`is_baseline_disturbed`, `speedup` is against `baseline_alone_ms`. `min_t` is the largest of the
+outputs' `min_t` (inf: correct at no tolerance), null where nothing was compared. `determinism_t` is
+the `min_t` of eager against itself. `floor_ms` is the least time that the device's peak rates allow
+for the work of the sample. `compiler_options`, `environment` and `settings` are JSON."""
+
+
+def empty_run() -> dict[str, Any]:
+    """Return a row with every column null but the format version, to be filled."""
+    row: dict[str, Any] = dict.fromkeys(RUNS_SCHEMA.names)
+    row["schema_version"] = SCHEMA_VERSION
+    return row

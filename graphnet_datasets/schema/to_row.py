@@ -1,0 +1,153 @@
+"""Sample to row."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import SchemaError, SymbolError
+from ..sample import Input, Op, Sample, Statistics, Value
+from ..symbols import Dim, evaluate
+from .graphs import DERIVED_COLUMNS, PROVENANCE_FIELDS
+from .templates import encode_args, encode_kwargs
+from .version import SCHEMA_VERSION
+
+_NO_STATISTICS = Statistics()
+
+
+def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the row of the `graphs` table for a sample.
+
+    `derived` fills the columns that are computed from the sample (`DERIVED_COLUMNS`); those that
+    it leaves out are null.
+
+    Raises:
+        SchemaError: `derived` names another column, or text of the sample is not valid Unicode.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> relu = Sample(
+    ...     id="example/relu", framework="torch", task="other",
+    ...     inputs=(Input("input", Value("float32", (2, 3))),),
+    ...     ops=(Op("torch.relu", (Ref(0),)),), outputs=(Ref(1),))
+    >>> row = sample_to_row(relu)
+    >>> row["num_ops"], row["ops"][0]["operands"], row["ops"][0]["args"]
+    (1, [0], '[{}]')
+    """
+    derived = derived or {}
+    for name in derived:
+        if name not in DERIVED_COLUMNS:
+            raise SchemaError(
+                f"`{name}` is not a derived column. Those are {', '.join(DERIVED_COLUMNS)}."
+            )
+    operands: list[int] = []
+    structure = encode_args((sample.outputs,), operands)
+    provenance = sample.provenance
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "id": sample.id,
+        "framework": sample.framework,
+        "task": sample.task,
+        "source": provenance.source,
+        "model_name": provenance.model_name,
+        "kind": sample.kind,
+        "mode": provenance.mode,
+        "dtype": _main_dtype(sample),
+        "license": provenance.license,
+        "tags": list(provenance.tags),
+        "num_ops": sample.num_ops,
+        "num_inputs": len(sample.inputs),
+        "num_outputs": len(operands),
+        "num_params": sample.num_params,
+        "input_bytes": sample.input_bytes,
+        "is_dynamic": sample.is_dynamic,
+        "parent_id": provenance.parent_id,
+        **{name: derived.get(name) for name in DERIVED_COLUMNS},
+        "symbols": [_fields(symbol) for symbol in sample.symbols],
+        "constraints": [_fields(constraint) for constraint in sample.constraints],
+        "inputs": [_input_to_row(sample, each) for each in sample.inputs],
+        "ops": [_op_to_row(sample, op) for op in sample.ops],
+        "outputs": {"operands": operands, "structure": structure},
+        "provenance": {
+            name: list(value) if type(value) is tuple else value
+            for name, _ in PROVENANCE_FIELDS
+            for value in (getattr(provenance, name),)
+        },
+    }
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+
+
+def _main_dtype(sample: Sample) -> str | None:
+    """Return the dtype of most elements of the tensors that the graph takes."""
+    num_elements: collections.Counter[str] = collections.Counter()
+    for each in sample.inputs:
+        if each.role not in ("symbol", "scalar") and each.value.dtype is not None:
+            num_elements[each.value.dtype] += math.prod(sample.shape_of(each.value) or ())
+    return max(num_elements, key=num_elements.__getitem__, default=None)
+
+
+def _input_to_row(sample: Sample, each: Input) -> dict[str, Any]:
+    statistics = each.statistics or _NO_STATISTICS
+    return {
+        "role": each.role,
+        **_value_to_row(sample, each.value),
+        "source_name": each.source_name,
+        "device": each.device,
+        "mean": statistics.mean,
+        "std": statistics.std,
+        "min": statistics.min,
+        "max": statistics.max,
+        "is_measured": None if each.statistics is None else statistics.is_measured,
+        "data": each.data,
+    }
+
+
+def _op_to_row(sample: Sample, op: Op) -> dict[str, Any]:
+    operands: list[int] = []
+    results = op.results
+    return {
+        "target": op.target,
+        "operands": operands,
+        "args": encode_args(op.args, operands),
+        "kwargs": encode_kwargs(op.kwargs, operands),
+        "results": None if results is None else [_value_to_row(sample, value) for value in results],
+        "module": op.module,
+    }
+
+
+def _value_to_row(sample: Sample, value: Value) -> dict[str, Any]:
+    shape, symbolic_shape = _dims_to_row(sample, value.shape)
+    stride, symbolic_stride = _dims_to_row(sample, value.stride)
+    return {
+        "dtype": value.dtype,
+        "shape": shape,
+        "symbolic_shape": symbolic_shape,
+        "stride": stride,
+        "symbolic_stride": symbolic_stride,
+    }
+
+
+def _dims_to_row(
+    sample: Sample, dims: tuple[Dim, ...] | None
+) -> tuple[list[int | None] | None, list[str | None] | None]:
+    if dims is None:
+        return None, None
+    if str not in map(type, dims):
+        return list(dims), None  # pyright: ignore[reportReturnType] - no text among them
+    return (
+        [_size(sample, dim) for dim in dims],
+        [dim if isinstance(dim, str) else None for dim in dims],
+    )
+
+
+def _size(sample: Sample, dim: Dim) -> int | None:
+    """Return a dimension at the sizes of the capture, or None where it has no value there."""
+    try:
+        return evaluate(dim, sample.hints)
+    except SymbolError:
+        return None

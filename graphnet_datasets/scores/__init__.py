@@ -1,0 +1,27 @@
+"""S(t) and ES(t) of run records, and what is needed to compute them elsewhere."""
+
+from .comparison import Comparison, compare
+from .metric_inputs import MetricInputs, from_metric_inputs, metric_path, to_metric_inputs
+from .result import Scores
+from .run_sets import as_table, split_arms, split_by
+from .scoring import error_aware_speedup_score, score_of_components, speedup_score
+from .variants import TOLERANCES, VARIANTS, Variant
+
+__all__ = [
+    "TOLERANCES",
+    "VARIANTS",
+    "Comparison",
+    "MetricInputs",
+    "Scores",
+    "Variant",
+    "as_table",
+    "compare",
+    "error_aware_speedup_score",
+    "from_metric_inputs",
+    "metric_path",
+    "score_of_components",
+    "speedup_score",
+    "split_arms",
+    "split_by",
+    "to_metric_inputs",
+]

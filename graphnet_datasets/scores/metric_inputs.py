@@ -1,0 +1,168 @@
+"""The way from run records to `evaluate` metrics and back.
+
+A metric gets compiled runs as predictions and eager runs as references. Both are scored by the same
+functions as run records, so that a metric and `speedup_score` can never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import DatasetNotFoundError, ScoreError
+from ..schema import ERROR_CODES, Status
+from .run_sets import Duplicates, as_table, single_arm, without_duplicates
+
+METRICS = ("speedup_score", "error_aware_speedup_score")
+
+_STATUS_OF_CODE = {1: Status.OK, 2: Status.RUN_FAILED, 3: Status.COMPILE_FAILED}
+
+
+class MetricInputs(NamedTuple):
+    """Predictions and references: a pair to unpack, and keywords for `metric.compute(**inputs)`."""
+
+    predictions: list[dict[str, Any]]
+    references: list[dict[str, Any]]
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the two keywords."""
+        return self._fields
+
+    def __getitem__(self, key: Any) -> Any:
+        return getattr(self, key) if isinstance(key, str) else tuple.__getitem__(self, key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return tuple.__iter__(self)
+
+
+def metric_path(name: str) -> str:
+    """Return the folder of one of our metrics, for `evaluate.load`.
+
+    It is text, since `evaluate.load` takes no path objects.
+
+    Raises:
+        DatasetNotFoundError: there is no such metric.
+
+    >>> Path(metric_path("speedup_score")).name
+    'speedup_score'
+    """
+    if name not in METRICS:
+        raise DatasetNotFoundError(
+            f"There is no metric `{name}`. Choose {' or '.join(f'`{known}`' for known in METRICS)}."
+        )
+    return str(Path(__file__).parents[1] / "metrics" / name)
+
+
+def to_metric_inputs(runs: Any, *, duplicates: Duplicates = "refuse") -> MetricInputs:
+    """Split run records into the predictions and references of our metrics.
+
+    A latency is the geometric mean of the arm's timed calls in milliseconds, so that the ratio of
+    reference and prediction is the record's speedup. `min_t` is above the sample's own floor where
+    eager is not deterministic, as the variant "report" counts it.
+
+    Raises:
+        ScoreError: the records are of several compilers, or a sample has several runs.
+
+    >>> inputs = to_metric_inputs(
+    ...     [
+    ...         {
+    ...             "sample_id": "a",
+    ...             "status": "ok",
+    ...             "speedup": 2.0,
+    ...             "min_t": -3.0,
+    ...             "candidate_latency_ms": [4.0],
+    ...         }
+    ...     ]
+    ... )
+    >>> inputs.references
+    [{'latency_ms': 8.0}]
+    """
+    table = as_table(runs)
+    single_arm(table)
+    table = without_duplicates(table, duplicates)
+    predictions, references = [], []
+    for row in table.to_pylist():
+        baseline, candidate = _latencies(row)
+        min_t = row["min_t"]
+        floor = row["determinism_t"]
+        if row["is_deterministic"] is False and None not in (min_t, floor) and min_t <= floor:
+            min_t = -np.inf
+        predictions.append(
+            {
+                "latency_ms": candidate,
+                "status": row["status"],
+                "error_code": ERROR_CODES.get(Status(row["status"])),
+                "min_t": min_t,
+                "null_t": row["null_t"],
+                "family": row["family"],
+            }
+        )
+        references.append({"latency_ms": baseline})
+    return MetricInputs(predictions, references)
+
+
+def _latencies(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    candidate = _geometric_mean(row["candidate_latency_ms"])
+    if row["speedup"] is None:
+        return _geometric_mean(row["baseline_latency_ms"]), candidate
+    # The record's speedup is of the pairs, or against eager alone where eager was disturbed.
+    candidate = 1.0 if candidate is None else candidate
+    return candidate * row["speedup"], candidate
+
+
+def _geometric_mean(latencies_ms: Sequence[float] | None) -> float | None:
+    return float(np.exp(np.mean(np.log(latencies_ms)))) if latencies_ms else None
+
+
+def from_metric_inputs(
+    predictions: Sequence[Mapping[str, Any]], references: Sequence[Mapping[str, Any]]
+) -> pa.Table:
+    """Return the run records that `predictions` and `references` stand for.
+
+    A prediction without a status has the one of its `error_code`: none or 1 ended well (whether
+    it is correct at t is for `min_t` to say), 2 failed in running, 3 in compiling.
+
+    Raises:
+        ScoreError: a status is unknown or contradicts its error code.
+
+    >>> table = from_metric_inputs([{"latency_ms": 4.0, "min_t": 0.0}], [{"latency_ms": 8.0}])
+    >>> table["speedup"].to_pylist(), table["status"].to_pylist()
+    ([2.0], ['ok'])
+    """
+    rows = []
+    for index, (prediction, reference) in enumerate(zip(predictions, references, strict=True)):
+        candidate, baseline = prediction.get("latency_ms"), reference.get("latency_ms")
+        status = _status(index, prediction)
+        rows.append(
+            {
+                "sample_id": f"prediction {index}",
+                "status": status,
+                "speedup": baseline / candidate if baseline and candidate else None,
+                "min_t": prediction.get("min_t"),
+                "null_t": prediction.get("null_t"),
+                "family": prediction.get("family"),
+            }
+        )
+    return as_table(rows)
+
+
+def _status(index: int, prediction: Mapping[str, Any]) -> str:
+    status, code = prediction.get("status"), prediction.get("error_code")
+    if code not in (None, *_STATUS_OF_CODE):
+        raise ScoreError(
+            f"Prediction {index} has the error code {code}; there are 1 (accuracy), 2 (runtime) "
+            "and 3 (compilation), or none."
+        )
+    if status is None:
+        return _STATUS_OF_CODE[code] if code else Status.OK
+    expected = ERROR_CODES.get(status) if status in set(Status) else None
+    if code is not None and code != expected and not (code == 1 and status == Status.OK):
+        raise ScoreError(
+            f"Prediction {index} has the status `{status}` and the error code {code}, which "
+            "contradict each other. Leave the error code out, or correct one of the two."
+        )
+    return status

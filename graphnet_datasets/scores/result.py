@@ -1,0 +1,223 @@
+"""`Scores`: a small read-only table of scores, one row per t."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from .text import html_table, text_table
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Scores:
+    """S(t) or ES(t) of one compiler at each t, with all that went into it.
+
+    `columns` maps a name to one entry per t: `t`, `S` or `ES` with `_low` and `_high` (95 %
+    interval), the same for `S_family` or `ES_family` (each family counts once), `alpha`, `beta`,
+    `lambda`, `eta`, for ES `gamma` and `pi_1` …, `num_correct`, the number of failures of each kind
+    (`num_accuracy`, `num_runtime`, `num_compile` …) and `vacuous_share`, the share of samples
+    whose comparison at t an all-zero output would pass. None means not defined or not known.
+
+    Iterating gives the rows as dicts, `scores["S"]` a column, `scores.at(t)` the row of t.
+    `excluded` lists the runs that are not in N because they say nothing of the compiler.
+    """
+
+    metric: str
+    p: float
+    b: float
+    variant: str
+    compiler: str
+    num_samples: int
+    num_families: int
+    num_without_family: int
+    num_nondeterministic: int
+    excluded: tuple[dict[str, Any], ...]
+    columns: dict[str, list[Any]] = dataclasses.field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.columns["t"])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for values in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, values, strict=True))
+
+    def __getitem__(self, column: str) -> list[Any]:
+        if column not in self.columns:
+            raise KeyError(
+                f"There is no column `{column}`; there are {', '.join(self.columns)}. "
+                "A row is had with `scores.at(t)`."
+            )
+        return list(self.columns[column])
+
+    def at(self, t: int) -> dict[str, Any]:
+        """Return the row of tolerance `t`.
+
+        Raises:
+            KeyError: scores are not computed at this t.
+        """
+        if t not in self.columns["t"]:
+            raise KeyError(f"There is no score at t = {t}; t runs from -10 to 4 in whole numbers.")
+        index = self.columns["t"].index(t)
+        return {name: values[index] for name, values in self.columns.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON: each column maps t, as text, to its number or None."""
+        keys = [str(t) for t in self.columns["t"]]
+        return {
+            "p": self.p,
+            "b": self.b,
+            "variant": self.variant,
+            "compiler": self.compiler,
+            "samples": self.num_samples,
+            "families": self.num_families,
+            "samples_without_family": self.num_without_family,
+            "nondeterministic": self.num_nondeterministic,
+            "excluded": [dict(row) for row in self.excluded],
+            **{
+                name: dict(zip(keys, values, strict=True))
+                for name, values in self.columns.items()
+                if name != "t"
+            },
+        }
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        integers = [name for name in self.columns if name == "t" or name.startswith("num_")]
+        return pa.table(
+            {
+                name: pa.array(values, pa.int64() if name in integers else pa.float64())
+                for name, values in self.columns.items()
+            }
+        )
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    def describe(self) -> str:
+        """Say in a line what was scored and how."""
+        return describe(self)
+
+    def __str__(self) -> str:
+        return table_of(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(describe(self), *_cells(self), notes=notes(self))
+
+
+def describe(scores: Scores) -> str:
+    """Say in a line what was scored and how."""
+    families = f"{scores.num_families} {'family' if scores.num_families == 1 else 'families'}"
+    return (
+        f"{scores.metric}(t) of {scores.compiler or 'the compiler'}: {scores.num_samples} samples "
+        f"of {families}; p = {scores.p:g}, b = {scores.b:g}, variant {scores.variant}"
+    )
+
+
+def notes(scores: Scores) -> list[str]:
+    """Return what must be read beside the numbers: what was left out, marked or unknown."""
+    lines = []
+    if scores.excluded:
+        names = [f"{row['sample_id']} ({row['status']})" for row in scores.excluded]
+        listed = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+        lines.append(f"Not in N: {len(names)}, since eager or the harness failed: {listed}")
+    if scores.num_nondeterministic:
+        lines.append(
+            f"Nondeterministic under eager: {scores.num_nondeterministic} samples"
+            + (", judged above their own floor" if scores.variant == "report" else "")
+        )
+    if scores.num_without_family:
+        lines.append(
+            f"Without a family: {scores.num_without_family} samples, each counted as one of its own"
+        )
+    return lines
+
+
+def _cells(scores: Scores) -> tuple[list[str], list[list[str]]]:
+    metric = scores.metric
+    kinds = _kinds(scores)
+    shares = [name for name in scores.columns if name == "gamma" or name.startswith("pi_")]
+    head = ["t", metric, "95 %", f"{metric} family", "95 %", "alpha", "beta", "lambda", "eta"]
+    head += [*shares, "correct", *(name.removeprefix("num_") for name in kinds), "vacuous"]
+    rows = []
+    for row in scores:
+        cells = [str(row["t"])]
+        for name in (metric, f"{metric}_family"):
+            cells += [number(row[name]), interval(row[f"{name}_low"], row[f"{name}_high"])]
+        cells += [number(row[name]) for name in ("alpha", "beta", "lambda", "eta", *shares)]
+        cells += [str(row[name]) for name in ("num_correct", *kinds)]
+        cells.append(percentage(row["vacuous_share"]))
+        rows.append(cells)
+    return head, rows
+
+
+def table_of(*scores: Scores) -> str:
+    """Print S(t), ES(t) or both of the same records, in two tables that fit 80 columns."""
+    first = scores[0]
+    names = " and ".join(f"{each.metric}(t)" for each in scores)
+    head = ["t", *(word for each in scores for word in (each.metric, "95 %", "family"))]
+    rows = []
+    for by_metric in zip(*scores, strict=True):
+        cells = [str(by_metric[0]["t"])]
+        for each, row in zip(scores, by_metric, strict=True):
+            cells.append(number(row[each.metric]))
+            cells.append(interval(row[f"{each.metric}_low"], row[f"{each.metric}_high"]))
+            cells.append(number(row[f"{each.metric}_family"]))
+        rows.append([*cells, str(by_metric[0]["num_correct"])])
+    tables = [text_table([*head, "correct"], rows), text_table(*_component_cells(scores[-1]))]
+    caption = describe(first).replace(f"{first.metric}(t)", names, 1)
+    return "\n".join([caption, "", *"\n\n".join(tables).splitlines(), *notes(first)])
+
+
+def _component_cells(scores: Scores) -> tuple[list[str], list[list[str]]]:
+    shares = [name for name in scores.columns if name == "gamma"]
+    columns = ["alpha", "beta", "lambda", "eta", *shares]
+    kinds = _kinds(scores)
+    rows = [
+        [
+            str(row["t"]),
+            *(number(row[name]) for name in columns),
+            *(str(row[name]) for name in kinds),
+            percentage(row["vacuous_share"]),
+        ]
+        for row in scores
+    ]
+    return ["t", *columns, *(kind.removeprefix("num_") for kind in kinds), "vacuous"], rows
+
+
+def _kinds(scores: Scores) -> list[str]:
+    return [name for name in scores.columns if name.startswith("num_") and name != "num_correct"]
+
+
+def number(value: float | None) -> str:
+    """Print a score to three decimals, as the report does.
+
+    >>> number(1.2345), number(None)
+    ('1.234', '-')
+    """
+    return "-" if value is None or math.isnan(value) else f"{value:.3f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Print an interval.
+
+    >>> interval(0.9, 1.1), interval(None, None)
+    ('0.900 … 1.100', '')
+    """
+    return "" if low is None or high is None else f"{low:.3f} … {high:.3f}"
+
+
+def percentage(share: float | None) -> str:
+    """Print a share in per cent.
+
+    >>> percentage(0.125), percentage(None)
+    ('12 %', '-')
+    """
+    return "-" if share is None else f"{100 * share:.0f} %"

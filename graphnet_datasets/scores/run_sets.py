@@ -1,0 +1,232 @@
+"""Run records as an Arrow table, whatever they come as, and their parts.
+
+An arm is what a score belongs to: one compiler with its options on one kind of device, with weights
+and inputs made in one way. Mixing arms in one score would give a number that no compiler has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError, ScoreError
+from ..schema import RUNS_SCHEMA, SCHEMA_VERSION
+
+ARM_COLUMNS = (
+    "compiler",
+    "compiler_options",
+    "device",
+    "weights",
+    "input_mode",
+    "cache_mode",
+    "num_threads",
+)
+REQUIRED_COLUMNS = ("sample_id", "status", "speedup", "min_t")
+
+NAMELESS = "unnamed compiler"
+
+Duplicates = Literal["refuse", "newest"]
+
+
+def as_table(runs: Any) -> pa.Table:
+    """Return run records as one table with the columns of `RUNS_SCHEMA` that scores need.
+
+    `runs` is a `datasets.Dataset`, a table, a path (a Parquet file or a directory of Parquet
+    files) or rows as mappings. Columns that the records lack and scores can do without are null.
+
+    Raises:
+        DatasetNotFoundError: there are no records at the path.
+        SchemaError: a column that scores need is missing or has another type.
+        FormatVersionError: the records are of another format version.
+
+    >>> as_table([{"sample_id": "a", "status": "ok", "speedup": 2.0, "min_t": -3.0}]).num_rows
+    1
+    """
+    table = _read(runs)
+    missing = [name for name in REQUIRED_COLUMNS if name not in table.column_names]
+    if missing:
+        raise SchemaError(
+            f"The run records lack the columns {', '.join(f'`{name}`' for name in missing)}. "
+            "Records are written by `graphnet run` and `graphnet import-log`."
+        )
+    columns = {}
+    for field in RUNS_SCHEMA:
+        if field.name not in table.column_names:
+            columns[field.name] = pa.nulls(table.num_rows, field.type)
+            continue
+        try:
+            columns[field.name] = table[field.name].cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SchemaError(
+                f"The column `{field.name}` of the run records has the type "
+                f"{table[field.name].type}, but it must be {field.type}."
+            ) from error
+    for version in columns["schema_version"].unique().to_pylist():
+        if version not in (None, SCHEMA_VERSION):
+            raise FormatVersionError(
+                f"The run records are of format version {version}, but this library reads version "
+                f"{SCHEMA_VERSION}. Install the version of `graphnet-datasets` that wrote them."
+            )
+    return pa.table(columns)
+
+
+def _read(runs: Any) -> pa.Table:
+    if isinstance(runs, pa.Table):
+        return runs
+    if isinstance(runs, str | os.PathLike):
+        return _read_path(Path(runs))
+    if hasattr(runs, "with_format") and hasattr(runs, "features"):
+        # The table inside a dataset knows nothing of `select` and `filter`; its Arrow format does.
+        return runs.with_format("arrow")[:]
+    if isinstance(runs, Iterable):
+        rows = list(runs)
+        if all(isinstance(row, Mapping) for row in rows):
+            try:
+                return pa.Table.from_pylist(rows, schema=RUNS_SCHEMA)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise SchemaError(f"A row is not a run record: {error}") from error
+    raise SchemaError(
+        f"Run records are a dataset, an Arrow table, a path or rows, but this is a "
+        f"`{type(runs).__name__}`."
+    )
+
+
+def _read_path(path: Path) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    if not files or not files[0].is_file():
+        raise DatasetNotFoundError(
+            f"There are no run records at `{path}`. Make some with `graphnet run … --out {path}`."
+        )
+    tables = []
+    for file in files:
+        try:
+            tables.append(pq.read_table(file))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise SchemaError(f"`{file}` is not a whole Parquet file: {error}") from error
+    return _without_copies(pa.concat_tables(tables, promote_options="default"))
+
+
+def _without_copies(table: pa.Table) -> pa.Table:
+    """Drop records that lie in two files: a run killed while it merged its parts leaves both."""
+    if "run_id" not in table.column_names:
+        return table
+    ids = [run_id or index for index, run_id in enumerate(table["run_id"].to_pylist())]
+    last = {run_id: index for index, run_id in enumerate(ids)}
+    return table if len(last) == len(ids) else table.take(pa.array(sorted(last.values())))
+
+
+def split_arms(table: pa.Table) -> dict[str, pa.Table]:
+    """Return the records of each arm under its name, in the order of their first records.
+
+    The name is the compiler's; where that does not tell the arms apart, the columns that do follow
+    in parentheses.
+
+    >>> rows = [{"sample_id": "a", "status": "run_failed", "compiler": name} for name in "xyx"]
+    >>> {name: arm.num_rows for name, arm in split_arms(as_table(rows)).items()}
+    {'x': 2, 'y': 1}
+    """
+    if all(len(table[name].unique()) == 1 for name in ARM_COLUMNS):
+        return {table["compiler"][0].as_py() or NAMELESS: table}
+    keys = list(zip(*(_arm_values(table, name) for name in ARM_COLUMNS), strict=True))
+    index_of = {key: index for index, key in enumerate(dict.fromkeys(keys))}
+    arm_of_row = np.array([index_of[key] for key in keys], dtype=np.int64)
+    return {
+        name: table.filter(pa.array(arm_of_row == index))
+        for name, index in zip(_arm_names(list(index_of)), index_of.values(), strict=True)
+    }
+
+
+def _arm_values(table: pa.Table, name: str) -> list[str]:
+    values = ["" if value is None else str(value) for value in table[name].to_pylist()]
+    if name == "device":
+        # cuda:0 and cuda:1 of one machine are workers of one run.
+        return [value.partition(":")[0] for value in values]
+    if name == "compiler_options":
+        return ["" if value == "{}" else value for value in values]
+    return values
+
+
+def _arm_names(keys: list[tuple[str, ...]]) -> list[str]:
+    names = []
+    for key in keys:
+        same_compiler = [other for other in keys if other[0] == key[0]]
+        details = [
+            f"{ARM_COLUMNS[i]} {key[i] or 'none'}"
+            for i in range(1, len(key))
+            if len({other[i] for other in same_compiler}) > 1
+        ]
+        name = key[0] or NAMELESS
+        names.append(f"{name} ({', '.join(details)})" if details else name)
+    return names
+
+
+def single_arm(table: pa.Table) -> str:
+    """Return the name of the only arm, or "" where there are no records.
+
+    Raises:
+        ScoreError: the records are of several arms.
+    """
+    arms = split_arms(table)
+    if len(arms) > 1:
+        listed = ", ".join(f"`{name}` ({arm.num_rows} runs)" for name, arm in arms.items())
+        raise ScoreError(
+            f"These run records are of {len(arms)} arms: {listed}. A score belongs to one: filter "
+            'the records first, for example `runs.filter(lambda row: row["compiler"] == …)`, or '
+            "choose one with `graphnet score --compiler`."
+        )
+    return next(iter(arms), "")
+
+
+def without_duplicates(table: pa.Table, duplicates: Duplicates = "refuse") -> pa.Table:
+    """Return the records of one arm with at most one per sample.
+
+    Counting a sample twice would give it double weight, and an average would hide a failure, so
+    several runs of a sample are refused; with "newest" the one started last is kept (of those
+    without a time of start, the last one).
+
+    Raises:
+        ScoreError: a sample has several runs and `duplicates` is "refuse".
+
+    >>> rows = [{"sample_id": "a", "status": "ok", "speedup": s, "min_t": 0.0} for s in (2.0, 3.0)]
+    >>> without_duplicates(as_table(rows), "newest")["speedup"].to_pylist()
+    [3.0]
+    """
+    ids = table["sample_id"].to_pylist()
+    newest = dict.fromkeys(ids, -1)
+    if len(newest) == len(ids):
+        return table
+    if duplicates == "refuse":
+        counts = table["sample_id"].value_counts().to_pylist()
+        repeated = [item["values"] for item in counts if item["counts"] > 1]
+        raise ScoreError(
+            f"{len(repeated)} samples have more than one run, `{repeated[0]}` for one. A score "
+            'counts each sample once: filter the records, or keep the newest with `duplicates="'
+            'newest"` (`graphnet score --duplicates newest`).'
+        )
+    starts = [start or "" for start in table["started_at"].to_pylist()]
+    for index, sample_id in enumerate(ids):
+        best = newest[sample_id]
+        if best < 0 or starts[index] >= starts[best]:
+            newest[sample_id] = index
+    return table.take(pa.array(sorted(newest.values())))
+
+
+def split_by(table: pa.Table, column: str) -> dict[str, pa.Table]:
+    """Return the records of each value of a text column under it, sorted; null is "unknown".
+
+    >>> rows = [{"sample_id": "a", "status": "run_failed", "task": task} for task in ("nlp", "cv")]
+    >>> list(split_by(as_table(rows), "task"))
+    ['cv', 'nlp']
+    """
+    values = [value or "unknown" for value in table[column].to_pylist()]
+    return {
+        chosen: table.filter(pa.array([value == chosen for value in values]))
+        for chosen in sorted(set(values))
+    }

@@ -1,0 +1,38 @@
+"""Tables for terminals and notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Align cells under their heads, the first column too, to the right.
+
+    >>> print(text_table(["t", "S"], [["-10", "0.1"], ["0", "1.25"]]))
+      t     S
+    -10   0.1
+      0  1.25
+    """
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [head, *rows]
+    )
+
+
+def html_table(
+    caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
+    """Write the same table as HTML with everything escaped.
+
+    >>> html_table("a < b", ["t"], [["0"]])
+    '<table><caption>a &lt; b</caption><tr><th>t</th></tr><tr><td>0</td></tr></table>'
+    """
+    lines = [("th", head), *(("td", row) for row in rows)]
+    body = "".join(
+        f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
+        for tag, row in lines
+    )
+    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    return f"<table><caption>{html.escape(caption)}</caption>{body}</table>{below}"

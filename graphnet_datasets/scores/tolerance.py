@@ -1,0 +1,260 @@
+"""At which tolerance an output is correct: one number, `min_t`, for every t at once.
+
+At tolerance t an element x passes against its reference r where |x - r| <= 10^(a t) + 10^(r t) |r|
+with the exponents a and r of its dtype (GraphNet technical report, arXiv 2510.24035, appendix A).
+Whoever passes at t passes at every greater t, so the smallest such t says it all.
+
+All is computed in float64. Each dtype below has at most 53 bits of mantissa, so differences are
+exact or rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from .formats import decode
+
+Floats = npt.NDArray[np.float64]
+
+_FLOAT32_EXPONENTS = (1.0, 5.886 / 5)
+ATOL_RTOL_EXPONENTS: Mapping[str, tuple[float, float]] = {
+    "float16": (1.0, 3 / 5),
+    "complex32": (1.0, 3 / 5),
+    "bfloat16": (1.0, 1.796 / 5),
+    **dict.fromkeys(
+        ("float32", "complex64", "quint8", "quint2x4", "quint4x2", "qint8", "qint32"),
+        _FLOAT32_EXPONENTS,
+    ),
+    "float64": (7 / 5, 7 / 5),
+    "complex128": (7 / 5, 7 / 5),
+}
+"""(a, r) of each dtype with a tolerance; every other dtype has to be equal."""
+
+_CHUNK = 2**15
+"""Elements looked at together: 256 KiB of float64, so that each pass finds them in cache."""
+_NEWTON_STEPS = 60
+
+
+def tolerances(t: float, dtype: str) -> tuple[float, float]:
+    """Return atol and rtol of a dtype at tolerance t; (0, 0) for a dtype that has to be equal.
+
+    >>> tolerances(-2, "float64")
+    (0.001584893192461114, 0.001584893192461114)
+    """
+    if dtype not in ATOL_RTOL_EXPONENTS:
+        return 0.0, 0.0
+    a, r = ATOL_RTOL_EXPONENTS[dtype]
+    return _power_of_ten(a * t), _power_of_ten(r * t)
+
+
+def passes_at(actual: npt.NDArray, reference: npt.NDArray, dtype: str, t: float) -> bool:
+    """Tell whether every element passes at tolerance t, by looking at each one at this t."""
+    atol, rtol = tolerances(t, dtype)
+    for pairs in _finite_chunks(actual, reference, dtype):
+        if pairs is None or (pairs[0] > atol + rtol * pairs[1]).any():
+            return False
+    return True
+
+
+def min_t(actual: npt.NDArray, reference: npt.NDArray, dtype: str) -> float:
+    """Return the smallest t at which `actual` passes against `reference`.
+
+    -inf where all elements are equal, +inf where no t suffices: an element that is not finite
+    where the reference is, or the other way round (NaN equals NaN, an infinity the same one), or
+    that differs in a dtype without a tolerance. Both arrays have one shape and hold elements of
+    `dtype`, bfloat16, float8 and complex32 as bit patterns (see `formats.decode`).
+
+    The result is within 1e-9 of the exact number, and on the right side of every whole t.
+
+    >>> min_t(np.array([1.5], np.float32), np.array([1.0], np.float32), "float32")
+    -0.555616416742445
+    """
+    if dtype not in ATOL_RTOL_EXPONENTS:
+        return -math.inf if _is_equal(actual, reference, dtype) else math.inf
+    search = _Search(*ATOL_RTOL_EXPONENTS[dtype])
+    for pairs in _finite_chunks(actual, reference, dtype):
+        if pairs is None:
+            return math.inf
+        search.add(*pairs)
+    t = search.t
+    if math.isfinite(t) and abs(t - round(t)) < 1e-9:
+        whole = float(round(t))
+        is_passing = passes_at(actual, reference, dtype, whole)
+        t = min(t, whole) if is_passing else max(t, math.nextafter(whole, math.inf))
+    return t
+
+
+def null_t(reference: npt.NDArray, dtype: str) -> float:
+    """Return the smallest t at which zeros in the place of every element pass.
+
+    From there on the check says nothing. The largest magnitude decides: |r| <= 10^(a t) +
+    10^(r t) |r| is harder to meet the larger |r| is, for every t below 0, and no t above 0 is
+    ever needed.
+    """
+    if dtype not in ATOL_RTOL_EXPONENTS:
+        return math.inf if decode(reference, dtype).any() else -math.inf
+    largest = 0.0
+    for chunk in _chunks(reference):
+        magnitude = float(np.abs(_numbers(chunk, dtype)).max())
+        if not math.isfinite(magnitude):
+            return math.inf
+        largest = max(largest, magnitude)
+    return _required_t([largest], [largest], dtype)
+
+
+def null_mean_t(reference: npt.NDArray, dtype: str) -> float:
+    """Return the smallest t at which the mean of all elements, in the place of each, passes.
+
+    For real numbers four elements decide: the least, the greatest, and those next to zero from
+    either side. (With a mean of 0 or more: below the mean, the harder the smaller an element is,
+    down to 0. Below 0 the least is hardest if t has to be below 0, else the one next to zero.
+    Above the mean the greatest. Negative means mirror this.)
+    """
+    if dtype not in ATOL_RTOL_EXPONENTS:
+        numbers = decode(reference, dtype).reshape(-1)
+        return -math.inf if (numbers == numbers[:1]).all() else math.inf
+    total, least, greatest, above, below = 0.0, math.inf, -math.inf, math.inf, -math.inf
+    if reference.size == 0:
+        return -math.inf
+    if "complex" in dtype:
+        return _null_mean_t_complex(reference, dtype)
+    for chunk in _chunks(reference):
+        numbers = _numbers(chunk, dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            chunk_total = float(numbers.sum())
+        if not math.isfinite(chunk_total) and not np.isfinite(numbers).all():
+            return math.inf
+        total += chunk_total
+        least, greatest = min(least, float(numbers.min())), max(greatest, float(numbers.max()))
+        above = min(above, float(numbers.min(initial=math.inf, where=numbers >= 0)))
+        below = max(below, float(numbers.max(initial=-math.inf, where=numbers <= 0)))
+    mean = total / reference.size
+    decisive = [each for each in (least, greatest, above, below) if math.isfinite(each)]
+    return _required_t(
+        [abs(each - mean) for each in decisive], [abs(each) for each in decisive], dtype
+    )
+
+
+class _Search:
+    """The smallest t at which every pair (|x - r|, |r|) seen so far passes.
+
+    Only pairs that do not pass at the t found so far can raise it; of those the worst is solved
+    for, and so on until none is left. So nearly every element costs one comparison.
+    """
+
+    def __init__(self, a: float, r: float) -> None:
+        self._a, self._r = a, r
+        self.t = -math.inf
+
+    def add(self, differences: Floats, magnitudes: Floats) -> None:
+        """Take in pairs of one shape, (n,)."""
+        while True:
+            with np.errstate(over="ignore", invalid="ignore"):
+                allowed = _power_of_ten(self._r * self.t) * magnitudes
+                allowed += _power_of_ten(self._a * self.t)
+                # The pair that was solved for must not come back by its solution's rounding.
+                allowed *= 1 + 1e-13
+            is_failing = differences > allowed
+            if not is_failing.any():
+                return
+            differences, magnitudes = differences[is_failing], magnitudes[is_failing]
+            if self.t == -math.inf:
+                worst = int((differences / (1 + magnitudes)).argmax())
+            else:
+                worst = int((differences / allowed[is_failing]).argmax())
+            solved = self._solve(float(differences[worst]), float(magnitudes[worst]))
+            self.t = max(solved, math.nextafter(self.t, math.inf))
+
+    def _solve(self, difference: float, magnitude: float) -> float:
+        """Return the t at which 10^(a t) + m 10^(r t) = d, by Newton's method on its logarithm.
+
+        log10 of the left side is convex and rising in t, so the steps come down from the right.
+        """
+        goal = math.log10(difference) if math.isfinite(difference) else 308.5
+        offset = math.log10(magnitude) if magnitude > 0 else -math.inf
+        # Where one of the two terms alone suffices: at or above the solution.
+        t = min(goal / self._a, (goal - offset) / self._r)
+        for _ in range(_NEWTON_STEPS):
+            first, second = self._a * t, self._r * t + offset
+            largest = max(first, second)
+            first, second = 10 ** (first - largest), 10 ** (second - largest)
+            excess = largest + math.log10(first + second) - goal
+            slope = (self._a * first + self._r * second) / (first + second)
+            step = excess / slope
+            t -= step
+            if abs(step) <= 1e-15 * max(1.0, abs(t)):
+                break
+        return t
+
+
+def _required_t(differences: list[float], magnitudes: list[float], dtype: str) -> float:
+    search = _Search(*ATOL_RTOL_EXPONENTS[dtype])
+    search.add(np.array(differences), np.array(magnitudes))
+    return search.t
+
+
+def _null_mean_t_complex(reference: npt.NDArray, dtype: str) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = sum(complex(_numbers(chunk, dtype).sum()) for chunk in _chunks(reference))
+    mean = total / reference.size
+    search = _Search(*ATOL_RTOL_EXPONENTS[dtype])
+    for chunk in _chunks(reference):
+        numbers = _numbers(chunk, dtype)
+        if not np.isfinite(numbers).all():
+            return math.inf
+        search.add(np.abs(numbers - mean), np.abs(numbers))
+    return search.t
+
+
+def _is_equal(actual: npt.NDArray, reference: npt.NDArray, dtype: str) -> bool:
+    left, right = decode(actual, dtype), decode(reference, dtype)
+    return bool(np.array_equal(left, right, equal_nan=left.dtype.kind in "fc"))
+
+
+def _finite_chunks(
+    actual: npt.NDArray, reference: npt.NDArray, dtype: str
+) -> Iterator[tuple[Floats, Floats] | None]:
+    """Yield |x - r| and |r| of the elements that are finite in both, chunk by chunk.
+
+    None comes where an element is not finite and not the same in both.
+    """
+    for x_chunk, r_chunk in zip(_chunks(actual), _chunks(reference), strict=True):
+        if np.array_equal(x_chunk, r_chunk):
+            continue
+        x, r = _numbers(x_chunk, dtype), _numbers(r_chunk, dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            differences, magnitudes = np.abs(x - r), np.abs(r)
+            total = float(differences.sum())
+        if not math.isfinite(total):
+            is_finite = np.isfinite(x) & np.isfinite(r)
+            if not _is_same(x[~is_finite], r[~is_finite]):
+                yield None
+                return
+            differences, magnitudes = differences[is_finite], magnitudes[is_finite]
+        yield differences, magnitudes
+
+
+def _is_same(x: npt.NDArray, r: npt.NDArray) -> bool:
+    return bool(((x == r) | (np.isnan(x) & np.isnan(r))).all())
+
+
+def _chunks(array: npt.NDArray) -> Iterator[npt.NDArray]:
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _CHUNK):
+        yield flat[start : start + _CHUNK]
+
+
+def _numbers(chunk: npt.NDArray, dtype: str) -> npt.NDArray:
+    numbers = decode(chunk, dtype)
+    return numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
+
+
+def _power_of_ten(exponent: float) -> float:
+    """Return 10^exponent, 0 or inf beyond float64's range."""
+    if exponent > 308:
+        return math.inf
+    return 0.0 if exponent == -math.inf else 10.0**exponent

@@ -1,0 +1,155 @@
+"""What a status counts for: the report's reading and upstream's two, as data.
+
+A variant says which runs are in N, under which error code c each failure goes, which t forgives a
+code, and whose tolerance decides correctness at positive t.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+from ..errors import ScoreError
+from ..schema import Status
+
+TOLERANCES: tuple[int, ...] = tuple(range(-10, 5))
+"""The whole numbers t at which scores are computed."""
+
+ACCURACY = 1
+"""The error code of a run that ended well but whose output is wrong at t, in every variant."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Variant:
+    """One reading of the scores.
+
+    `error_names[c - 1]` names code c and `forgiven_from[c - 1]` is the smallest t that forgives it.
+    `last_tolerance` is the largest t whose own tolerance decides correctness: at greater t
+    correctness stays as it was there. `codes` gives the code of a status and `upstream_codes` that
+    of a word of upstream's, which takes precedence where a record carries one; a status without a
+    code, other than `ok`, is out of N.
+    """
+
+    name: str
+    default_p: float
+    error_names: tuple[str, ...]
+    forgiven_from: tuple[float, ...]
+    last_tolerance: int
+    is_defined_above_zero: bool
+    has_determinism_floor: bool
+    codes: Mapping[Status, int]
+    upstream_codes: Mapping[str, int] | None
+
+
+_REPORT_CODES = {
+    Status.OUTPUT_MISMATCH: 2,
+    Status.RUN_FAILED: 2,
+    Status.COMPILE_FAILED: 3,
+}
+
+REPORT = Variant(
+    name="report",
+    default_p=0.1,
+    error_names=("accuracy", "runtime", "compile"),
+    forgiven_from=(1, 2, 3),
+    last_tolerance=0,
+    is_defined_above_zero=False,
+    has_determinism_floor=True,
+    codes=_REPORT_CODES,
+    upstream_codes=None,
+)
+"""The equations of the technical report (arXiv 2510.24035, section 3.2, appendices B and C): a
+positive t is a level of forgiven errors, correctness stays that at t = 0, S has no positive t."""
+
+UPSTREAM = Variant(
+    name="upstream",
+    default_p=0.0,
+    error_names=("accuracy", "runtime", "compile"),
+    forgiven_from=(1, 3, 3),
+    last_tolerance=1,
+    is_defined_above_zero=True,
+    has_determinism_floor=False,
+    codes={**_REPORT_CODES, Status.BASELINE_FAILED: 2},
+    upstream_codes={
+        "accuracy": 1,
+        "nan": 2,
+        "inf": 2,
+        "shape_mismatch": 2,
+        "type_mismatch": 2,
+        "runtime_fail": 2,
+        "eager_fail": 2,
+        "reference_fail": 2,
+        "compile_fail": 3,
+    },
+)
+"""Upstream's "default" interpretation, with which the report's tables were made: p = 0, correctness
+at positive t by the tolerances of t = 1, a failure of eager counts as the compiler's."""
+
+UPSTREAM_EXTENDED = Variant(
+    name="upstream-extended",
+    default_p=0.0,
+    error_names=("accuracy", "mismatch", "runtime", "compile", "baseline"),
+    forgiven_from=(1, 2, 3, 4, math.inf),
+    last_tolerance=1,
+    is_defined_above_zero=True,
+    has_determinism_floor=False,
+    codes={
+        Status.OUTPUT_MISMATCH: 2,
+        Status.RUN_FAILED: 3,
+        Status.COMPILE_FAILED: 4,
+        Status.BASELINE_FAILED: 5,
+    },
+    upstream_codes={
+        "accuracy": 1,
+        "nan": 2,
+        "inf": 2,
+        "shape_mismatch": 2,
+        "type_mismatch": 2,
+        "runtime_fail": 3,
+        "compile_fail": 4,
+        "eager_fail": 5,
+        "reference_fail": 5,
+    },
+)
+"""Upstream's "mismatch_extended" interpretation: mismatched outputs are a code of their own, and a
+failure of eager is never forgiven."""
+
+VARIANTS: dict[str, Variant] = {
+    variant.name: variant for variant in (REPORT, UPSTREAM, UPSTREAM_EXTENDED)
+}
+
+
+def find_variant(name: str) -> Variant:
+    """Return the variant of this name.
+
+    Raises:
+        ScoreError: there is none.
+
+    >>> find_variant("upstream").default_p
+    0.0
+    """
+    if name not in VARIANTS:
+        raise ScoreError(
+            f"There is no variant `{name}` of the scores. Choose one of "
+            f"{', '.join(f'`{known}`' for known in VARIANTS)}."
+        )
+    return VARIANTS[name]
+
+
+def check_parameters(p: float, b: float) -> None:
+    """Refuse a penalty that would reward slowness or failure.
+
+    Raises:
+        ScoreError: p is negative or not finite, or b is not in (0, 1].
+    """
+    if not (math.isfinite(p) and p >= 0):
+        raise ScoreError(
+            f"The penalty of slow samples p is {p}, but it must be a finite number that is not "
+            "negative: a correct sample with speedup s < 1 counts as s^(p + 1)."
+        )
+    if not 0 < b <= 1:
+        raise ScoreError(
+            f"The value of a failed sample b is {b}, but it must be above 0 and at most 1: a "
+            "failed sample counts as a speedup of b."
+        )

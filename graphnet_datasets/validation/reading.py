@@ -1,0 +1,134 @@
+"""The checks that read a sample and run nothing of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..directory import read_directory, write_directory
+from ..errors import GraphNetError, MemoryLimitError, UnknownOperatorError
+from ..frameworks.paddle import operators as paddle_operators
+from ..frameworks.torch import operators as torch_operators
+from ..sample import Sample, Value
+from ..schema import GRAPHS_SCHEMA, sample_from_row, sample_to_row
+from .outcomes import CheckResult
+
+_TABLES = {"torch": torch_operators, "paddle": paddle_operators}
+_MAX_LISTED = 5
+
+
+class Skipped(Exception):  # noqa: N818 - not an error: what the check would need is not there
+    """A check cannot be made; the text says why."""
+
+
+class Failed(Exception):  # noqa: N818 - an outcome
+    """A check failed; the text says how."""
+
+
+def check(name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult:
+    """Make one of the checks of this module."""
+    try:
+        reason = READING[name](sample) or ""
+    except Skipped as skipped:
+        return CheckResult(name, "skipped", str(skipped), versions)
+    except MemoryLimitError as error:
+        return CheckResult(name, "failed", str(error), versions)
+    except (Failed, GraphNetError) as failure:
+        return CheckResult(name, "failed", str(failure), versions)
+    return CheckResult(name, "passed", reason, versions)
+
+
+def check_custom_operators(sample: Sample) -> str | None:
+    """Check that no operator lacks both an entry in the table and a source.
+
+    A sample has no place for the source of an operator, so one that the table does not know cannot
+    be had, and is refused wherever the sample would run.
+    """
+    table = _TABLES[sample.framework]
+    unknown = []
+    for target in dict.fromkeys(op.target for op in sample.ops):
+        try:
+            table.lookup(target)
+        except UnknownOperatorError:
+            unknown.append(target)
+    if unknown:
+        raise Failed(
+            f"The source of {_listed(unknown)} is not there: not in the operator table of "
+            f"{sample.framework}, and nothing comes with the sample."
+        )
+    return "The sample has no custom operators."
+
+
+def check_statically_analysable(sample: Sample) -> str | None:
+    """Check that operators, shapes and dtypes are all known without running the graph."""
+    table = _TABLES[sample.framework]
+    for op in sample.ops:
+        table.lookup(op.target)
+    if sample.framework == "torch":
+        results = _propagate(sample)
+    else:
+        results = tuple(op.results for op in sample.ops)
+    unknown = [
+        f"{position} (`{op.target}`)"
+        for position, (op, result) in enumerate(zip(sample.ops, results, strict=True))
+        if result is None or not all(map(_is_known, result))
+    ]
+    if unknown:
+        raise Failed(
+            f"Shapes or dtypes are known only by running the graph: {len(unknown)} of "
+            f"{sample.num_ops} operators, of them {', '.join(unknown[:_MAX_LISTED])}."
+        )
+    return None
+
+
+def _propagate(sample: Sample) -> tuple[tuple[Value, ...] | None, ...]:
+    try:
+        from ..frameworks.torch.shapes import propagate
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise Skipped("torch, which propagates shapes, is not installed.") from error
+    return propagate(sample)
+
+
+def _is_known(value: Value) -> bool:
+    return value.dtype is not None and value.shape is not None
+
+
+def check_serializable(sample: Sample) -> str | None:
+    """Check that row, table and directory give the very sample back."""
+    row = sample_to_row(sample)
+    table = pa.Table.from_pylist([row], schema=GRAPHS_SCHEMA)
+    (read,) = table.to_pylist()
+    _compare(sample, sample_from_row(read), "a row of the `graphs` table")
+    with tempfile.TemporaryDirectory(prefix="graphnet-") as temporary:
+        path = write_directory(sample, Path(temporary) / "sample")
+        samples = read_directory(path)
+    if len(samples) != 1:
+        raise Failed(f"Written as a directory it is read back as {len(samples)} samples.")
+    _compare(sample, samples[0], "a GraphNet directory")
+    return None
+
+
+def _compare(sample: Sample, other: Sample, form: str) -> None:
+    # Texts rather than samples: NaN is not equal to itself, and 0.0 is equal to -0.0.
+    before, after = sample_to_row(sample), sample_to_row(other)
+    for name in before:
+        if repr(before[name]) != repr(after[name]):
+            raise Failed(f"Written as {form} and read back, it differs in `{name}`.")
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return ", ".join(f"`{name}`" for name in names[:_MAX_LISTED]) + more
+
+
+READING: dict[str, Callable[[Sample], Any]] = {
+    "custom_operators_accessible": check_custom_operators,
+    "statically_analysable": check_statically_analysable,
+    "serializable": check_serializable,
+}

@@ -1,0 +1,175 @@
+"""`validate`: all checks on a sample, those that run it in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+
+from ..errors import SampleError
+from ..isolation import Ending, ForkServer, Limits, Outcome
+from ..sample import Sample
+from ..schema import GRAPHS_SCHEMA, sample_to_row
+from ..version import __version__
+from .outcomes import CHECKS, CheckResult, Validation
+from .reading import READING, check
+
+SERVERS = {
+    "torch": ("torch", "graphnet_datasets.validation.torch_server"),
+    "paddle": ("paddlepaddle", "graphnet_datasets.validation.paddle_server"),
+}
+"""Per framework: its distribution, and the module that serves its jobs."""
+
+_IMPORTED_AS = {"torch": "torch", "paddle": "paddle"}
+
+DEFAULT_TIMEOUT_S = 300.0
+"""Seconds that one check of one sample may take."""
+
+DEFAULT_MEMORY_LIMIT_BYTES = 8 * 2**30
+
+
+def validate(
+    sample: Sample,
+    checks: Sequence[str] = CHECKS,
+    *,
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> Validation:
+    """Check that a sample is what a dataset of graphs needs.
+
+    `custom_operators_accessible`: no operator without a source. `statically_analysable`:
+    operators, shapes and dtypes are known without running. `serializable`: row and directory give
+    the very sample back. `runnable`: it runs in an isolated process and gives finite outputs.
+    `decomposable`: cut into disjoint parts that run one after the other, it gives the same bits.
+    `reextractable`: materialized and captured again, it is one graph of the same structure hash.
+
+    A check is skipped, with the reason, where the framework is not installed, the sample needs
+    more than `memory_limit_bytes`, or the check has no meaning for the sample. To validate many
+    samples use a `Validator`, which imports the framework once.
+
+    Raises:
+        SampleError: a check is unknown.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> relu = Sample("example/relu", "torch", "other",
+    ...     (Input("input", Value("float32", (2,))),), (Op("torch.relu", (Ref(0),)),), (Ref(1),))
+    >>> validate(relu, ["statically_analysable", "serializable"]).is_valid
+    True
+    """
+    with Validator(memory_limit_bytes=memory_limit_bytes, timeout_s=timeout_s) as validator:
+        return validator.validate(sample, checks)
+
+
+class Validator:
+    """Validates samples one after the other; a context that ends its processes.
+
+    Each check that runs the sample does so in a fresh process, so that a crash, a hang or a leak
+    costs that check alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        self._memory_limit_bytes = memory_limit_bytes
+        # Beside the sample there are copies of its outputs, and what tracing takes.
+        self._limits = Limits(
+            default_timeout_s=timeout_s, memory_bytes=2 * memory_limit_bytes + 2**30
+        )
+        self._servers: dict[str, ForkServer] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()
+
+    def validate(self, sample: Sample, checks: Sequence[str] = CHECKS) -> Validation:
+        """Make the given checks on one sample; see `validate`."""
+        for name in checks:
+            if name not in CHECKS:
+                raise SampleError(
+                    f"There is no check `{name}`. The checks are {', '.join(CHECKS)}."
+                )
+        versions = find_versions(sample.framework)
+        results = []
+        for name in CHECKS:
+            if name in checks:
+                if name in READING:
+                    results.append(check(name, sample, versions))
+                else:
+                    results.append(self._run(name, sample, versions))
+        return Validation(sample.id, tuple(results))
+
+    def _run(self, name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult:
+        distribution, module = SERVERS[sample.framework]
+        if importlib.util.find_spec(_IMPORTED_AS[sample.framework]) is None:
+            return CheckResult(name, "skipped", f"`{distribution}` is not installed.", versions)
+        if sample.framework not in self._servers:
+            self._servers[sample.framework] = ForkServer(
+                module, environment={"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+            )
+        server = self._servers[sample.framework]
+        with server.directory() as directory:
+            write_row(sample, directory / SAMPLE_FILE)
+            outcome = server.run(
+                {"check": name, "memory_limit_bytes": self._memory_limit_bytes},
+                directory,
+                phases=(name,),
+                limits=self._limits,
+            )
+        return _judge(name, outcome, versions)
+
+
+SAMPLE_FILE = "sample.arrow"
+
+
+def write_row(sample: Sample, path: Path) -> None:
+    """Write a sample for a job, as Arrow IPC."""
+    table = pa.Table.from_pylist([sample_to_row(sample)], schema=GRAPHS_SCHEMA)
+    with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _judge(name: str, outcome: Outcome, versions: Mapping[str, str]) -> CheckResult:
+    if outcome.ending is Ending.FINISHED:
+        said = outcome.merged()
+        found = said.get("outcome")
+        if found in ("passed", "failed", "skipped"):
+            return CheckResult(name, found, str(said.get("reason", ""))[:2000], versions)
+        return CheckResult(name, "failed", "The process ended without a word.", versions)
+    if outcome.error is not None:
+        kind = outcome.error["type"].rpartition(".")[2]
+        reason = f"{kind}: {outcome.error['message']}"[:2000]
+        return CheckResult(name, "failed", reason, versions)
+    if outcome.ending is Ending.OUT_OF_MEMORY:
+        return CheckResult(name, "skipped", "It takes more memory than it may.", versions)
+    reason = f"The process ended by {outcome.ending.value}"
+    if outcome.exit_code is not None and outcome.exit_code < 0:
+        reason += f" (signal {-outcome.exit_code})"
+    return CheckResult(name, "failed", reason + ".", versions)
+
+
+def find_versions(framework: str) -> dict[str, str]:
+    """Return the versions that an outcome depends on.
+
+    >>> find_versions("torch")["graphnet-datasets"] == __version__
+    True
+    """
+    versions = {"graphnet-datasets": __version__, "python": platform.python_version()}
+    distribution = SERVERS[framework][0]
+    try:
+        versions[distribution] = importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        versions[distribution] = ""
+    return versions

@@ -1,0 +1,80 @@
+"""What this library prints while it works: its logger and the progress bars.
+
+Everything is logged under the standard logger `graphnet_datasets`, which stays silent below
+WARNING until told otherwise. Progress bars are those of `datasets`: whoever silences them there, or
+sets `HF_DATASETS_DISABLE_PROGRESS_BARS=1`, silences ours.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+VERBOSITY_VARIABLE = "GRAPHNET_DATASETS_VERBOSITY"
+
+_logger = logging.getLogger("graphnet_datasets")
+
+
+def set_verbosity(level: str) -> None:
+    """Log from `level` on: `debug`, `info`, `warning`, `error` or `critical`.
+
+    The environment variable `GRAPHNET_DATASETS_VERBOSITY` sets the same when the command line
+    starts.
+
+    Raises:
+        ValueError: there is no such level.
+
+    >>> set_verbosity("info")
+    >>> get_verbosity()
+    'info'
+    >>> set_verbosity("warning")
+    """
+    if level not in LEVELS:
+        raise ValueError(f"There is no verbosity `{level}`. Choose one of {', '.join(LEVELS)}.")
+    _logger.setLevel(level.upper())
+
+
+def get_verbosity() -> str:
+    """Return the level from which on this library logs."""
+    return logging.getLevelName(_logger.getEffectiveLevel()).lower()
+
+
+def log_to_stderr() -> None:
+    """Print the library's log to standard error, at the level that the environment asks for.
+
+    For programs; a library's user configures `logging` as for any other library.
+    """
+    if not _logger.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        _logger.addHandler(handler)
+    level = os.environ.get(VERBOSITY_VARIABLE, "warning")
+    if level.lower() in LEVELS:
+        set_verbosity(level.lower())
+    else:
+        set_verbosity("warning")
+        _logger.warning(
+            "%s is `%s`, which is none of %s.", VERBOSITY_VARIABLE, level, ", ".join(LEVELS)
+        )
+
+
+def disable_progress_bars() -> None:
+    """Show no progress bars, neither ours nor those of `datasets`."""
+    from datasets.utils import disable_progress_bars
+
+    disable_progress_bars()
+
+
+def enable_progress_bars() -> None:
+    """Show progress bars again, ours and those of `datasets`."""
+    from datasets.utils import enable_progress_bars
+
+    enable_progress_bars()
+
+
+def are_progress_bars_disabled() -> bool:
+    """Tell whether progress bars are off."""
+    from datasets.utils import are_progress_bars_disabled
+
+    return are_progress_bars_disabled()

@@ -1,0 +1,30 @@
+"""The closed vocabularies of a sample: frameworks, tasks, roles, relations and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, get_args
+
+Framework: TypeAlias = Literal["torch", "paddle"]
+Task: TypeAlias = Literal["cv", "nlp", "audio", "multimodal", "scientific", "other"]
+Role: TypeAlias = Literal["input", "parameter", "buffer", "constant", "symbol", "scalar"]
+"""What an input is. `input`: data that changes from call to call. `parameter`, `buffer`: weights.
+`constant`: a tensor literal of the traced program. `symbol`: an integer that stands for a symbolic
+dimension. `scalar`: a Python number handed in at run time."""
+Relation: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
+
+FRAMEWORKS: tuple[str, ...] = get_args(Framework)
+TASKS: tuple[str, ...] = get_args(Task)
+ROLES: tuple[str, ...] = get_args(Role)
+RELATIONS: tuple[str, ...] = get_args(Relation)
+WEIGHT_ROLES = frozenset({"parameter", "buffer", "constant"})
+
+ITEM_SIZE_BYTES: Mapping[str, int] = {
+    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8,
+    "uint16": 2, "uint32": 4, "uint64": 8,
+    "float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1,
+    "float8_e8m0fnu": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
+    "complex32": 4, "complex64": 8, "complex128": 16,
+    "quint8": 1, "qint8": 1, "qint32": 4,
+}  # fmt: skip
+"""Bytes per element of each dtype a value can have, under the dtype's canonical name."""

@@ -1,0 +1,124 @@
+"""Every way to cheat that is known, and what gives each away."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.arguments import Ref
+from graphnet_datasets.sample import Input, Op, Statistics, Value
+from tests.adversarial.cheats import WORK_S
+from tests.adversarial.conftest import Trial
+from tests.benchmark.samples import make_sample
+
+LOOSE_T = -3.0
+"""A wrong output of these samples passes at no t below this."""
+
+BIASED = make_sample(
+    "biased",
+    Op("torch.nn.functional.linear", (Ref(0), Ref(1), Ref(2))),
+    Op("torch.relu", (Ref(3),)),
+    inputs=(
+        Input("input", Value("float32", (4, 16))),
+        Input("parameter", Value("float32", (8, 16))),
+        Input(
+            "parameter", Value("float32", (8,)), statistics=Statistics(mean=0, std=0, min=0, max=0)
+        ),
+    ),
+)
+ACCUSATIONS = {"less_accurate_than_eager", "impossibly_fast"}
+MODULE = "tests.adversarial.cheats"
+
+
+@pytest.fixture
+def cheat(trial: Trial) -> Trial:
+    return functools.partial(trial, module=MODULE)
+
+
+def is_wrong(record: dict[str, Any]) -> bool:
+    assert record["status"] == "ok", record["error_message"]
+    return record["min_t"] > LOOSE_T
+
+
+def warnings_of(record: dict[str, Any]) -> list[str]:
+    return [warning.partition(":")[0] for warning in record["warnings"]]
+
+
+def test_an_honest_candidate_is_accused_of_nothing(trial: Trial) -> None:
+    record = trial("eager")
+    assert (record["status"], record["min_t"]) == ("ok", -math.inf)
+    assert not ACCUSATIONS & set(warnings_of(record))
+    (output,) = record["outputs"]
+    assert 0 < output["rmse_baseline"] == output["rmse_candidate"] < 1e-5
+
+
+@pytest.mark.parametrize("key", ["object", "address", "value", "first_element"])
+def test_a_replayed_output_is_wrong_or_was_never_asked_for_again(cheat: Trial, key: str) -> None:
+    record = cheat(f"replays_by_{key}")
+    has_skipped_work = min(record["candidate_latency_ms"]) < 1000 * WORK_S
+    assert is_wrong(record) or not has_skipped_work
+
+
+def test_no_value_is_asked_for_twice(cheat: Trial) -> None:
+    record = cheat("replays_by_value")
+    assert min(record["candidate_latency_ms"]) >= 1000 * WORK_S
+    assert record["min_t"] == -math.inf
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    ["replays_in_a_rotation", "zeros", "batches_work", "works_in_the_background"],
+)
+def test_skipped_work_is_wrong(cheat: Trial, candidate: str) -> None:
+    assert is_wrong(cheat(candidate))
+
+
+def test_zeros_pass_where_the_record_says_that_zeros_pass(cheat: Trial) -> None:
+    record = cheat("zeros")
+    assert record["min_t"] >= record["null_t"]
+
+
+def test_lowered_precision_is_farther_from_float64_than_eager(cheat: Trial) -> None:
+    record = cheat("lowers_precision")
+    (output,) = record["outputs"]
+    assert output["rmse_candidate"] > 100 * output["rmse_baseline"] > 0
+    assert ACCUSATIONS & set(warnings_of(record)) == {"less_accurate_than_eager"}
+    assert record["min_t"] > -4
+
+
+def test_a_dropped_bias_shows_where_no_tensor_is_constant(cheat: Trial, probe_trial: Trial) -> None:
+    assert cheat("drops_bias", BIASED)["min_t"] < -6
+    assert is_wrong(probe_trial("drops_bias", BIASED, module=MODULE))
+
+
+def test_inputs_are_looked_at_after_timed_calls_too(cheat: Trial) -> None:
+    record = cheat("writes_to_inputs_later")
+    assert (record["status"], record["reason"]) == ("output_mismatch", "input_mutation")
+    assert record["error_message"] == "The candidate wrote to the input `input_0`."
+
+
+def test_forged_messages_are_a_failure(cheat: Trial) -> None:
+    record = cheat("writes_garbage_everywhere")
+    assert (record["status"], record["reason"]) == ("run_failed", "crash")
+    assert record["error_type"] == "ProtocolError"
+    assert record["speedup"] is None
+
+
+def test_a_good_exit_code_is_no_result(cheat: Trial) -> None:
+    record = cheat("ends_early_and_well")
+    assert (record["status"], record["reason"]) == ("run_failed", "crash")
+
+
+def test_forking_without_end_costs_one_run(cheat: Trial, trial: Trial) -> None:
+    record = cheat("forks_without_end", max_processes=24)
+    assert (record["status"], record["reason"]) == ("run_failed", "crash")
+    assert trial("eager")["status"] == "ok"
+
+
+def test_printing_without_end_costs_one_run_and_little_memory(cheat: Trial) -> None:
+    record = cheat("prints_without_end", run=1.0)
+    assert (record["status"], record["reason"]) == ("run_failed", "timeout")
+    assert any("of which the ends were kept" in warning for warning in record["warnings"])

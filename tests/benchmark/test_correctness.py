@@ -1,0 +1,169 @@
+"""Rows of compared outputs, and the faults of other tools that must not come back."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphnet_datasets.benchmark.correctness import (
+    Output,
+    compare_outputs,
+    find_mismatch,
+    is_as_close_as_eager,
+    overall_min_t,
+    overall_null_t,
+)
+from graphnet_datasets.schema import OUTPUT_FIELDS, Reason
+
+
+def float32(*numbers: float, shape: tuple[int, ...] | None = None) -> Output:
+    elements = np.array(numbers, np.float32)
+    return Output("float32", elements if shape is None else elements.reshape(shape))
+
+
+def test_equal_outputs() -> None:
+    output = float32(1.0, -2.0, math.nan, math.inf)
+    (row,) = compare_outputs([output], [output])
+    assert list(row) == [field.name for field in OUTPUT_FIELDS]
+    assert row["min_t"] == -math.inf
+    assert (row["max_abs_error"], row["max_rel_error"], row["mismatch_share"]) == (0, 0, 0)
+    assert row["is_nonfinite_mismatch"] is False
+    assert row["rmse_baseline"] is None
+    assert find_mismatch([output], [output]) == (Reason.NONE, "")
+
+
+def test_errors_are_the_largest_of_all_elements() -> None:
+    reference, candidate = float32(1.0, 100.0, 0.0, 5.0), float32(1.5, 101.0, 0.25, 5.0)
+    (row,) = compare_outputs([reference], [candidate])
+    assert row["max_abs_error"] == 1.0
+    assert row["max_rel_error"] == 0.5, "an element whose reference is zero has no relative error"
+    assert row["mismatch_share"] == 0.75
+    assert overall_min_t([row]) == row["min_t"] < 0
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "reason", "message"),
+    [
+        (
+            (4, 8),
+            (1, 4, 8),
+            Reason.SHAPE,
+            "Output 0 has shape (1, 4, 8) where eager gives (4, 8).",
+        ),
+        ((1,), (8,), Reason.SHAPE, "Output 0 has shape (8,) where eager gives (1,)."),
+    ],
+)
+def test_shapes_that_broadcast_are_no_match(
+    expected: tuple[int, ...], actual: tuple[int, ...], reason: Reason, message: str
+) -> None:
+    reference = Output("float32", np.zeros(expected, np.float32))
+    candidate = Output("float32", np.zeros(actual, np.float32))
+    assert find_mismatch([reference], [candidate]) == (reason, message)
+    rows = compare_outputs([reference], [candidate])
+    assert overall_min_t(rows) is None
+    assert rows[0]["candidate_shape"] == list(actual)
+
+
+def test_no_outputs_are_never_correct() -> None:
+    assert find_mismatch([], []) == (
+        Reason.COUNT,
+        "There are no outputs, so nothing could be compared.",
+    )
+    assert overall_min_t(compare_outputs([], [])) is None
+    assert overall_null_t([]) is None
+
+
+def test_fewer_outputs_are_not_cut_to_fit() -> None:
+    outputs = [float32(1.0), float32(2.0)]
+    assert find_mismatch(outputs, outputs[:1]) == (
+        Reason.COUNT,
+        "The candidate gave 1 outputs where eager gives 2.",
+    )
+    rows = compare_outputs(outputs, outputs[:1])
+    assert [row["min_t"] for row in rows] == [-math.inf, None]
+    assert overall_min_t(rows) is None
+    rows = compare_outputs(outputs[:1], outputs)
+    assert [row["dtype"] for row in rows] == ["float32", None]
+
+
+def test_a_dtype_mismatch_is_called_that() -> None:
+    reference = float32(1.0)
+    candidate = Output("bfloat16", np.array([0x3F80], np.uint16))
+    assert find_mismatch([reference], [candidate]) == (
+        Reason.DTYPE,
+        "Output 0 has dtype bfloat16 where eager gives float32.",
+    )
+
+
+def test_nan_in_eager_condemns_nobody() -> None:
+    reference = float32(1.0, math.nan)
+    (row,) = compare_outputs([reference], [float32(1.0, math.nan)])
+    assert row["min_t"] == -math.inf
+    (row,) = compare_outputs([reference], [float32(1.0, 0.0)])
+    assert row["min_t"] == math.inf
+    assert row["is_nonfinite_mismatch"] is True
+
+
+def test_one_wrong_integer_in_a_million_shows_as_a_share() -> None:
+    reference = np.zeros(1_000_000, np.int64)
+    candidate = reference.copy()
+    candidate[123_456] = 1
+    (row,) = compare_outputs([Output("int64", reference)], [Output("int64", candidate)])
+    assert row["min_t"] == math.inf
+    assert row["mismatch_share"] == 1e-6
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "float64", "bool", "uint16"])
+def test_elements_of_every_size_are_told_apart_by_their_bits(dtype: str) -> None:
+    reference = np.array([1, 0, 1, 0], dtype)
+    candidate = np.array([1, 0, 0, 0], dtype)
+    (row,) = compare_outputs([Output(dtype, reference)], [Output(dtype, candidate)])
+    assert row["mismatch_share"] == 0.25
+    assert row["max_abs_error"] == 1
+
+
+def test_distance_from_the_oracle_is_taken_where_the_oracle_is_finite() -> None:
+    oracle = [Output("float64", np.array([1.0, 2.0, math.nan]))]
+    (row,) = compare_outputs([float32(1.0, 2.5, 1.0)], [float32(2.0, 2.0, 1.0)], oracle)
+    assert row["rmse_baseline"] == pytest.approx(math.sqrt(0.25 / 2))
+    assert row["rmse_candidate"] == pytest.approx(math.sqrt(1 / 2))
+    assert is_as_close_as_eager(row, factor=1.9) is False
+    assert is_as_close_as_eager(row, factor=2.1) is True
+
+
+def test_the_oracles_rule_needs_an_oracle() -> None:
+    (row,) = compare_outputs([float32(1.0)], [float32(1.0)])
+    assert is_as_close_as_eager(row) is None
+    (row,) = compare_outputs(
+        [float32(1.0)], [float32(math.nan)], [Output("float64", np.array([1.0]))]
+    )
+    assert is_as_close_as_eager(row) is False
+
+
+def test_null_outputs_pass_from_null_t_on() -> None:
+    rows = compare_outputs([float32(1e-6, 2e-6), float32(0.0)], [float32(0.0, 0.0), float32(0.0)])
+    assert rows[0]["min_t"] == rows[0]["null_t"]
+    assert rows[1]["null_t"] == -math.inf
+    assert overall_null_t(rows) == min(rows[0]["null_t"], rows[0]["null_mean_t"])
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(width=32), st.floats(width=32)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_rows_of_any_numbers_are_consistent(pairs: list[tuple[float, float]]) -> None:
+    reference, candidate = (float32(*(pair[side] for pair in pairs)) for side in (0, 1))
+    (row,) = compare_outputs([reference], [candidate])
+    if row["mismatch_share"] == 0:
+        assert row["min_t"] == -math.inf
+    if row["is_nonfinite_mismatch"]:
+        assert row["min_t"] == math.inf
+    assert math.isfinite(row["max_abs_error"])
+    assert 0 <= row["mismatch_share"] <= 1

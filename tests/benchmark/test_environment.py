@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from graphnet_datasets.benchmark.environment import describe_environment, environment_id
+
+
+def test_the_same_machine_has_the_same_id() -> None:
+    assert environment_id(describe_environment()) == environment_id(describe_environment())
+
+
+def test_flags_that_change_how_fast_a_graph_runs_are_part_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = environment_id(describe_environment())
+    monkeypatch.setenv("OMP_PROC_BIND", "true")
+    environment = describe_environment()
+    assert environment["flags"]["OMP_PROC_BIND"] == "true"
+    assert environment_id(environment) != before
+
+
+def test_where_caches_lie_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = environment_id(describe_environment())
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/somewhere")
+    monkeypatch.setenv("PATH", "/elsewhere")
+    assert environment_id(describe_environment()) == before
+
+
+def test_the_packages_are_listed_by_version() -> None:
+    import torch
+
+    assert describe_environment()["packages"]["torch"] == torch.__version__

@@ -1,0 +1,149 @@
+"""Records where a worker lies or a runtime disturbs; the rest is in test_runner."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphnet_datasets.benchmark.correctness import Output
+from graphnet_datasets.benchmark.handover import FIRST
+from graphnet_datasets.benchmark.judging import Reference, Run
+from graphnet_datasets.isolation import Ending, Outcome
+from graphnet_datasets.schema import RUNS_SCHEMA, empty_run
+
+REPORT = {
+    "baseline_latency_ms": [2.0, 2.0, 2.2],
+    "candidate_latency_ms": [1.0, 1.0, 1.1],
+    "is_candidate_first": [True, False, True],
+    "baseline_first_ms": [2.0, 2.0],
+    "clock": "perf_counter",
+    "stopped_by": "precision",
+    "compile_time_s": 0.5,
+    "is_timed": True,
+    f"outputs {FIRST}": [],
+}
+ONES = [Output("float32", np.ones(3, np.float32))]
+
+
+def outcome(phase: str = "run", **report: Any) -> Outcome:
+    messages = [{**REPORT, **report}]
+    return Outcome(Ending.FINISHED, phase, messages, None, 0, "", 0, 1.0, {}, 0, 0)
+
+
+def reference(alone_ms: Any) -> Reference:
+    return Reference(outcome(), alone_ms, first=ONES, again=ONES)
+
+
+def judged(alone_ms: Any = (2.0, 2.0), **report: Any) -> dict[str, Any]:
+    run = Run(empty_run(), outcome(**report))
+    if run.has_outputs:
+        run.first = ONES
+        run.judge(reference(list(alone_ms)))
+    assert run.record.keys() == set(RUNS_SCHEMA.names)
+    return run.record
+
+
+def test_a_clean_run() -> None:
+    record = judged()
+    assert (record["status"], record["min_t"]) == ("ok", -math.inf)
+    assert record["speedup"] == pytest.approx(2)
+    assert record["is_baseline_disturbed"] is False
+    assert record["compile_time_s"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"baseline_latency_ms": [2.0, 2.0]},
+        {"baseline_latency_ms": [2.0, 2.0, -1.0]},
+        {"baseline_latency_ms": [2.0, 2.0, math.inf]},
+        {"baseline_latency_ms": [2.0, 2.0, math.nan]},
+        {"baseline_latency_ms": [2.0, 2.0, True]},
+        {"baseline_latency_ms": "2.0"},
+        {"candidate_latency_ms": None},
+        {"is_candidate_first": [1, 0, 1]},
+    ],
+)
+def test_times_that_are_no_times_are_a_failed_run(lie: dict[str, Any]) -> None:
+    record = judged(**lie)
+    assert (record["status"], record["reason"]) == ("run_failed", "crash")
+    assert record["error_message"] == "The worker reported times that are no times."
+
+
+def test_a_worker_that_ends_well_without_a_report_has_failed_in_its_phase() -> None:
+    for phase, status in (("compile", "compile_failed"), ("run", "run_failed")):
+        record = judged(phase=phase, is_timed=None)
+        assert (record["status"], record["phase"]) == (status, phase)
+
+
+def test_a_worker_cannot_take_itself_out_of_the_count() -> None:
+    """Only eager can fail as eager, and what a candidate says of its phase counts only forward."""
+    run = Run(empty_run(), outcome(failed_phase="baseline", is_timed=False))
+    assert run.record["status"] == "run_failed"
+
+
+@pytest.mark.parametrize(
+    "odd", [{"compile_time_s": "long"}, {"compile_time_s": -1}, {"compile_time_s": math.nan}]
+)
+def test_a_figure_that_is_no_figure_is_null(odd: dict[str, Any]) -> None:
+    assert judged(**odd)["compile_time_s"] is None
+
+
+def test_warnings_may_hold_anything() -> None:
+    assert judged(warnings=[3, "\ud800", "x" * 5000])["warnings"] == ["3", "?", "x" * 1000]
+    assert judged(warnings="text")["warnings"] == []
+
+
+def test_eager_that_is_slow_only_beside_the_candidate_is_not_believed() -> None:
+    record = judged(alone_ms=[1.0, 1.1, 1.0], baseline_first_ms=[1.0, 1.0])
+    assert record["is_baseline_disturbed"] is True
+    assert record["speedup"] == pytest.approx(1.0, rel=0.05)
+    assert record["warnings"] == [
+        "The candidate's runtime slows eager beside it, so the speedup is against eager alone."
+    ]
+
+
+def test_a_busy_minute_is_no_disturbance() -> None:
+    """Eager was as slow before the candidate was loaded, or as slow without it."""
+    assert judged(alone_ms=[1.0, 1.0])["is_baseline_disturbed"] is False
+    assert judged(baseline_first_ms=[1.0])["is_baseline_disturbed"] is False
+
+
+@pytest.mark.parametrize(
+    ("type_", "message", "reason"),
+    [
+        ("MemoryError", "", "out_of_memory"),
+        ("torch.OutOfMemoryError", "CUDA out of memory.", "out_of_memory"),
+        ("graphnet_datasets.errors.MemoryLimitError", "", "out_of_memory"),
+        ("RuntimeError", "DefaultCPUAllocator: can't allocate memory: you tried", "out_of_memory"),
+        ("RuntimeError", "Error: out of luck", "exception"),
+    ],
+)
+def test_want_of_memory_is_told_from_other_errors(type_: str, message: str, reason: str) -> None:
+    ended = outcome()
+    ended.ending, ended.error = Ending.ERROR, {"type": type_, "message": message}
+    assert Run(empty_run(), ended).record["reason"] == reason
+
+
+def test_a_recompilation_that_fails_while_running_is_compilation() -> None:
+    ended = outcome(failed_phase="compile")
+    ended.ending, ended.error = Ending.ERROR, {"type": "BackendCompilerFailed", "message": ""}
+    record = Run(empty_run(), ended).record
+    assert (record["status"], record["phase"], record["error_code"]) == (
+        "compile_failed",
+        "compile",
+        3,
+    )
+
+
+def test_a_reference_that_fails_is_a_failed_baseline() -> None:
+    ended = outcome()
+    ended.ending, ended.error = Ending.TIMEOUT, None
+    run = Run(empty_run(), outcome())
+    run.first = ONES
+    run.judge(Reference(ended))
+    assert (run.record["status"], run.record["reason"]) == ("baseline_failed", "timeout")
+    assert run.record["speedup"] is None

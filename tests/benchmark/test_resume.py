@@ -1,0 +1,89 @@
+"""Runs that are killed or stopped, and continued by the same command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphnet_datasets.benchmark import read_runs, run
+from graphnet_datasets.cli.app import app
+from graphnet_datasets.isolation import descendants
+from graphnet_datasets.table import write_table
+from tests.benchmark.samples import LINEAR, make_sample, quick
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = [make_sample(f"relu{index}", *LINEAR.ops, inputs=LINEAR.inputs) for index in range(5)]
+
+
+def start(command: list[str], out: Path) -> subprocess.Popen[str]:
+    """Start a run in a process of its own and wait until two of its records are there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "graphnet_datasets", *command],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while len(list((out / "parts").glob("*.parquet"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.02)
+    return process
+
+
+def wait_until_gone(pids: list[int], timeout_s: float = 20) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if not any(Path("/proc", str(pid)).exists() for pid in pids):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_the_same_command_continues_where_a_stopped_one_was(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    table, out = tmp_path / "samples.parquet", tmp_path / "runs"
+    write_table(SAMPLES, table)
+    command = [
+        "--quiet", "run", str(table), "--compiler", "tests.candidates:takes_a_while",
+        "--out", str(out), "--threads", "1", "--budget", "0.05", "--precision", "0.5",
+    ]  # fmt: skip
+    process = start(command, out)
+    below = descendants(process.pid)
+    os.kill(process.pid, how)
+    _, said = process.communicate(timeout=60)
+    if how == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == 130
+        assert said == (
+            f"Stopped. What is finished is in `{out}`; the same command continues from there.\n"
+        )
+    assert wait_until_gone(below)
+
+    stopped = {row["run_id"]: row for row in read_runs(out).to_pylist()}
+    assert 2 <= len(stopped) < 5
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    runs = read_runs(out)
+    assert runs["sample_id"].to_pylist() == [sample.id for sample in SAMPLES]
+    assert set(runs["status"].to_pylist()) == {"ok"}
+    for row in runs.to_pylist():
+        assert row == stopped.get(row["run_id"], row)
+
+
+def test_other_settings_are_other_runs(tmp_path: Path) -> None:
+    first = run(LINEAR, "eager", out=tmp_path, settings=quick())
+    second = run(LINEAR, "eager", out=tmp_path, settings=quick(), seed=1)
+    again = run(LINEAR, "eager", out=tmp_path, settings=quick())
+    assert first["run_id"] != second["run_id"]
+    assert again.to_list() == first.to_list()
+    assert read_runs(tmp_path).num_rows == 2

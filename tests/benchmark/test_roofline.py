@@ -1,0 +1,61 @@
+"""Peak rates are measured once per environment and bound a run from below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphnet_datasets.benchmark import roofline
+from graphnet_datasets.benchmark.roofline import PeakRates, floor_ms, light_share, peak_rates
+from graphnet_datasets.errors import RunError
+
+PEAKS = PeakRates("cpu", "", 1, {"float32": 1e9, "bfloat16": 4e9}, 2e9)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setitem(roofline.MATRIX_SIZE, "cpu", 128)
+    monkeypatch.setattr(roofline, "COPY_BYTES", 2**20)
+    return tmp_path
+
+
+def test_the_slower_of_arithmetic_and_memory_decides() -> None:
+    assert floor_ms(1e6, 1e3, "float32", PEAKS) == 1.0
+    assert floor_ms(1e6, 8e6, "float32", PEAKS) == 4.0
+    assert floor_ms(1e6, None, "bfloat16", PEAKS) == 0.25
+
+
+def test_a_dtype_without_a_rate_is_bound_by_the_fastest() -> None:
+    assert floor_ms(4e6, 0, "int8", PEAKS) == 1.0
+
+
+def test_the_share_of_light_is_of_the_median() -> None:
+    assert light_share([1.0, 4.0, 100.0], 1e6, 0, "float32", PEAKS) == 0.25
+    assert light_share([], 1e6, 0, "float32", PEAKS) is None
+    assert light_share([1.0], None, None, "float32", PEAKS) is None
+
+
+def test_rates_are_measured_once_per_environment(small: Path) -> None:
+    measured = peak_rates("cpu", num_threads=1)
+    assert measured.bytes_per_s > 1e6
+    assert min(measured.flops_per_s.values()) >= measured.flops_per_s["float32"] > 1e6
+    assert peak_rates("cpu", num_threads=1) == measured
+    (cached,) = (small / "graphnet_datasets").iterdir()
+    cached.write_text("{half a fi")
+    assert peak_rates("cpu", num_threads=1).num_threads == 1
+
+
+def test_a_home_without_rights_costs_nothing_but_the_cache(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = small / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    assert peak_rates("cpu", num_threads=1).device == "cpu"
+
+
+def test_a_device_that_is_not_there_is_named() -> None:
+    with pytest.raises(RunError, match="There is no device `cuda:9`"):
+        peak_rates("cuda:9")

@@ -1,0 +1,371 @@
+"""Runs of real candidates: every way to fail, each with its own status, reason and phase."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.analysis.columns import derived_columns
+from graphnet_datasets.benchmark import Settings, run
+from graphnet_datasets.benchmark.sample_runner import Arm, SampleJob, SampleRunner
+from graphnet_datasets.errors import (
+    CompilerError,
+    DatasetNotFoundError,
+    RunError,
+    UnknownCompilerError,
+)
+from graphnet_datasets.sample import Sample
+from graphnet_datasets.schema import RUNS_SCHEMA, sample_to_row
+from tests.benchmark import samples
+from tests.benchmark.samples import LINEAR, quick
+
+LIMITED = quick(
+    memory_limit_bytes=2**30,
+    phase_timeouts_s={"load": 60, "baseline": 60, "compile": 60, "run": 60},
+)
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[SampleRunner]:
+    made = SampleRunner("cpu", LIMITED)
+    yield made
+    made.close()
+
+
+def run_one(
+    runner: SampleRunner, compiler: str, sample: Sample = LINEAR, **limits: float
+) -> dict[str, Any]:
+    name = compiler if ":" in compiler or compiler == "eager" else f"tests.candidates:{compiler}"
+    before = runner._limits
+    runner._limits = dataclasses.replace(
+        before, phase_timeouts_s={**before.phase_timeouts_s, **limits}
+    )
+    try:
+        row = sample_to_row(sample, derived_columns(sample))
+        (record,) = runner.run(SampleJob(sample, row, [("id", Arm(name, "torch", {}, ""))]))
+    finally:
+        runner._limits = before
+    assert record.keys() == set(RUNS_SCHEMA.names)
+    return record
+
+
+def ending(record: dict[str, Any]) -> tuple[Any, ...]:
+    return record["status"], record["reason"], record["phase"], record["error_code"]
+
+
+def test_eager_against_itself_is_bit_equal_and_timed(runner: SampleRunner) -> None:
+    record = run_one(runner, "eager")
+    assert ending(record) == ("ok", "", "judge", None)
+    assert record["min_t"] == -math.inf
+    assert (record["is_deterministic"], record["determinism_t"]) == (True, -math.inf)
+    assert len(record["baseline_latency_ms"]) == len(record["candidate_latency_ms"]) >= 4
+    assert len(record["is_candidate_first"]) == len(record["baseline_latency_ms"])
+    assert record["speedup_low"] <= record["speedup"] <= record["speedup_high"]
+    assert len(record["baseline_alone_ms"]) == 3
+    assert record["num_attempts"] == 1
+    assert record["task"] == "other"
+    assert record["source"] == "tests"
+    assert record["family"]
+    assert json.loads(record["settings"])["num_threads"] == 1
+
+
+@pytest.mark.parametrize(
+    ("candidate", "expected", "error"),
+    [
+        ("compile_raises", ("exception", "compile", 3), "RuntimeError"),
+        ("compile_raises_unpicklable", ("exception", "compile", 3), "UnpicklableError"),
+        ("compile_segfaults", ("crash", "compile", 3), "SIGSEGV"),
+        ("compile_exits", ("crash", "compile", 3), "SystemExit"),
+        ("compile_kills_server", ("crash", "compile", 3), ""),
+        ("compile_allocates", ("out_of_memory", "compile", 3), "RuntimeError"),
+        ("run_raises", ("exception", "run", 2), "ValueError"),
+        ("run_raises_later", ("exception", "run", 2), "ValueError"),
+        ("run_segfaults", ("crash", "run", 2), "SIGSEGV"),
+        ("run_exits", ("crash", "run", 2), "SystemExit"),
+        ("run_leaves", ("exception", "run", 2), "SystemExit"),
+        ("run_allocates", ("out_of_memory", "run", 2), "RuntimeError"),
+    ],
+)
+def test_a_failure_has_the_status_of_the_phase_in_which_it_happened(
+    runner: SampleRunner, candidate: str, expected: tuple[Any, ...], error: str
+) -> None:
+    record = run_one(runner, candidate)
+    assert ending(record) == (f"{expected[1]}_failed", *expected)
+    assert record["error_type"].rpartition(".")[2] == error
+    assert record["speedup"] is None
+    assert record["min_t"] is None
+
+
+@pytest.mark.parametrize(
+    ("candidate", "phase"), [("compile_hangs", "compile"), ("run_hangs", "run")]
+)
+def test_a_hang_ends_with_its_phase_and_the_next_sample_runs(
+    runner: SampleRunner, candidate: str, phase: str
+) -> None:
+    record = run_one(runner, candidate, **{phase: 0.5})
+    assert record["status"] == f"{phase}_failed"
+    assert (record["reason"], record["phase"]) == ("timeout", phase)
+    assert run_one(runner, "eager")["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reason", "message"),
+    [
+        ("wrong_shape", "output_shape", "Output 0 has shape (1, 8) where eager gives (4, 8)."),
+        (
+            "broadcastable_shape",
+            "output_shape",
+            "Output 0 has shape (1, 4, 8) where eager gives (4, 8).",
+        ),
+        ("wrong_dtype", "output_dtype", "Output 0 has dtype float64 where eager gives float32."),
+        ("wrong_count", "output_count", "The candidate gave 2 outputs where eager gives 1."),
+        ("no_outputs", "output_count", "The candidate gave 0 outputs where eager gives 1."),
+        ("not_a_tensor", "output_type", "Output 0 is a `builtins.str`, not a plain tensor."),
+        ("lazy", "output_type", "Output 0 is a `tests.candidates.LazyTensor`, not a plain tensor."),
+        ("writes_to_inputs", "input_mutation", "The candidate wrote to the input `input_0`."),
+        ("writes_to_weights", "input_mutation", "The candidate wrote to the weight `parameter_0`."),
+    ],
+)
+def test_outputs_of_another_kind_are_a_mismatch(
+    runner: SampleRunner, candidate: str, reason: str, message: str
+) -> None:
+    record = run_one(runner, candidate)
+    assert ending(record) == ("output_mismatch", reason, "judge", 2)
+    assert record["error_message"] == message
+    assert record["min_t"] is None
+
+
+def test_nan_is_correct_at_no_tolerance(runner: SampleRunner) -> None:
+    record = run_one(runner, "nan")
+    assert record["status"] == "ok"
+    assert record["min_t"] == math.inf
+    assert record["outputs"][0]["is_nonfinite_mismatch"]
+
+
+def test_a_small_error_is_a_small_min_t(runner: SampleRunner) -> None:
+    record = run_one(runner, "slightly_off")
+    assert record["status"] == "ok"
+    assert -6 < record["min_t"] < -3
+    assert record["outputs"][0]["max_rel_error"] == pytest.approx(1e-4, rel=0.01)
+
+
+def test_later_calls_are_judged_too(runner: SampleRunner) -> None:
+    assert run_one(runner, "later_calls_wrong")["min_t"] > -5
+
+
+def test_uninitialised_memory_holds_no_answer(runner: SampleRunner) -> None:
+    assert run_one(runner, "uninitialised")["min_t"] > -3
+
+
+def test_patched_clocks_change_no_time(runner: SampleRunner) -> None:
+    record = run_one(runner, "patches_clocks")
+    assert record["status"] == "ok"
+    assert min(record["candidate_latency_ms"]) > 1.9
+
+
+def test_the_expected_outputs_are_nowhere_while_a_candidate_runs(runner: SampleRunner) -> None:
+    record = run_one(runner, "reads_expected_outputs")
+    assert record["status"] == "ok"
+    assert record["min_t"] > -3
+
+
+def test_a_gigabyte_of_output_is_cut_and_noted(runner: SampleRunner) -> None:
+    record = run_one(runner, "prints_much", run=120)
+    assert record["status"] in ("ok", "run_failed")
+    assert any("of which the ends were kept" in warning for warning in record["warnings"])
+
+
+def test_what_a_candidate_leaves_running_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_ORPHAN_FILE", str(tmp_path / "pid"))
+    own = SampleRunner(
+        "cpu", LIMITED, compilers=["eager"]
+    )  # a server that was started with the variable set
+    try:
+        record = run_one(own, "forks_away")
+    finally:
+        own.close()
+    assert record["status"] == "ok"
+    # A busy machine may slow eager too, which has a warning of its own and is not the point here.
+    others = [each for each in record["warnings"] if "slows eager beside it" not in each]
+    assert others == ["left 1 processes running, which were killed"]
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
+
+
+# the faults of earlier tools
+
+
+def test_random_operators_draw_the_same_in_both_arms(runner: SampleRunner) -> None:
+    record = run_one(runner, "eager", samples.DROPOUT)
+    assert (record["status"], record["min_t"]) == ("ok", -math.inf)
+    assert record["is_deterministic"]
+
+
+@pytest.mark.parametrize(
+    "sample", [samples.IN_PLACE, samples.RUNNING_STATISTICS], ids=lambda s: s.id
+)
+def test_a_graph_that_writes_in_place_is_right_against_itself_and_judged_by_what_it_wrote(
+    runner: SampleRunner, sample: Sample
+) -> None:
+    record = run_one(runner, "eager", sample)
+    assert (record["status"], record["min_t"]) == ("ok", -math.inf)
+    assert len(record["outputs"]) > 1
+
+
+def test_nan_in_eager_does_not_make_every_compiler_wrong(runner: SampleRunner) -> None:
+    assert run_one(runner, "eager", samples.NAN)["min_t"] == -math.inf
+
+
+def test_integers_are_exact(runner: SampleRunner) -> None:
+    assert run_one(runner, "eager", samples.INTEGERS)["min_t"] == -math.inf
+
+
+def test_no_outputs_are_never_correct(runner: SampleRunner) -> None:
+    record = run_one(runner, "eager", samples.NO_OUTPUTS)
+    assert ending(record) == ("output_mismatch", "output_count", "judge", 2)
+    assert record["error_message"] == "There are no outputs, so nothing could be compared."
+
+
+def test_a_baseline_that_fails_is_never_the_compilers_fault(runner: SampleRunner) -> None:
+    record = run_one(runner, "compile_raises", samples.BROKEN)
+    assert (record["status"], record["error_code"]) == ("baseline_failed", None)
+    assert record["phase"] in ("load", "baseline")
+
+
+def test_a_sample_over_the_memory_limit_is_a_failed_baseline(runner: SampleRunner) -> None:
+    record = run_one(runner, "eager", samples.HUGE)
+    assert ending(record) == ("baseline_failed", "out_of_memory", "load", None)
+    assert "MemoryLimitError" in record["error_type"]
+
+
+def test_a_worker_lost_before_the_baseline_is_tried_once_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The worker's own code is made to die while loading, once or always."""
+    monkeypatch.setenv("TEST_DEATHS_FILE", str(tmp_path / "deaths"))
+    monkeypatch.setattr(
+        "graphnet_datasets.benchmark.sample_runner.SERVERS",
+        {"torch": ("torch", "tests.benchmark.dying_server")},
+    )
+    own = SampleRunner("cpu", LIMITED)
+    try:
+        (tmp_path / "deaths").write_text("1")
+        once = run_one(own, "eager")
+        (tmp_path / "deaths").write_text("9")
+        always = run_one(own, "eager")
+    finally:
+        own.close()
+    assert (once["status"], once["num_attempts"]) == ("ok", 2)
+    assert ending(always) == ("harness_failed", "crash", "load", None)
+    assert always["num_attempts"] == 2
+
+
+def test_several_compilers_share_one_reference_and_each_has_its_record(
+    runner: SampleRunner,
+) -> None:
+    row = sample_to_row(LINEAR, derived_columns(LINEAR))
+    names = ("eager", "tests.candidates:compile_raises", "tests.candidates:slightly_off")
+    arms = [(name, Arm(name, "torch", {}, "")) for name in names]
+    records = runner.run(SampleJob(LINEAR, row, arms))
+    assert [record["run_id"] for record in records] == list(names)
+    assert [record["status"] for record in records] == ["ok", "compile_failed", "ok"]
+    assert records[0]["min_t"] < records[2]["min_t"]
+
+
+# the function
+
+
+def test_run_returns_a_dataset_with_a_row_for_every_sample(tmp_path: Path) -> None:
+    runs = run(
+        [LINEAR, samples.BROKEN, samples.DROPOUT],
+        compiler="tests.candidates:compile_raises",
+        out=tmp_path,
+        settings=quick(),
+    )
+    assert runs["sample_id"] == ["test/linear", "test/broken", "test/dropout"]
+    assert runs["status"] == ["compile_failed", "baseline_failed", "compile_failed"]
+    assert runs.column_names == RUNS_SCHEMA.names
+    assert len(list((tmp_path / "logs").iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        (
+            {"compiler": "tests.candidates:no_such"},
+            CompilerError,
+            "The compiler `tests.candidates:no_such` cannot be imported",
+        ),
+        ({"compiler": "no_such"}, UnknownCompilerError, "There is no compiler `no_such` for torch"),
+        (
+            {"options": {"speed": 9}},
+            CompilerError,
+            "The compiler `eager` has no option `speed` (accepted: none).",
+        ),
+        ({"compiler": []}, RunError, "There is nothing to run: no compiler was given."),
+        ({"dataset": []}, RunError, "There is nothing to run: no sample was given"),
+        ({"dataset": 3}, RunError, "`int` is no sample."),
+        ({"dataset": "./no_such"}, DatasetNotFoundError, "There is nothing at `no_such`."),
+        ({"sneed": 3}, RunError, "There is no setting `sneed`."),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_runs(
+    arguments: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        run(**{"dataset": LINEAR, "compiler": "eager", "settings": quick(), **arguments})
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"weights": "inside"},
+            "The setting `weights` is 'inside'; it can be 'parameters' or 'inputs'.",
+        ),
+        ({"num_threads": 0}, "The setting `num_threads` is 0; at least 1."),
+        (
+            {"phase_timeouts_s": {"judge": 1}},
+            "There is no phase `judge`. A timeout can be set for load, baseline, compile, run, "
+            "oracle.",
+        ),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(RunError) as caught:
+        Settings(**changes)
+    assert str(caught.value) == message
+
+
+def test_weights_as_inputs() -> None:
+    own = SampleRunner("cpu", quick(weights="inputs"))
+    try:
+        for sample in (LINEAR, samples.RUNNING_STATISTICS):
+            record = run_one(own, "eager", sample)
+            assert (record["status"], record["min_t"]) == ("ok", -math.inf), record
+            assert record["weights"] == "inputs"
+    finally:
+        own.close()
+
+
+@pytest.mark.slow
+def test_inductor_compiles_anew_in_every_run(tmp_path: Path) -> None:
+    first = run(
+        [LINEAR, samples.RUNNING_STATISTICS],
+        compiler="inductor",
+        out=tmp_path / "a",
+        settings=quick(),
+    )
+    again = run([LINEAR], compiler="inductor", out=tmp_path / "b", settings=quick())
+    assert set(first["status"]) == {"ok"}
+    assert max(first["min_t"]) < 0
+    # A compiler that found its own cache would take a small fraction of the time.
+    assert again[0]["compile_time_s"] > 0.2 * first[0]["compile_time_s"]

@@ -1,0 +1,324 @@
+"""Logs of upstream's benchmarks: a real one, and one of each way to end."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphnet_datasets import error_aware_speedup_score, import_log, speedup_score
+from graphnet_datasets.benchmark.upstream_log import LOGGED_TOLERANCES
+from graphnet_datasets.errors import DatasetNotFoundError, RunError
+from graphnet_datasets.scores import as_table
+
+LOG = Path(__file__).parents[3] / "shared" / "data" / "upstream_benchmark.log"
+needs_log = pytest.mark.skipif(not LOG.is_file(), reason=f"there is no upstream log at {LOG}")
+
+EXPONENTS = {"float16": (1, 0.6), "bfloat16": (1, 0.3592), "float32": (1, 1.1772)}
+EXPONENTS |= {"float64": (1.4, 1.4)}
+
+
+def log_of(name: str, *, stop: int | None = None, **changes: Any) -> list[str]:
+    """Return the lines of one sample in the order in which upstream prints them."""
+    settings = {
+        "eager": "float32",
+        "compiled": "float32",
+        "eager_shapes": [[2, 3]],
+        "compiled_shapes": [[2, 3]],
+        "equal": "0",
+        "passes_from": {"float32": [-3]},
+        "speedup": "2.00000",
+    } | changes
+    eager, compiled = settings["eager"], settings["compiled"]
+    comparisons = []
+    for t in LOGGED_TOLERANCES:
+        for dtype, (a, r) in EXPONENTS.items():
+            passes = [
+                int(t >= start)
+                for start in settings["passes_from"].get(dtype, [math.inf] * len(eager.split()))
+            ]
+            key = f"all_close_atol_{10.0 ** (t * a):.2E}_rtol_{10.0 ** (t * r):.2E}"
+            comparisons.append(f"[Correctness][{key}]: {' '.join(map(str, passes))}")
+    shapes = settings["eager_shapes"], settings["compiled_shapes"]
+    lines = [
+        f"[Processing] /home/me/GraphNet/samples/{name}",
+        f"[Config] model: {name}",
+        "[Config] device: cuda",
+        "[Config] compiler: inductor",
+        "[Config] trials: 2",
+        "[Config] compile_framework_version: 2.13.0",
+        "[Profiling] Using device: cuda, warm up 5, trials 2",
+        "Trial 1: e2e=4.0000 ms, gpu=3.9 ms",
+        "Trial 2: e2e=6.0000 ms, gpu=5.9 ms",
+        "[Profiling] Using device: cuda, warm up 5, trials 2",
+        "Trial 1: e2e=2.0000 ms, gpu=1.9 ms",
+        "Trial 2: e2e=3.0000 ms, gpu=2.9 ms",
+        "[Result][status] eager:success compiled:success",
+        f"[Datatype][eager]: {eager}",
+        f"[Datatype][compiled]: {compiled}",
+        f"[DataType] eager:{eager.split()} compiled:{compiled.split()} match:{eager == compiled}",
+        f"[Shape][eager]: {shapes[0]}",
+        f"[Shape][compiled]: {shapes[1]}",
+        f"[Shape] eager:{shapes[0]} compiled:{shapes[1]} match:{shapes[0] == shapes[1]}",
+        f"[Correctness][equal]: {settings['equal']}",
+        *comparisons,
+        "[Correctness][max_diff]: 0.00012",
+        "[Correctness][max_relative_diff]: nan",
+        '[Performance][eager]: {"e2e": {"mean": 5.0, "std": 1.0, "min": 4.0, "max": 6.0}}',
+        '[Performance][compiled]: {"e2e": {"mean": 2.5, "std": 0.5, "min": 2.0, "max": 3.0}}',
+        f"[Speedup][e2e]: {settings['speedup']}",
+    ][:stop]
+    return [line if line.startswith("Trial") else f"bench-log {line}" for line in lines]
+
+
+def run_of(tmp_path: Path, *samples: list[str]) -> list[dict[str, Any]]:
+    path = tmp_path / "upstream.log"
+    path.write_text("\n".join(["noise", *(line for sample in samples for line in sample)]))
+    return list(import_log(path))
+
+
+def test_a_sample_that_went_well(tmp_path: Path) -> None:
+    (run,) = run_of(tmp_path, log_of("timm/resnet18"))
+    expected = {
+        "sample_id": "timm/resnet18",
+        "status": "ok",
+        "error_code": None,
+        "upstream_status": "correct",
+        "phase": "judge",
+        "compiler": "inductor",
+        "compiler_version": "2.13.0",
+        "device": "cuda",
+        "baseline_latency_ms": [4.0, 6.0],
+        "candidate_latency_ms": [2.0, 3.0],
+        "speedup": 2.0,
+        "baseline_wall_ms": 5.0,
+        "min_t": -3.0,
+        "null_t": None,
+        "family": None,
+        "warnings": [],
+    }
+    assert {name: run[name] for name in expected} == expected
+    (output,) = run["outputs"]
+    assert (output["dtype"], output["shape"], output["num_elements"]) == ("float32", [2, 3], 6)
+    assert output["max_abs_error"] == 0.00012
+    assert math.isnan(output["max_rel_error"])
+    assert json.loads(run["settings"])["trials"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "passes_from", "equal", "min_t"),
+    [
+        ("float16", {"float16": [-2], "float32": [1]}, "0", -2.0),
+        ("bfloat16", {"bfloat16": [4], "float16": [-2]}, "0", 4.0),
+        ("float64", {"float64": [-10]}, "0", -10.0),
+        ("float64", {"float32": [-10]}, "0", math.inf),
+        ("float32", {"float32": [-10]}, "1", -math.inf),
+        ("int64", {"float32": [-10], "float64": [-10]}, "0", math.inf),
+        ("int64", {}, "1", -math.inf),
+    ],
+)
+def test_min_t_is_that_of_the_outputs_dtype(
+    tmp_path: Path, dtype: str, passes_from: Any, equal: str, min_t: float
+) -> None:
+    lines = log_of("a", eager=dtype, compiled=dtype, passes_from=passes_from, equal=equal)
+    (run,) = run_of(tmp_path, lines)
+    assert run["min_t"] == min_t
+
+
+def test_the_worst_output_decides(tmp_path: Path) -> None:
+    (run,) = run_of(
+        tmp_path,
+        log_of(
+            "a",
+            eager="float32 float16",
+            compiled="float32 float16",
+            eager_shapes=[[1], [2]],
+            compiled_shapes=[[1], [2]],
+            equal="0 0",
+            passes_from={"float32": [-5, -9], "float16": [-9, 1]},
+        ),
+    )
+    assert [output["min_t"] for output in run["outputs"]] == [-5.0, 1.0]
+    assert run["min_t"] == 1.0
+
+
+FAILED_EAGER = [*log_of("a", stop=6), "Run failed: boom", "x.MyError: boom"]
+FAILED_EAGER += ["bench-log [Result][status] eager:failed compiled:failed"]
+FAILED_COMPILED = [*log_of("a", stop=9), "torch._inductor.exc.InductorError: no kernel"]
+FAILED_COMPILED += ["bench-log [Result][status] eager:success compiled:failed"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (FAILED_EAGER, ("baseline_failed", "exception", "baseline", "eager_fail")),
+        (log_of("a", stop=8), ("baseline_failed", "crash", "baseline", "eager_fail")),
+        (FAILED_COMPILED, ("compile_failed", "exception", "compile", "compile_fail")),
+        (log_of("a", stop=9), ("compile_failed", "crash", "compile", "eager_fail")),
+        (log_of("a", stop=12), ("run_failed", "crash", "run", "eager_fail")),
+        (log_of("a", stop=13), ("run_failed", "exception", "run", "compile_fail")),
+        (
+            log_of("a", compiled="float16"),
+            ("output_mismatch", "output_dtype", "judge", "type_mismatch"),
+        ),
+        (
+            log_of("a", compiled_shapes=[[3, 2]]),
+            ("output_mismatch", "output_shape", "judge", "shape_mismatch"),
+        ),
+        (
+            log_of("a", compiled="float32 float32", compiled_shapes=[[2, 3], [1]]),
+            ("output_mismatch", "output_count", "judge", "shape_mismatch"),
+        ),
+        (
+            log_of("a", eager="", compiled="", eager_shapes=[], compiled_shapes=[], equal=""),
+            ("output_mismatch", "output_count", "judge", "correct"),
+        ),
+        (log_of("a", stop=-1), ("run_failed", "crash", "judge", "correct")),
+        (
+            ["p [Processing] a", "p [Result] status: success", "p [Speedup][e2e]: 2.0"],
+            ("compile_failed", "exception", "compile", "correct"),
+        ),
+        (
+            [
+                "p [Processing] a",
+                "p [Result] status: failed",
+                "p [Fail due to eager model execution error.]",
+            ],
+            ("baseline_failed", "exception", "baseline", "eager_fail"),
+        ),
+        (
+            [
+                "p [Processing] a",
+                "p [Result] status: failed",
+                "p [Fail due to compiled model execution error.]",
+            ],
+            ("compile_failed", "exception", "compile", "compile_fail"),
+        ),
+    ],
+)
+def test_every_way_to_end(tmp_path: Path, lines: list[str], expected: tuple[str, ...]) -> None:
+    (run,) = run_of(tmp_path, lines)
+    assert tuple(run[name] for name in ("status", "reason", "phase", "upstream_status")) == expected
+    assert run["outputs"] is run["min_t"] is None
+
+
+def test_the_error_of_a_failed_sample_is_kept(tmp_path: Path) -> None:
+    (run,) = run_of(tmp_path, FAILED_COMPILED)
+    assert run["error_type"] == "torch._inductor.exc.InductorError"
+    assert run["error_message"] == "no kernel"
+
+
+def test_a_word_in_a_line_never_decides_our_status(tmp_path: Path) -> None:
+    """Upstream calls a sample failed for any "Error:" between it and the next sample."""
+    noise = "W1111 some.library: ValueError: retried and fine"
+    first, second = run_of(tmp_path, [*log_of("a"), noise], log_of("b"))
+    assert (first["status"], first["upstream_status"]) == ("ok", "runtime_fail")
+    assert (second["status"], second["upstream_status"]) == ("ok", "correct")
+    assert first["warnings"] == ["upstream's tools call this sample `runtime_fail`"]
+    assert first["error_message"] is None
+    runs = [first, second]
+    assert speedup_score(runs).at(0)["S"] == pytest.approx(2.0)
+    assert speedup_score(runs, variant="upstream").at(0)["S"] == pytest.approx((2 * 0.1) ** 0.5)
+
+
+def test_samples_that_died_early_stay_in_the_log_of_their_compiler(tmp_path: Path) -> None:
+    runs = run_of(tmp_path, log_of("a"), log_of("b", stop=1), log_of("c"))
+    assert [run["compiler"] for run in runs] == ["inductor"] * 3
+    scores = speedup_score(runs)
+    assert scores.num_samples == 2
+    assert [row["sample_id"] for row in scores.excluded] == ["b"]
+
+
+def test_lines_of_other_programs_are_not_markers(tmp_path: Path) -> None:
+    lines = log_of("a")
+    lines[8:8] = ["other-log [Speedup][e2e]: 99.0", "[Result][status] eager:failed"]
+    (run,) = run_of(tmp_path, lines)
+    assert (run["status"], run["speedup"]) == ("ok", 2.0)
+
+
+def test_times_before_the_prompt_do_not_matter(tmp_path: Path) -> None:
+    lines = [
+        f"17:24:{index:02} {line}" for index, line in enumerate(log_of("a")) if "Tri" not in line
+    ]
+    (run,) = run_of(tmp_path, lines)
+    assert (run["status"], run["baseline_latency_ms"]) == ("ok", [5.0])
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        "bench-log [Performance][eager]: {not json",
+        "bench-log [Performance][eager]: " + "[" * 100_000,
+        "bench-log [Shape][eager]: 7",
+        "bench-log [Correctness]",
+        "bench-log [Speedup][e2e]: fast",
+        "bench-log [Unheard][of]: x",
+        "\x00\ufffd" * 1000,
+    ],
+)
+def test_garbage_lines_do_no_harm(tmp_path: Path, garbage: str) -> None:
+    lines = log_of("a")
+    lines.insert(6, garbage)
+    (run,) = run_of(tmp_path, lines)
+    assert (run["status"], run["speedup"], run["min_t"]) == ("ok", 2.0, -3.0)
+
+
+def test_a_log_imported_twice_gives_the_same_ids(tmp_path: Path) -> None:
+    samples = [log_of("a"), log_of("b")]
+    first, second = run_of(tmp_path, *samples), run_of(tmp_path, *samples)
+    assert [run["run_id"] for run in first] == [run["run_id"] for run in second]
+    assert first[0]["run_id"] != first[1]["run_id"]
+
+
+@pytest.mark.parametrize("out", ["runs", "runs.parquet"])
+def test_the_records_are_written(tmp_path: Path, out: str) -> None:
+    path = tmp_path / "upstream.log"
+    path.write_text("\n".join(log_of("a")))
+    runs = import_log(path, out=tmp_path / out)
+    # As text, since a NaN in a record equals nothing.
+    assert str(as_table(tmp_path / out).to_pylist()) == str(as_table(runs).to_pylist())
+
+
+def test_a_missing_log(tmp_path: Path) -> None:
+    with pytest.raises(DatasetNotFoundError) as error:
+        import_log(tmp_path / "no.log")
+    assert str(error.value) == f"There is no log at `{tmp_path / 'no.log'}`."
+
+
+def test_a_file_that_is_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "noise.log"
+    path.write_bytes(b"\xff\xfe nothing\n" * 1000)
+    with pytest.raises(RunError) as error:
+        import_log(path)
+    assert str(error.value) == (
+        f"`{path}` holds no line with `[Processing] <path of a sample>`, with which each sample of "
+        "upstream's benchmark logs begins. Give a log of its `test_compiler` or "
+        "`test_target_device`."
+    )
+
+
+@needs_log
+def test_the_real_log() -> None:
+    runs = import_log(LOG)
+    assert len(runs) == 11
+    assert set(runs["status"]) == {"ok"}
+    assert runs["min_t"] == [-6, -4, 1, -3, 1, -3, 0, -3, -1, -1, 0]
+    assert [len(times) for times in runs["candidate_latency_ms"]] == [20, 26, *[20] * 9]
+    assert runs["baseline_latency_ms"][0] == [5.75931]
+    ends = [output["min_t"] for output in runs["outputs"][1]]
+    assert ends == [-4.0] * 5 + [-5.0] * 5 + [-math.inf] * 5
+
+
+@needs_log
+def test_the_real_log_scores_as_the_published_rules_score_it() -> None:
+    """The numbers were worked out apart from this library, by the rules that upstream publishes."""
+    runs = import_log(LOG)
+    expected = [0.1] * 4 + [0.122269] * 2 + [0.169979] + [0.306629] * 2
+    expected += [0.408701, 0.680407] + [0.926796] * 4
+    for score, metric in ((speedup_score, "S"), (error_aware_speedup_score, "ES")):
+        scores = score(runs, variant="upstream")
+        assert scores[metric] == pytest.approx(expected, abs=5e-7)
+        assert scores.p == 0

@@ -1,0 +1,171 @@
+"""`graphnet list`, `show`, `export` and `import`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from graphnet_datasets import Sample, load_dataset, read_directory, write_directory
+from graphnet_datasets.cli.app import app
+from graphnet_datasets.errors import DatasetNotFoundError
+from tests.exact import exact
+from tests.tables import chain, write_dataset
+
+GRAPHNET = Path(sys.executable).with_name("graphnet")
+
+
+def call(*arguments: str | Path, exit_code: int = 0) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_dataset(tmp_path / "source")
+
+
+def listed(*options: str | Path) -> list[str]:
+    output = call("list", *options, "--json").stdout
+    return [json.loads(line)["id"] for line in output.splitlines()]
+
+
+def test_list_prints_a_table_by_size(root: Path) -> None:
+    lines = call("list", "nlp", "--dataset", root, "--limit", "2").stdout.splitlines()
+    assert [line.split() for line in lines] == [
+        ["id", "framework", "task", "source", "family", "ops", "params", "dtype"],
+        ["nlp/chain-1", "torch", "nlp", "nlp-library", "odd", "1", "0", "float32"],
+        ["nlp/chain-2", "torch", "nlp", "nlp-library", "even", "2", "0", "float32"],
+        ["5", "graphs,", "3", "not", "shown"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--max-ops", "2"], ["cv/chain-1", "nlp/chain-1", "cv/chain-2", "nlp/chain-2"]),
+        (["--min-ops", "23", "--family", "od"], ["cv/chain-23", "cv/chain-25"]),
+        (["--task", "nlp", "--task", "audio", "--limit", "1"], ["nlp/chain-1"]),
+        (["cv", "--source", "nlp-library"], []),
+        (["--framework", "paddle"], []),
+        (
+            ["--max-params", "0", "--min-ops", "20", "--max-ops", "21"],
+            ["cv/chain-20", "cv/chain-21"],
+        ),
+    ],
+    ids=str,
+)
+def test_list_filters(root: Path, options: list[str], expected: list[str]) -> None:
+    assert listed("--dataset", root, *options) == expected
+
+
+def test_list_says_which_configs_there_are(root: Path) -> None:
+    result = call("list", "vision", "--dataset", root, exit_code=1)
+    assert result.stderr == (
+        f"Error: `{root}` has no config `vision`. Its configs are cv, nlp, all.\n"
+    )
+    assert result.stdout == ""
+
+
+def test_debug_shows_the_traceback_wherever_it_stands(root: Path) -> None:
+    for arguments in (["--debug", "list", "vision"], ["list", "vision", "--debug"]):
+        result = CliRunner().invoke(app, [*arguments, "--dataset", str(root)])
+        assert isinstance(result.exception, DatasetNotFoundError)
+
+
+def test_show_prints_a_graph(root: Path) -> None:
+    output = call("show", "cv/chain-2", "--dataset", root).stdout
+    head, inputs, source = output.split("\n\n", 2)
+    assert "num_ops         2" in head.splitlines()
+    assert inputs == "input_0         float32[2, 3]                   mean 0, std 1"
+    assert source.count("torch.relu(") == 2
+
+
+def test_show_wants_one_sample(root: Path) -> None:
+    result = call("show", root / "nlp" / "train-0000.parquet", exit_code=1)
+    ids = ", ".join(f"`nlp/chain-{size}`" for size in range(1, 6))
+    path = root / "nlp" / "train-0000.parquet"
+    message = f"Error: `{path}` is 5 samples. Show one of them by its id: {ids} …"
+    assert result.stderr.splitlines()[-1] == message
+    assert call("show", "cv/chain-2", "--names", "short", exit_code=2).stdout == ""
+
+
+def test_export_and_import_are_the_identity(root: Path, tmp_path: Path) -> None:
+    call("export", tmp_path / "tree", "--dataset", root, "--format", "graphnet")
+    (found,) = read_directory(tmp_path / "tree" / "cv" / "chain-7")
+    expected = chain("cv/chain-7", 7, "cv", source="cv-library")
+    assert exact(found) == exact(expected)
+    result = call("import", tmp_path / "tree", "--out", tmp_path / "back.parquet")
+    assert "25 samples of 25 directories written to" in result.stdout
+    back = {
+        row["id"]: exact(Sample.from_row(row)) for row in load_dataset(tmp_path / "back.parquet")
+    }
+    assert back == {row["id"]: exact(Sample.from_row(row)) for row in load_dataset(root)}
+
+
+def test_export_writes_what_datasets_reads(root: Path, tmp_path: Path) -> None:
+    output = call("export", tmp_path / "graphnet", "--dataset", root).stdout
+    assert output == f"{root} written to {tmp_path / 'graphnet'}\n"
+    assert len(load_dataset(tmp_path / "graphnet", "cv")) == 20
+    result = call("export", tmp_path / "graphnet", exit_code=1)
+    assert result.stderr.endswith("exists. Choose another directory, or delete it.\n")
+    assert call("export", tmp_path / "other", "--format", "zip", exit_code=2).stdout == ""
+
+
+def test_import_names_each_directory_that_it_left_out(tmp_path: Path) -> None:
+    tree = tmp_path / "samples"
+    write_directory(chain("a/good", 2), tree / "a" / "good")
+    write_directory(chain("a/good", 3), tree / "b" / "same-id")
+    write_directory(chain("a/bad", 2), tree / "c" / "bad")
+    (tree / "c" / "bad" / "model.py").write_text("import os\nos.abort()\n")
+    result = call("import", tree, "--out", tmp_path / "mine.parquet", exit_code=1)
+    errors = [line for line in result.stderr.splitlines() if line.startswith(str(tree))]
+    assert errors[0] == f"{tree}/b/same-id: There is a sample `a/good` already."
+    assert errors[1].startswith(f"{tree}/c/bad: ")
+    assert result.stderr.splitlines()[-1] == "2 of 3 directories were left out"
+    assert load_dataset(tmp_path / "mine.parquet")["id"][:] == ["a/good"]
+
+
+def test_import_writes_nothing_where_nothing_can_be_read(tmp_path: Path) -> None:
+    out = tmp_path / "mine.parquet"
+    message = f"Error: `{tmp_path}` holds no GraphNet sample (`graph_net.json`).\n"
+    assert call("import", tmp_path, "--out", out, exit_code=1).stderr == message
+    (tmp_path / "graph_net.json").write_text("{")
+    assert call("import", tmp_path, "--out", out, exit_code=1).stdout == ""
+    assert not out.exists()
+    out.write_text("mine")
+    message = f"Error: `{out}` exists. Choose another file, or delete it.\n"
+    assert call("import", tmp_path, "--out", out, exit_code=1).stderr == message
+
+
+@pytest.mark.parametrize("command", ["list", "show", "export", "import"])
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    assert f"Example: graphnet {command} " in call(command, "--help").stdout
+
+
+def test_the_console_script_and_the_module_are_the_same_program(root: Path) -> None:
+    arguments = ["list", "nlp", "--dataset", str(root), "--json"]
+    outputs = [
+        subprocess.run(
+            [*program, *arguments], check=True, capture_output=True, text=True
+        ).stdout.splitlines()
+        for program in ([str(GRAPHNET)], [sys.executable, "-m", "graphnet_datasets"])
+    ]
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0]) == 5
+    failed = subprocess.run(
+        [str(GRAPHNET), "show", "no/such", "--dataset", str(root)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (failed.returncode, failed.stdout) == (1, "")
+    message = "Error: `no/such` is neither a config nor the id of a sample"
+    assert failed.stderr.splitlines()[-1].startswith(message)
+    assert "Traceback" not in failed.stderr

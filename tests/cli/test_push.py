@@ -1,0 +1,65 @@
+"""`graphnet push`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from graphnet_datasets import load_dataset, write_directory, write_table
+from graphnet_datasets.benchmark.records import write_runs
+from graphnet_datasets.cli.app import app
+from graphnet_datasets.schema import empty_run
+from tests.hub_server import Hub
+from tests.tables import chain, rows, write_dataset
+
+REPO = "org/graphs"
+
+
+def call(*arguments: str | Path, exit_code: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["push", *map(str, arguments)])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+def test_a_parquet_file_is_pushed_and_what_was_left_out_is_named(hub: Hub, tmp_path: Path) -> None:
+    path = write_table(rows("cv", range(1, 4)), tmp_path / "mine.parquet")
+    first = call(path, REPO, "--split", "train").stdout.splitlines()
+    head = hub.state.repositories[REPO].branches["v1"]
+    assert first == [
+        f"3 added to {REPO}, 0 left out",
+        f"{hub.endpoint}/datasets/{REPO}/commit/{head}",
+    ]
+    again = call(path, REPO)
+    assert again.stdout == f"0 added to {REPO}, 3 left out\n"
+    assert f"cv/chain-1: `{REPO}` has it already.\n" in again.stderr
+    assert load_dataset(REPO, "cv")["num_ops"][:] == [1, 2, 3]
+
+
+@pytest.mark.usefixtures("hub")
+def test_directories_of_either_kind_are_pushed(tmp_path: Path) -> None:
+    write_directory(chain("one/relu", 1, "nlp"), tmp_path / "samples" / "relu")
+    dataset = write_dataset(tmp_path / "graphnet")
+    assert call(tmp_path / "samples", REPO, "--split", "train").stdout.startswith("1 added")
+    result = call(dataset, REPO, "--split", "train")
+    # The chains of nlp are those of cv over again, and the first of them is `one/relu`.
+    assert result.stdout.startswith(f"24 added to {REPO}, 6 left out\n")
+    assert f"cv/chain-1: `{REPO}` has it already as `one/relu`.\n" in result.stderr
+
+
+def test_runs_are_pushed_and_a_contribution_is_a_pull_request(hub: Hub, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    write_runs([{**empty_run(), "run_id": "a", "started_at": "2026"}], runs / "runs.parquet")
+    assert call(runs, REPO).stdout.startswith(f"1 added to {REPO}")
+    path = write_table(rows("cv", range(1, 2)), tmp_path / "mine.parquet")
+    lines = call(path, REPO, "--create-pr").stdout.splitlines()
+    assert lines[1] == f"{hub.endpoint}/datasets/{REPO}/discussions/1"
+
+
+def test_errors_are_one_sentence(tmp_path: Path) -> None:
+    missing = tmp_path / "nothing"
+    result = call(missing, REPO, exit_code=1)
+    assert result.stderr == f"Error: There is no file or directory `{missing}`.\n"

@@ -1,0 +1,82 @@
+"""`graphnet run`, from the command line to the records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from graphnet_datasets.benchmark import read_runs
+from graphnet_datasets.cli.app import app
+from graphnet_datasets.scores import speedup_score
+
+from ..tables import write_dataset
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dataset(tmp_path_factory.mktemp("dataset"))
+
+
+def test_run_writes_records_that_can_be_scored_and_does_nothing_twice(
+    dataset: Path, tmp_path: Path
+) -> None:
+    command = (
+        "--quiet", "run", "cv", "nlp", "--dataset", dataset, "--compiler", "eager",
+        "--out", tmp_path / "runs", "--min-ops", 2, "--limit", 2, "--budget", 0.1,
+        "--threads", 1, "--memory-limit", 1, "--timeout", "run=30", "--weights", "inputs",
+    )  # fmt: skip
+    result = invoke(*command)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "eager: 2 runs, 2 ok",
+        f"Records are in `{tmp_path / 'runs'}`. Next: graphnet score {tmp_path / 'runs'}",
+    ]
+    runs = read_runs(tmp_path / "runs")
+    assert runs["sample_id"].to_pylist() == ["cv/chain-2", "nlp/chain-2"]
+    assert runs["weights"].to_pylist() == ["inputs"] * 2
+    assert speedup_score(tmp_path / "runs").at(0)["num_correct"] == 2
+    assert invoke(*command).exit_code == 0
+    assert read_runs(tmp_path / "runs").equals(runs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["cv", "--compiler", "gcc"],
+            "Error: There is no compiler `gcc` for torch (there are: ",
+        ),
+        (["resnet"], "Error: `resnet` is neither a config nor the id of a sample of "),
+        (["cv", "--min-ops", 10**6], "Error: There is nothing to run: "),
+        (
+            ["cv", "--timeout", "compile"],
+            "Error: `compile` is not a timeout. Write it as `phase=seconds`, for example ",
+        ),
+        (["cv", "--timeout", "judge=3"], "Error: There is no phase `judge`. "),
+        (["cv", "--weights", "both"], "Error: The setting `weights` is 'both'; "),
+        (["cv", "--option", "x"], "Error: `x` is not a compiler option. "),
+        (
+            ["cv", "--compiler", "eager", "--compiler", "inductor", "--option", "x=1"],
+            "Error: `--option` sets an option of one compiler, but several are given. ",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_1(
+    dataset: Path, tmp_path: Path, arguments: list[object], message: str
+) -> None:
+    result = invoke("run", *arguments, "--dataset", dataset, "--out", tmp_path / "runs")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(message)
+    assert "Traceback" not in result.output
+
+
+def test_help_has_an_example() -> None:
+    result = invoke("run", "--help")
+    assert result.exit_code == 0
+    assert "Example: graphnet run cv nlp" in result.stdout

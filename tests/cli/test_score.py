@@ -1,0 +1,151 @@
+"""`graphnet score`, `graphnet plot`, `graphnet import-log`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from graphnet_datasets.benchmark.records import write_runs
+from graphnet_datasets.cli.app import app
+from graphnet_datasets.scores import error_aware_speedup_score, speedup_score
+
+from ..benchmark.test_upstream_log import log_of
+from ..scores.run_rows import BROKEN_EAGER, FOUR, make_run
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    rows = [{**row, "run_id": row["run_id"] or f"{index}"} for index, row in enumerate(rows)]
+    write_runs(rows, path)
+    return path
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return write(tmp_path / "runs.parquet", [*FOUR, BROKEN_EAGER])
+
+
+@pytest.fixture
+def two_arms(tmp_path: Path) -> Path:
+    other = [make_run("fast", 3.0, compiler="torchscript", task="cv")]
+    return write(tmp_path / "two.parquet", [*FOUR, *other])
+
+
+def test_score_prints_a_table(runs: Path) -> None:
+    result = invoke("score", runs)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == (
+        "S(t) and ES(t) of inductor: 4 samples of 3 families; p = 0.1, b = 0.1, variant report"
+    )
+    assert lines[-1] == "Not in N: 1, since eager or the harness failed: broken (baseline_failed)"
+    assert sum(line.split()[0] == "-10" for line in lines if line) == 2
+
+
+def test_score_prints_one_json_object(runs: Path) -> None:
+    result = invoke("score", runs, "--json", "--p", 0, "--b", 0.5, "--variant", "upstream")
+    found = json.loads(result.stdout)
+    assert list(found["S"]) == list(found["ES"]) == [str(t) for t in range(-10, 5)]
+    assert [found[name] for name in ("p", "b", "variant", "samples")] == [0, 0.5, "upstream", 5]
+    expected = error_aware_speedup_score([*FOUR, BROKEN_EAGER], 0, 0.5, "upstream")
+    assert list(found["ES"].values()) == expected["ES"]
+
+
+def test_s_is_null_above_zero_in_json(runs: Path) -> None:
+    found = json.loads(invoke("score", runs, "--json").stdout)
+    assert [found["S"][str(t)] for t in (1, 2, 3, 4)] == [None] * 4
+    assert found["S"]["0"] == speedup_score(FOUR).at(0)["S"]
+
+
+def test_score_by_task(runs: Path) -> None:
+    text = invoke("score", runs, "--by-task").stdout
+    assert "\nTask cv\nS(t) and ES(t) of inductor: 2 samples of 1 family" in text
+    assert "\nTask unknown\nThere is nothing to score: each of the 1 runs ended `baseline" in text
+    found = json.loads(invoke("score", runs, "--by-task", "--json").stdout)
+    assert list(found["by_task"]) == ["cv", "nlp"]
+    assert found["by_task"]["cv"]["samples"] == 2
+
+
+def test_two_compilers_give_two_tables_and_no_json(two_arms: Path) -> None:
+    text = invoke("score", two_arms).stdout
+    assert "of inductor: 4 samples" in text
+    assert "of torchscript: 1 samples" in text
+    result = invoke("score", two_arms, "--json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"Error: `{two_arms}` holds runs of `inductor`, `torchscript`, and `--json` prints the "
+        "scores of one. Choose it with `--compiler`.\n"
+    )
+    chosen = json.loads(invoke("score", two_arms, "--json", "--compiler", "torchscript").stdout)
+    assert chosen["samples"] == 1
+
+
+def test_an_unknown_compiler_is_an_error(runs: Path) -> None:
+    result = invoke("score", runs, "--compiler", "tvm")
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: `{runs}` holds no runs of `tvm`, only of `inductor`.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--p", "-1"), "The penalty of slow samples p is -1.0, but it must be"),
+        (("--b", "0"), "The value of a failed sample b is 0.0, but it must be"),
+        (("--variant", "paper"), "There is no variant `paper` of the scores."),
+        (("--duplicates", "mean"), "`--duplicates` is `mean`, but it must be `refuse` or `newest`"),
+    ],
+)
+def test_wrong_options_are_errors(runs: Path, options: tuple[str, ...], message: str) -> None:
+    result = invoke("score", runs, *options)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {message}")
+    assert "Traceback" not in result.stderr
+
+
+def test_no_runs_at_all_is_an_error(tmp_path: Path) -> None:
+    assert invoke("score", tmp_path / "none").exit_code == 1
+    result = invoke("score", write(tmp_path / "empty.parquet", []))
+    assert result.stderr == (
+        f"Error: `{tmp_path / 'empty.parquet'}` holds no run records. Make some with "
+        "`graphnet run`.\n"
+    )
+
+
+def test_duplicates_can_be_resolved(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.parquet", [make_run("a", 2.0), make_run("a", 4.0)])
+    assert invoke("score", path).exit_code == 1
+    found = json.loads(invoke("score", path, "--json", "--duplicates", "newest").stdout)
+    assert found["S"]["0"] == pytest.approx(4.0)
+
+
+def test_import_log_then_score(tmp_path: Path) -> None:
+    log = tmp_path / "upstream.log"
+    log.write_text("\n".join([*log_of("a"), *log_of("b", stop=9)]))
+    result = invoke("import-log", log, "--out", tmp_path / "runs")
+    assert result.exit_code == 0
+    assert result.stdout == f"2 runs written to {tmp_path / 'runs'}: 1 ok, 1 compile_failed\n"
+    found = json.loads(invoke("score", tmp_path / "runs", "--json").stdout)
+    assert found["S"]["0"] == pytest.approx((2 * 0.1) ** 0.5)
+
+
+def test_plot_names_the_files_that_it_wrote(two_arms: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    result = invoke("plot", two_arms, "--out", tmp_path / "plots")
+    assert result.exit_code == 0
+    written = result.stdout.split()
+    assert f"{tmp_path / 'plots' / 'error_aware_speedup_score.svg'}" in written
+    assert all(Path(path).stat().st_size > 1000 for path in written)
+
+
+@pytest.mark.parametrize("command", ["score", "plot", "report", "import-log"])
+def test_help_shows_an_example(command: str) -> None:
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    assert f"Example: graphnet {command}" in result.stdout

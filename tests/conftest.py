@@ -1,0 +1,88 @@
+"""Isolation of every test: own caches, own Hub, no network; and what the markers mean."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .hub_server import TOKEN, Hub, HubState, running_hub
+
+# The Hugging Face libraries read their settings when they are imported, so the settings come first.
+_stack = contextlib.ExitStack()
+atexit.register(_stack.close)
+_HUB = _stack.enter_context(running_hub())
+_CACHE = _stack.enter_context(tempfile.TemporaryDirectory(prefix="graphnet-tests-"))
+os.environ.update(
+    HF_ENDPOINT=_HUB.endpoint,
+    HF_TOKEN=TOKEN,
+    HF_HOME=_CACHE,
+    HF_HUB_DISABLE_XET="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
+    HF_HUB_DISABLE_PROGRESS_BARS="1",
+)
+os.environ.pop("GRAPHNET_DATASETS_REPO", None)
+
+import filelock  # noqa: E402 - after the environment is set
+import hypothesis  # noqa: E402
+import pytest  # noqa: E402
+
+# The first example of a test pays for imports; how long one takes says nothing on a shared machine.
+hypothesis.settings.register_profile("graphnet", deadline=None)
+hypothesis.settings.load_profile("graphnet")
+
+UPSTREAM_ARCHIVE = Path(__file__).parents[2] / "shared" / "data" / "graphnet-upstream-subset.tar.xz"
+
+
+@pytest.fixture(scope="session")
+def upstream_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with upstream's real samples (`samples/`, `paddle_samples/`), extracted once."""
+    if not UPSTREAM_ARCHIVE.is_file():
+        pytest.skip(f"there is no archive of upstream's samples at `{UPSTREAM_ARCHIVE}`")
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent  # all workers of a run share it
+    folder = root / "upstream"
+    with filelock.FileLock(root / "upstream.lock"):
+        if not folder.is_dir():
+            partial = root / "upstream.partial"
+            with tarfile.open(UPSTREAM_ARCHIVE) as archive:
+                archive.extractall(partial, filter="data")
+            partial.rename(folder)
+    return folder
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    """An empty Hub that `huggingface_hub` and `datasets` talk to by default."""
+    _HUB.state.__dict__.update(HubState().__dict__)
+    yield _HUB
+    _HUB.state.__dict__.update(HubState().__dict__)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip, in one place, what this machine lacks."""
+    skips = {}
+    if importlib.util.find_spec("paddle") is None:
+        skips["paddle"] = "paddlepaddle is not installed: pip install 'graphnet-datasets[paddle]'"
+    if any("gpu" in item.keywords for item in items) and not _has_cuda():
+        skips["gpu"] = "no CUDA device is visible to torch"
+    if not os.environ.get("GRAPHNET_DATASETS_TEST_NETWORK"):
+        skips["network"] = "the real Hub is asked only where GRAPHNET_DATASETS_TEST_NETWORK is set"
+    for item in items:
+        for marker, reason in skips.items():
+            if item.get_closest_marker(marker):  # the keywords also hold the names of folders
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _has_cuda() -> bool:
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return torch.cuda.is_available()

@@ -1,0 +1,167 @@
+"""Capture without weights."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from graphnet_datasets.frameworks.torch.extract import extract
+from graphnet_datasets.frameworks.torch.fake_weights import (
+    fake_weights,
+    has_weights,
+    initial_statistics,
+    without_weights,
+)
+from graphnet_datasets.sample import Sample, Statistics
+
+from .capturing import capture_one, inputs_by_role
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(50, 8)
+        self.norm = nn.LayerNorm(8)
+        self.mixer = nn.Conv1d(8, 8, 3, padding=1)
+        self.batch_norm = nn.BatchNorm1d(8)
+        self.scale = nn.Parameter(torch.full((8,), 0.5))
+        self.head = nn.Linear(8, 50, bias=False)
+        self.head.weight = self.embedding.weight
+        self.register_buffer("positions", torch.arange(16) % 5)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.norm(self.embedding(ids) + self.embedding(self.positions[: ids.shape[1]]))
+        x = self.batch_norm(self.mixer(x.transpose(1, 2))).transpose(1, 2)
+        return self.head(x * self.scale)
+
+
+IDS = torch.tensor([[4, 9, 49, 0]])
+
+
+def structure(sample: Sample) -> object:
+    return (
+        [(op.target, op.args, op.kwargs, op.results, op.module) for op in sample.ops],
+        [(each.role, each.value, each.source_name, each.device) for each in sample.inputs],
+        sample.outputs,
+        sample.symbols,
+        sample.constraints,
+    )
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("way", ["without_weights", "meta"])
+def test_the_graph_is_that_of_the_real_model(way: str, is_dynamic: bool) -> None:
+    real = capture_one(Model().eval(), IDS, dynamic=is_dynamic)
+    with without_weights() if way == "without_weights" else torch.device("meta"):
+        module = Model().eval()
+    assert not has_weights(module)
+    light = capture_one(module, IDS, dynamic=is_dynamic)
+    assert structure(light) == structure(real)
+    data, real_data = inputs_by_role(light, "input"), inputs_by_role(real, "input")
+    assert data == real_data, "data inputs are always real"
+    assert all(not each.statistics.is_measured for each in inputs_by_role(light, "parameter"))
+
+
+def test_parameters_remember_their_initialisers_and_constants_are_spread() -> None:
+    with without_weights():
+        module = Model()
+        attention = nn.Parameter(torch.randn(1000) * 0.02)
+        module.attention = attention
+        nn.init.normal_(module.mixer.bias, std=0.3)
+    bound = 1 / math.sqrt(8 * 3)
+    expected = {
+        "embedding.weight": Statistics(0.0, 1.0, is_measured=False),
+        "norm.weight": Statistics(1.0, 0.02, is_measured=False),
+        "norm.bias": Statistics(0.0, 0.02, is_measured=False),
+        "mixer.weight": Statistics(
+            0.0,
+            float(f"{bound / math.sqrt(3):.3e}"),
+            float(f"{-bound:.3e}"),
+            float(f"{bound:.3e}"),
+            is_measured=False,
+        ),
+        "mixer.bias": Statistics(0.0, 0.3, is_measured=False),
+        "scale": Statistics(0.5, 0.01, is_measured=False),
+    }
+    found = {name: initial_statistics(tensor) for name, tensor in module.named_parameters()}
+    assert {name: found[name] for name in expected} == expected
+    assert module.head.weight is module.embedding.weight
+    drawn = found["attention"]
+    assert drawn is not None and drawn.std is not None and 0.018 < drawn.std < 0.022
+
+
+def test_truncated_normals_are_remembered() -> None:
+    with without_weights():
+        module = nn.Linear(4, 4)
+        nn.init.trunc_normal_(module.weight, std=0.02)
+    remembered = initial_statistics(module.weight)
+    assert remembered is not None and remembered.mean == 0.0
+    assert remembered.std == pytest.approx(0.02, rel=0.1)
+
+
+def test_another_dtype_keeps_what_is_remembered() -> None:
+    with without_weights():
+        module = nn.Linear(4, 4)
+    before = initial_statistics(module.weight)
+    assert initial_statistics(module.to(torch.bfloat16).weight) == before
+
+
+def test_running_variances_are_positive_and_not_constant() -> None:
+    with without_weights():
+        module = Model().eval()
+    buffers = {
+        each.source_name.rpartition("buffers_")[2]: each
+        for each in inputs_by_role(capture_one(module, IDS), "buffer")
+    }
+    variance = buffers["running_var_"].statistics
+    assert variance is not None and variance.std and variance.min and variance.min > 0
+    assert buffers["positions_"].data is not None, "buffers keep their values"
+
+
+def test_weights_come_back_after_a_capture() -> None:
+    module = Model()
+    before = [id(tensor) for tensor in module.state_dict(keep_vars=True).values()]
+    with pytest.raises(ZeroDivisionError), fake_weights(module) as fakes:
+        assert not has_weights(module)
+        assert module.head.weight is module.embedding.weight
+        assert fakes.originals[id(module.scale)].tolist() == [0.5] * 8
+        raise ZeroDivisionError
+    assert [id(tensor) for tensor in module.state_dict(keep_vars=True).values()] == before
+
+
+def test_building_elsewhere_is_as_before() -> None:
+    with without_weights():
+        nn.Linear(2, 2)
+    assert not nn.Linear(2, 2).weight.is_meta
+
+
+def test_a_model_too_large_for_memory_is_captured() -> None:
+    with without_weights():
+        module = nn.Sequential(*(nn.Linear(60_000, 60_000) for _ in range(40)))
+    wrapped = extract(name="test/large")(module.bfloat16())
+    with torch.no_grad():
+        output = wrapped(torch.zeros(1, 60_000, dtype=torch.bfloat16))
+    assert output.shape == (1, 60_000)
+    assert wrapped.samples[0].num_params == 40 * 60_000 * 60_001
+
+
+def test_what_a_module_keeps_from_its_first_call_is_a_constant_with_statistics() -> None:
+    class Caching(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(4))
+            self.cache: dict[str, torch.Tensor] = {}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if "scale" not in self.cache:
+                self.cache["scale"] = self.weight * 2
+            return x * self.cache["scale"]
+
+    with without_weights():
+        module = Caching()
+    (constant,) = inputs_by_role(capture_one(module, torch.ones(4)), "constant")
+    assert constant.source_name == "L_self_cachescale"
+    assert constant.statistics is not None and not constant.statistics.is_measured

@@ -1,0 +1,72 @@
+"""Regions are closed by the graph that opens them, and by the walk that fails inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from graphnet_datasets.arguments import Ref
+from graphnet_datasets.errors import MaterializeError
+from graphnet_datasets.frameworks.torch.operators import lookup
+from graphnet_datasets.frameworks.torch.regions import Regions, check_regions
+
+from .building import build
+
+VMAP = "torch._functorch.predispatch._vmap_{}crement_nesting"
+ENTER = ("torch.amp.autocast_mode._enter_autocast", "cpu", None, True, None)
+EXIT = "torch.amp.autocast_mode._exit_autocast"
+GRAD = "torch._C._set_grad_enabled"
+NOT_INNERMOST = "closes a region that is not the innermost open one"
+LEFT_OPEN = "opens a region that no operator closes"
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (),
+        (ENTER, (EXIT, Ref(1))),
+        (ENTER, ENTER, (EXIT, Ref(2)), (EXIT, Ref(1))),
+        ((VMAP.format("in"), 2, "error"), ENTER, (EXIT, Ref(2)), (VMAP.format("de"),)),
+        ((GRAD, False), (GRAD, True)),
+    ],
+)
+def test_regions_that_nest_are_accepted(ops: tuple[Any, ...]) -> None:
+    check_regions(build(*ops, outputs=None))
+
+
+@pytest.mark.parametrize(
+    ("ops", "problem"),
+    [
+        ((ENTER,), LEFT_OPEN),
+        (((VMAP.format("in"), 2, "error"),), LEFT_OPEN),
+        (((VMAP.format("de"),),), NOT_INNERMOST),
+        ((ENTER, ENTER, (EXIT, Ref(1)), (EXIT, Ref(2))), NOT_INNERMOST),
+        ((ENTER, (EXIT, Ref(0))), NOT_INNERMOST),
+        (
+            (ENTER, (VMAP.format("in"), 2, "error"), (EXIT, Ref(1)), (VMAP.format("de"),)),
+            NOT_INNERMOST,
+        ),
+        (((GRAD, False),), "sets the grad mode 1 times, so it would not restore it"),
+    ],
+)
+def test_regions_that_do_not_nest_are_refused(ops: tuple[Any, ...], problem: str) -> None:
+    with pytest.raises(MaterializeError, match=problem):
+        check_regions(build(*ops, outputs=None))
+
+
+def test_what_a_walk_opened_is_closed_when_it_fails() -> None:
+    def fail_inside() -> None:
+        with Regions() as regions:
+            regions.call(lookup(VMAP.format("in")), (2, "error"), {})
+            regions.call(lookup(ENTER[0]), ("cpu", torch.bfloat16, True, None), {})
+            regions.call(lookup(GRAD), (False,), {})
+            assert torch.is_autocast_enabled("cpu")
+            raise RuntimeError("inside")
+
+    with pytest.raises(RuntimeError, match="inside"):
+        fail_inside()
+    assert not torch.is_autocast_enabled("cpu")
+    assert torch.is_grad_enabled()
+    assert torch._C._functorch.maybe_current_level() is None  # type: ignore[attr-defined]

@@ -1,0 +1,39 @@
+"""bfloat16 and float8 against torch's own conversions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphnet_datasets.inputs.encoding import FORMATS, encode
+
+torch = pytest.importorskip("torch")
+
+
+def numbers() -> np.ndarray:
+    generator = np.random.default_rng(0)
+    powers = 2.0 ** np.arange(-40, 18)
+    drawn = generator.normal(size=50_000) * 10.0 ** generator.uniform(-8, 5, 50_000)
+    # Powers, their ties in formats with 0 to 3 bits of mantissa, and both zeros.
+    ties = np.concatenate([powers * factor for factor in (1, 1.5, 1.25, 1.125, 1.0625, 1.1875)])
+    return np.concatenate([drawn, ties, -ties, [0.0, -0.0]]).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", [*FORMATS, "float8_e8m0fnu"])
+def test_rounding_is_torchs(dtype: str) -> None:
+    largest = FORMATS[dtype].largest if dtype in FORMATS else 2.0**127
+    values = np.clip(numbers(), np.float32(-largest), np.float32(largest))
+    if dtype == "float8_e8m0fnu":
+        values = np.abs(values)
+    expected = torch.from_numpy(values).to(getattr(torch, dtype))
+    as_integers = torch.uint16 if dtype == "bfloat16" else torch.uint8
+    assert np.array_equal(encode(values, dtype), expected.view(as_integers).numpy())
+
+
+@pytest.mark.parametrize("dtype", list(FORMATS))
+def test_beyond_the_largest_number_comes_the_largest_number(dtype: str) -> None:
+    largest = FORMATS[dtype].largest
+    with np.errstate(over="ignore"):
+        beyond = np.array([largest * 1.01, -largest * 1.01, 3.4e38], np.float32)
+    at = np.array([largest, -largest, largest], np.float32)
+    assert np.array_equal(encode(beyond, dtype), encode(at, dtype))

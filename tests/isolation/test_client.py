@@ -1,0 +1,274 @@
+"""Every way in which a job can end, with real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.errors import RunError
+from graphnet_datasets.isolation import Ending, ForkServer, Limits, Outcome
+
+MODULE = "tests.isolation.jobs"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    with ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}) as running:
+        yield running
+
+
+def run(server: ForkServer, do: str, limits: Limits | None = None, **payload: Any) -> Outcome:
+    with server.directory() as directory:
+        return server.run(
+            {"do": do, **payload},
+            directory,
+            phases=("first", "second"),
+            limits=limits or Limits(default_timeout_s=20),
+            environment={"OF_JOB": "set"},
+        )
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+
+
+def wait_until_gone(pid: int, timeout_s: float = 10) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            if not is_alive(pid):
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_job_that_returns_is_finished_and_its_messages_arrive(server: ForkServer) -> None:
+    outcome = run(server, "answer")
+    assert outcome.ending is Ending.FINISHED
+    assert (outcome.phase, outcome.exit_code, outcome.error) == ("second", 0, None)
+    assert outcome.merged()["value"] == "set"
+    assert set(outcome.phase_s) == {"first", "second"}
+
+
+def test_each_job_has_a_process_of_its_own_out_of_one_server(server: ForkServer) -> None:
+    pids = {run(server, "answer").merged()["pid"] for _ in range(3)}
+    assert len(pids) == 3
+    assert server.num_starts == 1
+    assert server.pid not in pids
+
+
+def test_an_error_is_told_from_a_crash_by_its_type_and_text(server: ForkServer) -> None:
+    outcome = run(server, "raise", length=100_000)
+    assert outcome.ending is Ending.ERROR
+    assert outcome.phase == "first"
+    assert outcome.error == {"type": "ValueError", "message": "x" * 20_000}
+    assert "Traceback" in outcome.log
+
+
+def test_an_error_that_can_be_neither_pickled_nor_printed_is_still_named(
+    server: ForkServer,
+) -> None:
+    outcome = run(server, "raise_unprintable")
+    assert outcome.ending is Ending.ERROR
+    assert outcome.error == {
+        "type": "__main__.UnprintableError",
+        "message": "(the error's text cannot be had: RuntimeError)",
+    }
+
+
+def test_a_segfault_is_a_crash_in_its_phase(server: ForkServer) -> None:
+    outcome = run(server, "segfault")
+    assert (outcome.ending, outcome.phase) == (Ending.CRASH, "second")
+    assert outcome.exit_code == -signal.SIGSEGV
+    assert outcome.error == {
+        "type": "SIGSEGV",
+        "message": "The worker process was ended by SIGSEGV.",
+    }
+    assert "Segmentation fault" in outcome.log
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_leaving_early_is_a_crash_even_with_exit_code_zero(server: ForkServer, code: int) -> None:
+    outcome = run(server, "exit", code=code)
+    assert (outcome.ending, outcome.exit_code) == (Ending.CRASH, code)
+    assert outcome.error == {
+        "type": "SystemExit",
+        "message": f"The worker process exited with code {code} before it had finished.",
+    }
+
+
+def test_sys_exit_is_an_error(server: ForkServer) -> None:
+    outcome = run(server, "system_exit")
+    assert outcome.ending is Ending.ERROR
+    assert outcome.error == {"type": "SystemExit", "message": "0"}
+
+
+def test_a_hang_ends_with_the_timeout_of_its_phase(server: ForkServer) -> None:
+    limits = Limits(phase_timeouts_s={"second": 0.3}, default_timeout_s=20)
+    outcome = run(server, "sleep", limits)
+    assert (outcome.ending, outcome.phase) == (Ending.TIMEOUT, "second")
+    assert 0.3 <= outcome.phase_s["second"] < 5
+
+
+def test_a_job_cannot_put_off_its_timeout_by_going_back_a_phase(server: ForkServer) -> None:
+    outcome = run(server, "stay_by_going_back")
+    assert outcome.ending is Ending.PROTOCOL
+    assert outcome.error == {
+        "type": "ProtocolError",
+        "message": "The job went from phase `second` to `first`.",
+    }
+
+
+def test_of_one_gigabyte_of_output_the_ends_are_kept(server: ForkServer) -> None:
+    outcome = run(server, "print", Limits(log_bytes=1000, default_timeout_s=60), mib=1024)
+    assert outcome.ending is Ending.FINISHED
+    assert outcome.num_log_bytes == 2**30 + 7
+    assert len(outcome.log) < 1100
+    assert outcome.log.endswith("the end")
+    assert f"[... {2**30 + 7 - 1000} bytes left out ...]" in outcome.log
+
+
+def test_an_allocation_over_the_limit_raises_inside_the_job(server: ForkServer) -> None:
+    outcome = run(server, "allocate", Limits(memory_bytes=200 * 2**20), mib=400)
+    assert outcome.ending is Ending.ERROR
+    assert outcome.error == {"type": "MemoryError", "message": ""}
+
+
+def test_an_allocation_under_the_limit_is_counted(server: ForkServer) -> None:
+    outcome = run(server, "allocate", Limits(memory_bytes=400 * 2**20), mib=200)
+    assert outcome.ending is Ending.FINISHED
+
+
+def test_the_memory_of_all_processes_counts_together(server: ForkServer) -> None:
+    outcome = run(
+        server, "children_allocate", Limits(memory_bytes=300 * 2**20, default_timeout_s=60), mib=150
+    )
+    assert outcome.ending is Ending.OUT_OF_MEMORY
+    assert outcome.peak_memory_bytes > 300 * 2**20
+
+
+def test_a_job_with_too_many_processes_is_ended(server: ForkServer) -> None:
+    outcome = run(server, "fork_bomb", Limits(max_processes=20, default_timeout_s=30))
+    assert outcome.ending is Ending.TOO_MANY_PROCESSES
+
+
+def test_a_child_in_another_session_dies_with_a_job_that_returns(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    outcome = run(server, "orphan", path=str(tmp_path / "pid"))
+    assert outcome.ending is Ending.FINISHED
+    assert outcome.num_leftovers == 1
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
+
+
+def test_a_child_in_another_session_dies_with_a_job_that_hangs(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    outcome = run(
+        server, "orphan_and_sleep", Limits(default_timeout_s=1), path=str(tmp_path / "pid")
+    )
+    assert outcome.ending is Ending.TIMEOUT
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
+
+
+def test_garbage_on_the_pipes_is_refused(server: ForkServer) -> None:
+    outcome = run(server, "garbage")
+    assert outcome.ending is Ending.PROTOCOL
+    assert outcome.error == {
+        "type": "ProtocolError",
+        "message": "The job sent a message that is not a JSON object.",
+    }
+
+
+def test_a_file_stops_growing_at_its_limit(server: ForkServer) -> None:
+    outcome = run(server, "write_file", Limits(file_bytes=2**21), mib=3)
+    assert outcome.ending is Ending.ERROR
+    assert outcome.error is not None
+    assert outcome.error["message"] == "[Errno 27] File too large"
+
+
+def test_a_job_killed_by_itself_is_a_crash(server: ForkServer) -> None:
+    outcome = run(server, "kill_self")
+    assert (outcome.ending, outcome.exit_code) == (Ending.CRASH, -signal.SIGKILL)
+
+
+def test_a_job_that_kills_the_server_costs_only_itself() -> None:
+    with ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}) as own:
+        assert run(own, "kill_parent").ending is Ending.CRASH
+        assert run(own, "answer").ending is Ending.FINISHED
+        assert own.num_starts == 2
+
+
+def test_the_directory_of_a_job_goes_with_it(server: ForkServer) -> None:
+    with server.directory() as directory:
+        server.run({"do": "write_file", "mib": 1}, directory, phases=("only",))
+        assert (directory / "big").stat().st_size == 2**20
+    assert not directory.exists()
+
+
+def test_closing_leaves_no_process_and_no_directory() -> None:
+    own = ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)})
+    with own.directory() as directory:
+        own.run({"do": "answer"}, directory, phases=("first", "second"))
+    pid, session = own.pid, directory.parent
+    assert pid is not None
+    own.close()
+    assert wait_until_gone(pid)
+    assert not session.exists()
+
+
+def test_all_ends_when_the_parent_is_killed(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from graphnet_datasets.isolation import ForkServer
+server = ForkServer({MODULE!r})
+with server.directory() as directory:
+    print(server.pid, directory, flush=True)
+    job = {{"do": "orphan_and_sleep", "path": {str(tmp_path / "pid")!r}}}
+    server.run(job, directory, phases=["only"])
+"""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    with parent.stdout:
+        server_pid, directory = parent.stdout.readline().split()
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            time.sleep(0.01)
+        parent.kill()
+        parent.wait()
+    assert wait_until_gone(int((tmp_path / "pid").read_text()))
+    assert wait_until_gone(int(server_pid))
+    assert not Path(directory).parent.exists()
+
+
+def test_a_payload_that_is_too_large_is_refused_and_costs_nothing(server: ForkServer) -> None:
+    with pytest.raises(RunError) as caught:
+        run(server, "answer", text="x" * 70_000)
+    assert "Put what is larger into a file in the job's directory." in str(caught.value)
+    assert run(server, "answer").ending is Ending.FINISHED
+
+
+def test_a_server_that_cannot_start_says_why() -> None:
+    with pytest.raises(RunError) as caught:
+        ForkServer("tests.isolation.no_such_module").start()
+    assert str(caught.value).startswith(
+        "The worker process `tests.isolation.no_such_module` did not start within 300 s. "
+        "It printed: "
+    )
+    assert "No module named" in str(caught.value)

@@ -1,0 +1,87 @@
+"""The two metrics as `evaluate` loads and drives them."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphnet_datasets import metric_path, to_metric_inputs
+from graphnet_datasets.scores import error_aware_speedup_score, speedup_score
+
+from ..scores.run_rows import BROKEN_EAGER, FOUR
+
+evaluate = pytest.importorskip("evaluate", reason="evaluate is not installed")
+
+NAMES = ["speedup_score", "error_aware_speedup_score"]
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "speedup_score": speedup_score,
+    "error_aware_speedup_score": error_aware_speedup_score,
+}
+RUNS = [*FOUR, BROKEN_EAGER]
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def metric(name: str) -> Any:
+    return evaluate.load(metric_path(name))
+
+
+def without_names(scores: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what metric inputs do not carry: the compiler and the samples' ids and errors."""
+    return {key: value for key, value in scores.items() if key not in ("compiler", "excluded")}
+
+
+@pytest.mark.parametrize("options", [{}, {"p": 0.0, "b": 0.5}, {"variant": "upstream-extended"}])
+def test_compute_gives_what_the_function_gives(
+    metric: Any, name: str, options: dict[str, Any]
+) -> None:
+    found = metric.compute(**to_metric_inputs(RUNS), **options)
+    expected = FUNCTIONS[name](RUNS, **options).to_dict()
+    assert without_names(found) == without_names(expected)
+    assert len(found["excluded"]) == len(expected["excluded"])
+
+
+def test_batches_and_single_runs_add_up(metric: Any) -> None:
+    predictions, references = to_metric_inputs(RUNS)
+    expected = metric.compute(predictions=predictions, references=references)
+    metric.add_batch(predictions=predictions[:2], references=references[:2])
+    metric.add(prediction=predictions[2], reference=references[2])
+    metric.add_batch(predictions=predictions[3:], references=references[3:])
+    assert metric.compute() == expected
+
+
+def test_both_metrics_combine() -> None:
+    combined = evaluate.combine([metric_path(name) for name in NAMES], force_prefix=True)
+    found = combined.compute(**to_metric_inputs(RUNS))
+    assert found["speedup_score_S"]["0"] == found["error_aware_speedup_score_ES"]["0"]
+
+
+def test_results_can_be_saved(metric: Any, tmp_path: Path) -> None:
+    found = metric.compute(**to_metric_inputs(RUNS))
+    evaluate.save(tmp_path / "scores.json", **found)
+    saved = json.loads((tmp_path / "scores.json").read_text())
+    assert saved["samples"] == 4
+
+
+def test_the_docstrings_examples_hold(metric: Any) -> None:
+    examples = doctest.DocTestParser().get_doctest(
+        metric.inputs_description, {}, metric.name, None, None
+    )
+    assert len(examples.examples) > 4
+    report: list[str] = []
+    doctest.DocTestRunner().run(examples, out=report.append)
+    assert "".join(report) == ""
+
+
+def test_the_cards_code_names_the_metric(name: str) -> None:
+    card = (Path(metric_path(name)) / "README.md").read_text()
+    assert f'metric_path("{name}")' in card

@@ -1,0 +1,151 @@
+"""Run records from wherever they lie, told apart by arm, one per sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphnet_datasets.errors import (
+    DatasetNotFoundError,
+    FormatVersionError,
+    SchemaError,
+    ScoreError,
+)
+from graphnet_datasets.schema import RUNS_SCHEMA
+from graphnet_datasets.scores import as_table, speedup_score, split_arms, split_by
+from graphnet_datasets.scores.run_sets import without_duplicates
+
+from .run_rows import FOUR, make_run
+
+
+def test_a_directory_of_parts_is_one_run_set(tmp_path: Path) -> None:
+    for index, row in enumerate(FOUR):
+        pq.write_table(pa.Table.from_pylist([row], RUNS_SCHEMA), tmp_path / f"part-{index}.parquet")
+    assert as_table(tmp_path)["sample_id"].to_pylist() == ["fast", "slow", "crashed", "refused"]
+
+
+def test_a_record_that_is_in_two_files_is_one_record(tmp_path: Path) -> None:
+    rows = [make_run("a", 1.0, run_id="x"), make_run("b", 1.0, run_id="y"), make_run("c", 1.0)]
+    pq.write_table(pa.Table.from_pylist(rows, RUNS_SCHEMA), tmp_path / "runs.parquet")
+    pq.write_table(pa.Table.from_pylist(rows[:1], RUNS_SCHEMA), tmp_path / "x.parquet")
+    assert sorted(as_table(tmp_path)["sample_id"].to_pylist()) == ["a", "b", "c"]
+
+
+def test_missing_records_are_reported_with_the_command_that_makes_them(tmp_path: Path) -> None:
+    with pytest.raises(DatasetNotFoundError) as error:
+        as_table(tmp_path)
+    assert str(error.value) == (
+        f"There are no run records at `{tmp_path}`. Make some with "
+        f"`graphnet run … --out {tmp_path}`."
+    )
+
+
+def test_a_truncated_file_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    pq.write_table(pa.Table.from_pylist(FOUR, RUNS_SCHEMA), path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(SchemaError, match=rf"^`{path}` is not a whole Parquet file: "):
+        as_table(path)
+
+
+def test_missing_columns_are_named() -> None:
+    with pytest.raises(SchemaError) as error:
+        as_table(pa.table({"sample_id": ["a"], "speedup": [1.0]}))
+    assert str(error.value) == (
+        "The run records lack the columns `status`, `min_t`. Records are written by "
+        "`graphnet run` and `graphnet import-log`."
+    )
+
+
+def test_a_column_of_another_type_is_named() -> None:
+    table = as_table(FOUR)
+    index = table.column_names.index("speedup")
+    with pytest.raises(SchemaError) as error:
+        as_table(table.set_column(index, "speedup", pa.array(["fast"] * 4)))
+    assert str(error.value) == (
+        "The column `speedup` of the run records has the type string, but it must be double."
+    )
+
+
+def test_records_of_a_later_format_are_refused() -> None:
+    with pytest.raises(FormatVersionError) as error:
+        as_table([make_run("a", 1.0, schema_version=99)])
+    assert str(error.value) == (
+        "The run records are of format version 99, but this library reads version 1. Install the "
+        "version of `graphnet-datasets` that wrote them."
+    )
+
+
+@pytest.mark.parametrize("runs", [3, [1, 2]])
+def test_what_is_not_a_run_set_is_refused(runs: Any) -> None:
+    with pytest.raises(SchemaError, match=r"^Run records are a dataset, an Arrow table, a path or"):
+        as_table(runs)
+
+
+def test_arms_are_compilers_with_their_options_and_conditions() -> None:
+    runs = [
+        make_run("a", 1.0, compiler="x", compiler_options="{}", device="cuda:0"),
+        make_run("b", 1.0, compiler="x", compiler_options=None, device="cuda:1"),
+        make_run("a", 1.0, compiler="y", compiler_options='{"mode":"max"}', cache_mode="warm"),
+        make_run("a", 1.0, compiler="y", cache_mode="cold"),
+    ]
+    arms = split_arms(as_table(runs))
+    assert {name: arm["sample_id"].to_pylist() for name, arm in arms.items()} == {
+        "x": ["a", "b"],
+        'y (compiler_options {"mode":"max"}, cache_mode warm)': ["a"],
+        "y (compiler_options none, cache_mode cold)": ["a"],
+    }
+
+
+def test_runs_with_other_numbers_of_threads_are_another_arm() -> None:
+    runs = [make_run("a", 1.0, num_threads=count) for count in (1, 2)]
+    assert list(split_arms(as_table(runs))) == [
+        "inductor (num_threads 1)",
+        "inductor (num_threads 2)",
+    ]
+
+
+def test_a_score_of_two_compilers_is_refused() -> None:
+    with pytest.raises(ScoreError) as error:
+        speedup_score([*FOUR, make_run("fast", 3.0, compiler="torchscript")])
+    assert str(error.value) == (
+        "These run records are of 2 arms: `inductor` (4 runs), `torchscript` (1 runs). A score "
+        "belongs to one: filter the records first, for example "
+        '`runs.filter(lambda row: row["compiler"] == …)`, or choose one with '
+        "`graphnet score --compiler`."
+    )
+
+
+def test_two_runs_of_a_sample_are_refused() -> None:
+    with pytest.raises(ScoreError) as error:
+        speedup_score([*FOUR, make_run("slow", 3.0)])
+    assert str(error.value) == (
+        "1 samples have more than one run, `slow` for one. A score counts each sample once: filter "
+        'the records, or keep the newest with `duplicates="newest"` (`graphnet score --duplicates '
+        "newest`)."
+    )
+
+
+def test_the_newest_run_of_a_sample_can_be_kept() -> None:
+    runs = [
+        make_run("a", 2.0, started_at="2026-02-01T00:00:00Z"),
+        make_run("b", 1.0),
+        make_run("a", 3.0, started_at="2026-01-01T00:00:00Z"),
+        make_run("b", 4.0),
+    ]
+    kept = without_duplicates(as_table(runs), "newest")
+    assert kept["speedup"].to_pylist() == [2.0, 4.0]
+    assert speedup_score(runs, duplicates="newest").at(0)["S"] == pytest.approx(8**0.5)
+
+
+def test_records_are_split_by_task() -> None:
+    parts = split_by(as_table([*FOUR, make_run("x", 1.0)]), "task")
+    assert {task: part.num_rows for task, part in parts.items()} == {
+        "cv": 2,
+        "nlp": 2,
+        "unknown": 1,
+    }

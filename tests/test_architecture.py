@@ -1,0 +1,87 @@
+"""The order of the rooms: a room imports only rooms before it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "graphnet_datasets"
+
+ORDER = [
+    {"version", "errors", "verbosity"}
+    | {"vocabulary", "symbols", "arguments", "invariants", "sample"},
+    {"schema", "inputs", "isolation"},
+    {"frameworks"},
+    {"directory", "analysis", "transforms"},
+    {"validation"},
+    {"table", "layout", "loading", "export", "extraction", "hub"},
+    {"compilers"},
+    {"scores", "metrics"},
+    {"benchmark"},
+    {"report"},
+    {"cli", "__main__"},
+]
+RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
+CONVENIENCES = {("sample", "schema"), ("sample", "frameworks")}
+"""`Sample.from_row`, `to_row` and `to_source` import their room when they are called."""
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported_modules(path: Path) -> list[str]:
+    """Return the dotted names inside this package that a module imports, relative to it."""
+    package = [*path.relative_to(PACKAGE).parts[:-1]]
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            if node.level:
+                base = package[: len(package) - node.level + 1]
+                tail = [node.module] if node.module else [alias.name for alias in node.names]
+                names += [".".join([*base, name]) for name in tail]
+            elif node.module and node.module.split(".")[0] == PACKAGE.name:
+                names.append(node.module.partition(".")[2] or node.names[0].name)
+        elif isinstance(node, ast.Import):
+            names += [
+                alias.name.partition(".")[2]
+                for alias in node.names
+                if alias.name.split(".")[0] == PACKAGE.name
+            ]
+    return [name for name in names if name]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_module_imports_only_rooms_before_its_own(path: Path) -> None:
+    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if room == "__init__":
+        pytest.skip("the package's front door names every room; it imports them lazily")
+    assert room in RANK, f"The room `{room}` has no place in the order; add it to ORDER."
+    for name in imported_modules(path):
+        target = name.split(".")[0]
+        if target == room or (room, target) in CONVENIENCES:
+            continue
+        assert RANK.get(target, 99) < RANK[room] or (
+            target in ORDER[RANK[room]] and room not in ("frameworks",)
+        ), f"`{path.relative_to(PACKAGE)}` imports `{name}`, which stands after `{room}`."
+
+
+@pytest.mark.parametrize("framework", ["torch", "paddle"])
+def test_the_frameworks_never_import_each_other(framework: str) -> None:
+    other = {"torch": "paddle", "paddle": "torch"}[framework]
+    for path in sorted((PACKAGE / "frameworks" / framework).rglob("*.py")):
+        for name in imported_modules(path):
+            assert not name.startswith(f"frameworks.{other}"), f"{path.name} imports {name}"
+
+
+def test_scores_need_only_the_schema() -> None:
+    for path in sorted((PACKAGE / "scores").rglob("*.py")):
+        rooms = {name.split(".")[0] for name in imported_modules(path)}
+        assert rooms <= {"scores", "schema", "errors", "version"}, f"{path.name} imports {rooms}"
+
+
+def test_no_file_of_the_library_is_longer_than_400_lines() -> None:
+    lengths = {
+        str(path.relative_to(PACKAGE)): len(path.read_text().splitlines()) for path in MODULES
+    }
+    assert {name: length for name, length in lengths.items() if length > 400} == {}

@@ -1,0 +1,158 @@
+"""Nothing that came from data is executed, unpickled or imported: the package is walked for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    path for room in ("graphnet_datasets", "builder") for path in (ROOT / room).rglob("*.py")
+)
+
+FORBIDDEN_CALLS = {"exec", "eval", "compile", "__import__", "breakpoint", "globals"}
+FORBIDDEN_MODULES = {
+    "pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "code", "runpy",
+    "imp", "pkgutil", "xmlrpc", "telnetlib",
+}  # fmt: skip
+FORBIDDEN_ATTRIBUTES = {
+    "spec_from_file_location", "exec_module", "load_module", "load_inline",
+    "load_library", "run_path", "run_module", "popen", "getoutput", "literal_eval",
+    "__globals__", "__builtins__", "__subclasses__", "__code__", "__reduce__",
+}  # fmt: skip
+
+ALLOWED: dict[str, dict[str, str]] = {
+    "builder/catalog.py": {
+        "literal_eval": "reads the catalog of models, a file of this repository",
+    },
+    "graphnet_datasets/__init__.py": {
+        "import_module": "imports this package's own rooms, by names of a table, on first use",
+        "globals": "keeps what was imported that way",
+    },
+    "graphnet_datasets/compilers/registry.py": {
+        "import_module": "imports the compiler that the caller names as `module:attribute`",
+        "spec_from_file_location": "imports the compiler that the caller names as a file",
+        "exec_module": "runs that file, in the worker that times it",
+    },
+}
+"""What stands in a file on purpose, with the reason; a name that is gone must leave this list."""
+
+
+def findings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and name of what could run text, bytes or modules that came from outside."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] in FORBIDDEN_MODULES:
+                    yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            names = {(node.module or "").split(".")[0], *(alias.name for alias in node.names)}
+            if not node.level:
+                for name in names & (FORBIDDEN_MODULES | FORBIDDEN_ATTRIBUTES):
+                    yield node.lineno, name
+        elif isinstance(node, ast.Name) and node.id in FORBIDDEN_CALLS:
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and node.attr in FORBIDDEN_ATTRIBUTES:
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.Call):
+            yield from _of_call(node)
+
+
+def _of_call(node: ast.Call) -> Iterator[tuple[int, str]]:
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+    name = ast.unparse(node.func)
+    if name in ("torch.load", "torch.jit.load"):
+        weights_only = keywords.get("weights_only")
+        if not (isinstance(weights_only, ast.Constant) and weights_only.value is True):
+            yield node.lineno, name
+    is_import = name in ("importlib.import_module", "import_module")
+    if is_import and not isinstance(node.args[0], ast.Constant):
+        yield node.lineno, "import_module"
+    allow_pickle = keywords.get("allow_pickle")
+    if isinstance(allow_pickle, ast.Constant) and allow_pickle.value is not False:
+        yield node.lineno, "allow_pickle"
+    if name in ("os.system", "os.execv", "os.execve", "os.spawnv"):
+        yield node.lineno, name
+    shell = keywords.get("shell")
+    if shell is not None and not (isinstance(shell, ast.Constant) and shell.value is False):
+        yield node.lineno, "shell"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_can_run_what_it_reads(path: Path) -> None:
+    name = str(path.relative_to(ROOT))
+    found = list(findings(ast.parse(path.read_text())))
+    allowed = ALLOWED.get(name, {})
+    unexpected = [f"{name}:{line} uses `{what}`" for line, what in found if what not in allowed]
+    assert unexpected == []
+    assert set(allowed) <= {what for _, what in found}, f"an exception for {name} is out of date"
+
+
+ATTRIBUTES_BY_NAME = {
+    "builder/examples.py": "dtypes of the catalog, a file of this repository",
+    "builder/models.py": "dtypes and classes of the catalog, a file of this repository",
+    "graphnet_datasets/benchmark/roofline.py": "a fixed list of dtypes",
+    "graphnet_datasets/benchmark/torch_runtime.py": "a fixed table of dtypes",
+    "graphnet_datasets/frameworks/torch/convert.py": "a fixed table of dtypes",
+    "graphnet_datasets/frameworks/torch/dynamo.py": "a fixed list of dynamo's settings",
+    "graphnet_datasets/frameworks/torch/literals.py": "a fixed table of constants",
+    "graphnet_datasets/frameworks/torch/operators_resolve.py": "names of the reviewed lists",
+    "graphnet_datasets/frameworks/torch/operators_schema.py": "names found in the operator table",
+    "graphnet_datasets/frameworks/torch/tensors.py": "the vocabulary's dtypes",
+}
+"""Where an attribute of a library is fetched by a name that is no literal, and whose name it is."""
+
+LIBRARIES = {"torch", "paddle", "transformers", "numpy", "np", "os", "sys", "builtins", "operator"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_libraries_are_not_searched_by_names_out_of_data(path: Path) -> None:
+    name = str(path.relative_to(ROOT))
+    lines = list(attributes_by_name(ast.parse(path.read_text())))
+    assert bool(lines) == (name in ATTRIBUTES_BY_NAME), f"{name}, lines {lines}"
+
+
+def attributes_by_name(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that fetch or set an attribute of a library under a computed name."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) in ("getattr", "setattr")
+            and ast.unparse(node.args[0]).split(".")[0] in LIBRARIES
+            and not isinstance(node.args[1], ast.Constant)
+        ):
+            yield node.lineno
+
+
+def test_a_name_out_of_data_is_found() -> None:
+    assert list(attributes_by_name(ast.parse("getattr(torch.ops, name)"))) == [1]
+    assert list(attributes_by_name(ast.parse("getattr(torch, 'add')"))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("exec(text)", "exec"),
+        ("import pickle", "pickle"),
+        ("from pickle import loads", "pickle"),
+        ("torch.load(path)", "torch.load"),
+        ("torch.load(path, weights_only=False)", "torch.load"),
+        ("importlib.import_module(name)", "import_module"),
+        ("subprocess.run(text, shell=True)", "shell"),
+        ("np.load(path, allow_pickle=True)", "allow_pickle"),
+        ("os.system(text)", "os.system"),
+    ],
+)
+def test_the_walk_finds_what_it_looks_for(text: str, name: str) -> None:
+    assert name in [what for _, what in findings(ast.parse(text))]
+
+
+def test_the_walk_lets_safe_code_pass() -> None:
+    text = (
+        "torch.load(path, weights_only=True); subprocess.run([a], shell=False); re.compile(b)\n"
+        "importlib.import_module('tvm')"
+    )
+    assert list(findings(ast.parse(text))) == []

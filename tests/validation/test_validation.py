@@ -1,0 +1,178 @@
+"""Each check passes on what is right and fails on what is wrong, with the reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from graphnet_datasets import Sample, load_dataset, validate
+from graphnet_datasets.errors import SampleError
+from graphnet_datasets.sample import Input, Statistics
+from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator, reading
+
+from .graphs import (
+    BREAKS,
+    CHUNKS,
+    CUSTOM,
+    DIVIDES,
+    MASKS,
+    NONZERO,
+    UNNAMED_PLACE,
+    VALID,
+    WRONG_SHAPES,
+    X,
+)
+
+
+@pytest.fixture(scope="module")
+def validator() -> Iterator[Validator]:
+    with Validator() as validator:
+        yield validator
+
+
+def found(validator: Validator, sample: Sample, check: str) -> tuple[str, str]:
+    result = validator.validate(sample, [check])[check]
+    return result.outcome, result.reason
+
+
+def test_a_valid_sample_passes_every_check(validator: Validator) -> None:
+    validation = validator.validate(VALID)
+    assert [(each.check, each.outcome) for each in validation.results] == [
+        (name, "passed") for name in CHECKS
+    ]
+    assert (validation.is_valid, validation.why_excluded) == (True, "")
+    assert validation["decomposable"].reason == "Cut into 3 parts."
+    assert set(validation["runnable"].versions) == {"graphnet-datasets", "python", "torch"}
+
+
+def test_an_embedded_graph_is_valid(validator: Validator) -> None:
+    dataset: Any = load_dataset("graphnet", "all", "train", filters=[("id", "==", "torch/deepfm")])
+    validation = validator.validate(Sample.from_row(dataset[0]))
+    assert [each.outcome for each in validation.results] == ["passed"] * len(CHECKS)
+
+
+def test_a_graph_that_runs_and_breaks_when_captured_again_is_not_valid(
+    validator: Validator,
+) -> None:
+    # Upstream's validation ran such graphs and passed them.
+    checks = ["serializable", "runnable", "decomposable", "reextractable"]
+    validation = validator.validate(BREAKS, checks)
+    assert [each.outcome for each in validation.results] == ["passed"] * 3 + ["failed"]
+    assert not validation.is_valid
+    reason = validation["reextractable"].reason
+    assert reason.startswith("Captured again it breaks into 2 graphs: Tensor.tolist()")
+    assert validation.why_excluded == f"reextractable: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("sample", "check", "outcome", "reason"),
+    [
+        (DIVIDES, "runnable", "failed", "The outputs hold 16 NaN elements."),
+        (WRONG_SHAPES, "runnable", "failed", r"RuntimeError: shape '\[7, 7\]' is invalid for .*"),
+        (
+            MASKS, "runnable", "passed",
+            r"The outputs hold \d+ infinite elements; the graph itself writes infinities "
+            r"\(a mask\)\.",
+        ),
+        (
+            CUSTOM, "custom_operators_accessible", "failed",
+            "The source of `torch.ops.mylib.fused_gelu.default` is not there: not in the operator "
+            "table of torch, and nothing comes with the sample.",
+        ),
+        (CUSTOM, "runnable", "failed", "UnknownOperatorError: Op 0 of `test/custom` cannot .*"),
+        (CUSTOM, "statically_analysable", "failed", ".* is not in the operator table of torch.*"),
+        (
+            NONZERO, "statically_analysable", "failed",
+            r"Shapes or dtypes are known only by running the graph: 1 of 2 operators, of them 1 "
+            r"\(`torch.nonzero`\)\.",
+        ),
+        (VALID, "custom_operators_accessible", "passed", "The sample has no custom operators."),
+        (CHUNKS, "decomposable", "failed", "There is no place to cut: .*"),
+        (
+            dataclasses.replace(VALID, ops=VALID.ops[:1], outputs=VALID.ops[0].args),
+            "decomposable", "skipped", "There is nothing to cut: the sample has 1 operators.",
+        ),
+    ],
+    ids=lambda value: value.id if isinstance(value, Sample) else None,
+)  # fmt: skip
+def test_one_check(
+    validator: Validator, sample: Sample, check: str, outcome: str, reason: str
+) -> None:
+    found_outcome, found_reason = found(validator, sample, check)
+    assert found_outcome == outcome, found_reason
+    assert re.fullmatch(reason, found_reason, re.DOTALL), found_reason
+
+
+def test_a_sample_that_takes_more_than_it_may_is_skipped() -> None:
+    with Validator(memory_limit_bytes=10) as validator:
+        outcome, reason = found(validator, VALID, "runnable")
+    assert outcome == "skipped"
+    assert reason.startswith("The inputs of `test/graph` take")
+
+
+def test_a_sample_that_comes_back_changed_is_not_serializable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A writer that loses statistics, as a GraphNet directory without our file would.
+    write = reading.write_directory
+
+    def write_without_statistics(sample: Sample, path: Any) -> Any:
+        inputs = tuple(dataclasses.replace(each, statistics=None) for each in sample.inputs)
+        return write(dataclasses.replace(sample, inputs=inputs), path)
+
+    measured = Input(X.role, X.value, statistics=Statistics(0.5, 1.0, -2.0, 2.0))
+    sample = dataclasses.replace(VALID, inputs=(measured,))
+    assert validate(sample, ["serializable"]).is_valid
+    monkeypatch.setattr(reading, "write_directory", write_without_statistics)
+    assert validate(sample, ["serializable"])["serializable"].reason == (
+        "Written as a GraphNet directory and read back, it differs in `inputs`."
+    )
+
+
+def test_checks_that_need_no_framework_start_no_process() -> None:
+    with Validator() as validator:
+        validator.validate(VALID, ["serializable", "custom_operators_accessible"])
+        assert validator._servers == {}
+
+
+def test_paddle_is_read_and_what_cannot_be_checked_is_skipped() -> None:
+    validation = validate(UNNAMED_PLACE, ["custom_operators_accessible", "statically_analysable"])
+    assert [each.outcome for each in validation.results] == ["passed", "failed"]
+
+
+@pytest.mark.paddle
+def test_samples_of_paddle_run_in_a_process_of_their_own(validator: Validator) -> None:
+    assert found(validator, UNNAMED_PLACE, "runnable") == ("passed", "")
+    assert found(validator, UNNAMED_PLACE, "reextractable") == (
+        "skipped",
+        "Samples of paddle are not captured again by this version.",
+    )
+
+
+def test_an_unknown_check_is_refused() -> None:
+    message = f"There is no check `speed`. The checks are {', '.join(CHECKS)}."
+    with pytest.raises(SampleError, match=f"^{re.escape(message)}$"):
+        validate(VALID, ["speed"])
+
+
+def test_a_validation_is_one_json_object() -> None:
+    result = CheckResult("runnable", "failed", "It hangs.", {"torch": "2.13.0"})
+    assert json.loads(Validation("test/a", (result,)).to_json()) == {
+        "id": "test/a",
+        "is_valid": False,
+        "checks": [
+            {
+                "check": "runnable",
+                "outcome": "failed",
+                "reason": "It hangs.",
+                "versions": {"torch": "2.13.0"},
+            }
+        ],
+    }
+    with pytest.raises(KeyError, match=r"The check `serializable` was not made on `test/a`\."):
+        Validation("test/a", ())["serializable"]
