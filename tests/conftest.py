@@ -33,8 +33,11 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 # The first example of a test pays for imports; how long one takes says nothing on a shared machine.
-hypothesis.settings.register_profile("graphnet", deadline=None)
-hypothesis.settings.load_profile("graphnet")
+# The same examples every time, so that a change is judged by what it changed; new ones are looked
+# for with HYPOTHESIS_PROFILE=explore.
+hypothesis.settings.register_profile("graphnet", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "graphnet"))
 
 UPSTREAM_ARCHIVE = Path(__file__).parents[2] / "shared" / "data" / "graphnet-upstream-subset.tar.xz"
 

@@ -134,6 +134,22 @@ class _Unknown:
     """Stands for a value that only a run would tell."""
 
 
+def _empty(shape: tuple[int, ...], stride: tuple[int, ...] | None, dtype: str) -> Any:
+    """Return a fake tensor, or `_Unknown` where torch has none such (of a quantized dtype, say)."""
+    try:
+        if stride is None:
+            return torch.empty(shape, dtype=dtype_of(dtype))
+        return torch.empty_strided(shape, stride, dtype=dtype_of(dtype))
+    except RuntimeError as error:
+        _refuse_overflow(error)
+        return _Unknown()
+
+
+def _refuse_overflow(error: Exception) -> None:
+    if any(sign in str(error) for sign in _OVERFLOWS):
+        raise MemoryLimitError(f"needs more than 2**63 bytes: {error}") from error
+
+
 class _Walk:
     def __init__(
         self,
@@ -220,11 +236,8 @@ class _Walk:
                 converter = self.mode.fake_tensor_converter
                 return converter.from_real_tensor(self.mode, real, make_constant=True)
             stride = concrete_stride(self.sample, index, shape, self.sizes)
-            dtype = dtype_of(each.value.dtype)
-            if stride is None:
-                return torch.empty(shape, dtype=dtype)
-            return torch.empty_strided(shape, stride, dtype=dtype)
-        except (RuntimeError, NotImplementedError):
+            return _empty(shape, stride, each.value.dtype)
+        except RuntimeError:
             return _Unknown()
 
     # Operators
@@ -281,9 +294,7 @@ class _Walk:
         except Exception as error:
             # Which exceptions torch raises for a data-dependent shape differs from version to
             # version; a call that is simply wrong will say so when the graph runs.
-            text = str(error)
-            if any(sign in text for sign in _OVERFLOWS):
-                raise MemoryLimitError(f"needs more than 2**63 bytes: {text}") from error
+            _refuse_overflow(error)
             return self._recorded(op)
 
     def _recorded(self, op: Op) -> Any:
@@ -296,7 +307,7 @@ class _Walk:
         shape = self.sample.shape_of(value, self.sizes)
         if shape is None or value.dtype is None:
             return _Unknown()
-        return torch.empty(shape, dtype=dtype_of(value.dtype))
+        return _empty(shape, None, value.dtype)
 
     def _check_bits(self, index: int, op: Op, result: Any) -> None:
         """Bound symbolic integers, whose value only a run tells, by what they are made of."""

@@ -154,7 +154,7 @@ def make_inputs(
     Raises:
         MaterializeError: `weights` or `mode` is unknown.
 
-    >>> from graphnet_datasets.sample import Value
+    >>> from graphnet_datasets.sample import Input, Sample, Value
     >>> sample = Sample("example/identity", "torch", "other",
     ...     (Input("input", Value("float16", (2, 3))),), (), ())
     >>> make_inputs(sample)["input_0"].dtype

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 
 import numpy as np
@@ -226,10 +225,10 @@ BOMBS = [
 ]
 
 
+@pytest.mark.timeout(300)  # a bomb that goes off takes hours, or all memory
 @pytest.mark.parametrize(("bomb", "message"), BOMBS)
 def test_a_bomb_is_refused_before_it_costs_anything(bomb: Sample, message: str) -> None:
     tracemalloc.start()
-    started = time.perf_counter()
     try:
         with pytest.raises(MemoryLimitError) as caught:
             materialize(bomb, memory_limit_bytes=10**9)
@@ -238,7 +237,6 @@ def test_a_bomb_is_refused_before_it_costs_anything(bomb: Sample, message: str) 
         tracemalloc.stop()
     assert str(caught.value).startswith(message)
     assert peak < 50e6
-    assert time.perf_counter() - started < 60  # a bomb that goes off takes hours, or all memory
 
 
 def test_lists_that_double_are_refused() -> None:
@@ -257,3 +255,14 @@ def test_the_limit_is_what_the_caller_says() -> None:
         "Op 0 (`torch.relu`) of `example/by_hand` brings the tensors that are alive to 0.000 GB; "
         "the limit is 0.000 GB. Raise `memory_limit_bytes`, or skip the sample."
     )
+
+
+def test_what_torch_has_no_fake_tensor_for_stays_unknown() -> None:
+    quantized = Op("torch.add", (), (), results=(Value("qint32", (2, 3)),))
+    assert propagate(Sample("a/b", "torch", "other", (), (quantized,), Ref(0))) == (None,)
+
+
+def test_a_recorded_shape_beyond_64_bits_is_refused() -> None:
+    huge = Op("torch.add", (), (), results=(Value("float32", (2**40, 2**40)),))
+    with pytest.raises(MemoryLimitError, match=r"Op 0 \(`torch.add`\) of `a/b` needs more than 2"):
+        propagate(Sample("a/b", "torch", "other", (), (huge,), Ref(0)))
