@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from .catalog import CatalogError, Entry, InputSpec
+
+if TYPE_CHECKING:
+    import torch
 
 
 def make_examples(entry: Entry) -> dict[str, torch.Tensor]:
@@ -23,7 +26,24 @@ def make_examples(entry: Entry) -> dict[str, torch.Tensor]:
     Raises:
         CatalogError: an input has an unknown kind.
     """
+    import torch  # here, since paddle's workers have no torch
+
     examples = {}
+    for name, array in make_arrays(entry).items():
+        tensor = torch.from_numpy(array)
+        if tensor.is_floating_point():
+            tensor = tensor.to(getattr(torch, entry.dtype))
+        examples[name] = tensor
+    return examples
+
+
+def make_arrays(entry: Entry) -> dict[str, npt.NDArray]:
+    """Return the elements that `entry`'s model is called with, floats in float64.
+
+    Raises:
+        CatalogError: an input has an unknown kind.
+    """
+    arrays = {}
     for spec in entry.inputs:
         if spec.kind not in _KINDS:
             raise CatalogError(
@@ -32,11 +52,8 @@ def make_examples(entry: Entry) -> dict[str, torch.Tensor]:
             )
         seed = hashlib.sha256(f"{entry.name}\0{spec.name}".encode()).digest()[:8]
         generator = np.random.Generator(np.random.PCG64(int.from_bytes(seed, "little")))
-        tensor = torch.from_numpy(_KINDS[spec.kind](generator, spec))
-        if tensor.is_floating_point():
-            tensor = tensor.to(getattr(torch, entry.dtype))
-        examples[spec.name] = tensor
-    return examples
+        arrays[spec.name] = _KINDS[spec.kind](generator, spec)
+    return arrays
 
 
 def _normal(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:

@@ -1,0 +1,98 @@
+"""Captures one catalog entry of paddle per job, in a process of its own; torch is not imported."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("GLOG_minloglevel", "2")  # paddle's executor tells of every program
+
+with warnings.catch_warnings():
+    # Where no ccache is installed paddle says so; nothing here builds extensions.
+    warnings.filterwarnings("ignore", "No ccache found", UserWarning)
+    import paddle
+    import paddle.version
+
+from graphnet_datasets.frameworks.paddle.extract import extract
+from graphnet_datasets.isolation import Reporter, serve
+from graphnet_datasets.sample import Provenance, Sample
+from graphnet_datasets.table import write_table
+
+from .architectures_paddle import ARCHITECTURES
+from .architectures_paddle.zoo import VISION
+from .catalog import CatalogError, Entry, parse_line
+from .examples import make_arrays
+
+ZOO_SOURCE = "PaddlePaddle/Paddle"
+BUILDER_SOURCE = "graphnet-datasets/builder"
+
+
+def build_layer(entry: Entry) -> paddle.nn.Layer:
+    """Return the entry's model in its mode; its weights are drawn alike every time.
+
+    Raises:
+        CatalogError: the builder is unknown or does not take the overrides, or the entry asks for
+            something that a capture of paddle does not do.
+    """
+    if entry.builder not in ARCHITECTURES:
+        raise CatalogError(
+            f"`{entry.name}` names the architecture `{entry.builder}` "
+            f"(accepted: {', '.join(sorted(ARCHITECTURES))})."
+        )
+    batches = {f"{spec.name}.0" for spec in entry.inputs}
+    if entry.dtype != "float32" or (entry.dynamic and set(entry.dynamic) != batches):
+        raise CatalogError(
+            f"`{entry.name}`: models of paddle are captured in float32, with no dynamic dimension "
+            f"or with the first one of every input ({' '.join(sorted(batches))})."
+        )
+    paddle.seed(0)
+    try:
+        layer = ARCHITECTURES[entry.builder](**entry.overrides)
+    except TypeError as error:
+        raise CatalogError(f"`{entry.name}` cannot be built: {error}") from error
+    if entry.mode == "eval":
+        layer.eval()
+    return layer
+
+
+def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> Sample:
+    """Return the sample of one call of `layer` with the entry's example inputs.
+
+    Raises:
+        CaptureError: the layer cannot be traced.
+    """
+    is_zoo = entry.builder in VISION
+    provenance = Provenance(
+        source=ZOO_SOURCE if is_zoo else BUILDER_SOURCE,
+        license="Apache-2.0",
+        tags=entry.tags,
+        model_name=entry.builder,
+        library_version=f"paddle {paddle.version.full_version}" if is_zoo else "",
+    )
+    wrapped = extract(
+        name=entry.name, task=entry.task, dynamic=bool(entry.dynamic), provenance=provenance
+    )(layer)
+    examples = {
+        name: paddle.to_tensor(array.astype("float32") if array.dtype.kind == "f" else array)
+        for name, array in make_arrays(entry).items()
+    }
+    wrapped(**examples)
+    return wrapped.samples[0]
+
+
+def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Capture the entry of `payload["line"]` and write its row to `payload["out"]`."""
+    del directory
+    entry = parse_line(payload["line"])
+    layer = build_layer(entry)
+    reporter.enter("capture")
+    sample = capture_entry(entry, layer)
+    reporter.enter("write")
+    write_table([sample], Path(payload["out"]))
+    reporter.send({"num_ops": sample.num_ops, "num_params": sample.num_params})
+
+
+if __name__ == "__main__":
+    serve(run)
