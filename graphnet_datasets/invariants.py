@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 MAX_RANK = 64
 MAX_VALUES = 1_000_000
+MAX_SOURCE_LENGTH = 200_000
+"""Characters of the source of one custom operator."""
 
 _TARGET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _KEYWORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
+_QUALIFIED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}::[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]*(/[A-Za-z0-9_][A-Za-z0-9_.+=@-]*)*\Z")
 
 
@@ -53,6 +57,7 @@ class _Checker:
         if num_inputs + len(sample.ops) > MAX_VALUES:
             raise self._error("the sample", f"has more than {MAX_VALUES} values", ())
         self._check_symbols()
+        self._check_custom_operators()
         for index, each in enumerate(sample.inputs):
             self._check_input(index, each)
         for index, op in enumerate(sample.ops):
@@ -75,6 +80,28 @@ class _Checker:
                 )
             for side in (constraint.left, constraint.right):
                 self._check_expression(side, "a constraint")
+
+    def _check_custom_operators(self) -> None:
+        names = set()
+        for each in self.sample.custom_operators:
+            if type(each.name) is not str or not _QUALIFIED_NAME.match(each.name):
+                raise self._error(
+                    "a custom operator", f"has the name {each.name!r}"[:100], ("`library::name`",)
+                )
+            where = f"the custom operator `{each.name}`"
+            if each.name in names:
+                raise self._error(where, "is there twice", ())
+            names.add(each.name)
+            self._check_text(each.schema, where)
+            if type(each.source) is not str or len(each.source) > MAX_SOURCE_LENGTH:
+                raise self._error(
+                    where, f"has source of more than {MAX_SOURCE_LENGTH} characters", ()
+                )
+            if type(each.source_hash) is not str or not _SHA256.match(each.source_hash):
+                raise self._error(
+                    where, f"has the source hash {each.source_hash!r}"[:100],
+                    ("64 hexadecimal digits",),
+                )  # fmt: skip
 
     def _check_input(self, index: int, each: Input) -> None:
         where = f"input {index}"

@@ -4,6 +4,7 @@
       README.md                  configs, features, and text for people
       cv/train-0000.parquet      one folder per task; the split is the part before the dash
       nlp/train-0000.parquet
+      excluded/train-0000.parquet  graphs that failed a check, with `why_excluded`, if there are any
       runs/train-0000.parquet    records of timed runs, if there are any
 
 `datasets.load_dataset("graphnet", "cv")` reads such a directory too. It caches a local directory by
@@ -31,6 +32,19 @@ ALL = "all"
 
 NOT_GRAPHS = frozenset({"runs"})
 """Configs whose rows are not graphs; `all` leaves them out."""
+
+EXCLUDED = "excluded"
+"""The config of graphs that failed a check, of all tasks; `all` leaves it out too, so that nobody
+gets them without asking, here or with plain `datasets`."""
+
+
+def config_of(row: Mapping[str, Any]) -> str:
+    """Return the config that a row of the `graphs` table belongs to.
+
+    >>> config_of({"task": "cv"}), config_of({"task": "cv", "why_excluded": "runnable: NaN."})
+    ('cv', 'excluded')
+    """
+    return EXCLUDED if row.get("why_excluded") else row["task"]
 
 
 class Layout(NamedTuple):
@@ -149,7 +163,7 @@ def group_by_folder(paths: Iterable[str]) -> tuple[dict[str, dict[str, list[str]
         configs.setdefault(name, {}).setdefault(file.partition("-")[0], []).append(path)
     everything: dict[str, list[str]] = {}
     for name, splits in configs.items():
-        if name not in NOT_GRAPHS:
+        if name not in NOT_GRAPHS and name != EXCLUDED:
             for split, of_split in splits.items():
                 everything.setdefault(split, []).extend(of_split)
     if everything:

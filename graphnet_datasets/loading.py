@@ -84,7 +84,8 @@ def load_dataset(
 
     `name` is the embedded dataset (`graphnet`, or what `GRAPHNET_DATASETS_REPO` names instead), a
     path with a slash in it or a `Path` (a dataset directory, or one Parquet file), or a Hub
-    repository (`org/name`). `config` is a task, or `all`, the default. `split` reads as in
+    repository (`org/name`). `config` is a task, or `all`, the default; `excluded` holds the graphs
+    that failed a check (`why_excluded`), which no other config does. `split` reads as in
     `datasets` (`train[:10]`, `train+test`); None gives all splits by name. `filters` are those of
     Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv", "nlp"])]`, a list of such lists for
     alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars. `revision` is
@@ -165,7 +166,11 @@ def _local_builder(
     if splits is None:
         raise _no_config(place, config, layout.configs)
     schemas = [check_file(path) for paths in splits.values() for path in paths]
-    _check_columns(schemas[0], filters, columns, place)
+    # A version may gain columns that may be null: files from before then have null there.
+    widest = max(schemas, key=lambda schema: len(schema.names))
+    is_mixed = any(len(schema.names) < len(widest.names) for schema in schemas)
+    features = datasets.Features.from_arrow_schema(widest) if is_mixed else None
+    _check_columns(widest, filters, columns, place)
     # Files by name instead of the directory: `datasets` caches a directory by its README alone, and
     # takes a cached dataset of the same name where the directory is missing.
     data_files = {
@@ -173,7 +178,9 @@ def _local_builder(
         for split, paths in splits.items()
     }
     return datasets.load_dataset_builder(
-        "parquet", data_files=data_files, **_given(filters=filters, columns=columns)
+        "parquet",
+        data_files=data_files,
+        **_given(filters=filters, columns=columns, features=features),
     )
 
 

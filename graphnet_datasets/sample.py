@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -85,6 +86,36 @@ class Op:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class CustomOperator:
+    """An operator that the table of its framework lacks, with the Python text that defines it.
+
+    `name` is qualified (`mylib::scale`) and `schema` says arguments and results in the language of
+    torch's operators (`(Tensor x, float factor) -> Tensor`). Running `source` registers the
+    operator, which `materialize` does under `trust_remote_code=True` alone, and only where
+    `source_hash` is the SHA-256 of the text (see `hash_source`).
+    """
+
+    name: str
+    schema: str
+    source: str = dataclasses.field(repr=False)
+    source_hash: str
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the source is the one whose hash was recorded."""
+        return hash_source(self.source) == self.source_hash
+
+
+def hash_source(source: str) -> str:
+    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits.
+
+    >>> hash_source("import torch")[:16]
+    'cf1070d3a16f24b2'
+    """
+    return hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Symbol:
     """A symbolic dimension with the size it had when captured and its range (None: open)."""
 
@@ -136,6 +167,7 @@ class Sample:
     `id` is unique in a dataset and reads like a path (`timm/resnet18`). `kind` is `graph` for a
     whole captured graph; derived samples name what they are (`subgraph`, `backward`, …).
     `outputs` is the structure that the graph returns, with a `Ref` wherever a value stands.
+    `custom_operators` are those that the graph calls and the operator table lacks.
 
     Raises:
         SampleError: an invariant is broken; the message names the operator or input.
@@ -159,6 +191,7 @@ class Sample:
     constraints: tuple[Constraint, ...] = ()
     kind: str = "graph"
     provenance: Provenance = Provenance()
+    custom_operators: tuple[CustomOperator, ...] = ()
 
     def __post_init__(self) -> None:
         check_sample(self)
@@ -188,6 +221,15 @@ class Sample:
     def hints(self) -> dict[str, int]:
         """The size that each symbol had when the sample was captured."""
         return {symbol.name: symbol.hint for symbol in self.symbols}
+
+    @functools.cached_property
+    def custom_operators_by_target(self) -> dict[str, CustomOperator]:
+        """The custom operators by the targets under which operators of torch call them."""
+        return {
+            f"torch.ops.{each.name.replace('::', '.')}{overload}": each
+            for each in self.custom_operators
+            for overload in ("", ".default")
+        }
 
     @functools.cached_property
     def last_uses(self) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from graphnet_datasets.arguments import (
 )
 from graphnet_datasets.sample import (
     Constraint,
+    CustomOperator,
     Input,
     Op,
     Provenance,
@@ -25,6 +26,7 @@ from graphnet_datasets.sample import (
     Statistics,
     Symbol,
     Value,
+    hash_source,
 )
 from graphnet_datasets.symbols import evaluate
 from graphnet_datasets.vocabulary import FRAMEWORKS, ITEM_SIZE_BYTES, RELATIONS, TASKS
@@ -223,6 +225,17 @@ def ops(
 
 
 @st.composite
+def custom_operators(draw: st.DrawFn) -> CustomOperator:
+    """Draw an operator with source that means nothing, its hash right or wrong."""
+    source = draw(TEXT)
+    wrong = hash_source(f"another {source}")
+    name = draw(st.sampled_from(["mylib::scale", "mylib::shift", "other::scale"]))
+    return CustomOperator(
+        name, draw(TEXT), source, draw(st.sampled_from([hash_source(source), wrong]))
+    )
+
+
+@st.composite
 def samples(draw: st.DrawFn, framework: str | None = None, max_ops: int = 6) -> Sample:
     """Draw a sample that meets every invariant and uses every field; most would not run.
 
@@ -258,6 +271,9 @@ def samples(draw: st.DrawFn, framework: str | None = None, max_ops: int = 6) -> 
         constraints=constraints,
         kind=draw(st.sampled_from(["graph", "subgraph", "backward"])),
         provenance=draw(PROVENANCES),
+        custom_operators=tuple(
+            draw(st.lists(custom_operators(), max_size=2, unique_by=lambda each: each.name))
+        ),
     )
 
 

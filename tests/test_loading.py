@@ -10,15 +10,16 @@ from pathlib import Path
 
 import datasets
 import pyarrow.dataset
+import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import HfApi
 
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.errors import DatasetNotFoundError, FormatVersionError, SchemaError
-from graphnet_datasets.layout import write_readme
+from graphnet_datasets.layout import config_of, write_readme
 from graphnet_datasets.loading import REPO_VARIABLE, STARTER
 from graphnet_datasets.schema import GRAPHS_SCHEMA
-from graphnet_datasets.table import write_table
+from graphnet_datasets.table import read_table, write_table
 from tests.exact import exact
 from tests.tables import chain, rows, write_dataset
 
@@ -39,6 +40,35 @@ def test_a_directory_gives_rows_that_are_samples(root: Path) -> None:
     expected = chain("cv/chain-7", 7, "cv", source="cv-library")
     assert exact(Sample.from_row(dataset[6])) == exact(expected)
     assert dataset.features.arrow_schema.remove_metadata() == GRAPHS_SCHEMA.remove_metadata()
+
+
+def test_tables_from_before_a_column_was_added_have_null_there(root: Path) -> None:
+    old = read_table(root / "cv" / "train-0000.parquet")
+    old = old.drop_columns(["validation", "why_excluded", "custom_operators"])
+    pq.write_table(old, root / "cv" / "train-0000.parquet")
+    assert Sample.from_row(load_dataset(root, "cv")[0]) == chain(
+        "cv/chain-1", 1, "cv", source="cv-library"
+    )
+    write_table(
+        [{**row, "why_excluded": "why not"} for row in rows("cv", range(50, 52))],
+        root / "cv" / "train-0001.parquet",
+    )
+    (root / "README.md").unlink()
+    for streaming in (False, True):
+        both = load_dataset(root, "cv", streaming=streaming)
+        assert [row["why_excluded"] for row in both] == [None] * 20 + ["why not"] * 2
+
+
+def test_excluded_graphs_are_in_a_config_of_their_own(root: Path) -> None:
+    failed = [{**row, "why_excluded": "runnable: NaN."} for row in rows("cv", range(90, 92))]
+    assert {config_of(row) for row in failed} == {"excluded"}
+    write_table(failed, root / "excluded" / "train-0000.parquet")
+    write_readme(root)
+    assert sizes(load_dataset(root)) == [*range(1, 21), *range(1, 6)]
+    assert sizes(load_dataset(root, "excluded")) == [90, 91]
+    plain = datasets.load_dataset(str(root))
+    assert {name: len(split) for name, split in plain.items()} == {"train": 25, "test": 5}
+    assert datasets.load_dataset(str(root), "excluded")["train"]["num_ops"][:] == [90, 91]
 
 
 def test_the_default_config_is_every_task_and_the_default_split_is_train(root: Path) -> None:

@@ -18,7 +18,7 @@ from graphnet_datasets.arguments import (
     map_refs,
 )
 from graphnet_datasets.errors import SampleError
-from graphnet_datasets.sample import Constraint, Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample import Constraint, CustomOperator, Input, Op, Sample, Symbol, Value
 
 TENSOR = Input("input", Value("float32", (2, 3)))
 WEIGHT = Input("parameter", Value("bfloat16", ("s0", 3)))
@@ -113,6 +113,20 @@ def test_refs_are_found_and_mapped_in_order() -> None:
                 "outputs": None,
             },
             "In sample `example/linear`, input 0 stores 2 bytes of data where it has 8.",
+        ),
+        (
+            {"custom_operators": (CustomOperator("scale", "()", "", "0" * 64),)},
+            "In sample `example/linear`, a custom operator has the name 'scale' (accepted: "
+            "`library::name`).",
+        ),
+        (
+            {"custom_operators": (CustomOperator("mylib::scale", "()", "", "0" * 64),) * 2},
+            "In sample `example/linear`, the custom operator `mylib::scale` is there twice.",
+        ),
+        (
+            {"custom_operators": (CustomOperator("mylib::scale", "()", "", "abc"),)},
+            "In sample `example/linear`, the custom operator `mylib::scale` has the source hash "
+            "'abc' (accepted: 64 hexadecimal digits).",
         ),
         (
             {"inputs": (Input("input", Value("float7", (2,))),), "ops": (), "outputs": None},

@@ -14,7 +14,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import SampleError, SourceError
-from ..sample import Constraint, Input, Provenance, Sample, Statistics, Symbol, Value
+from ..sample import (
+    Constraint,
+    CustomOperator,
+    Input,
+    Provenance,
+    Sample,
+    Statistics,
+    Symbol,
+    Value,
+)
 
 FILE_NAME = "graphnet_datasets.json"
 VERSION = 1
@@ -39,6 +48,8 @@ def print_extras(found: Sample, sample: Sample) -> str:
         extras["symbols"] = [list(dataclasses.astuple(symbol)) for symbol in sample.symbols]
     if found.constraints != sample.constraints:
         extras["constraints"] = [list(dataclasses.astuple(each)) for each in sample.constraints]
+    if sample.custom_operators:
+        extras["custom_operators"] = [dataclasses.asdict(each) for each in sample.custom_operators]
     if len(found.inputs) != len(sample.inputs) or _graph(found) != _graph(sample):
         raise _cannot_write(sample)
     inputs = {
@@ -103,6 +114,11 @@ def _apply(found: Sample, extras: Mapping[str, Any]) -> Sample:
         for index, fields in dict(extras["inputs"]).items():
             inputs[_integer(int(index))] = _read_input(fields)
         changes["inputs"] = tuple(inputs)
+    if "custom_operators" in extras:
+        changes["custom_operators"] = tuple(
+            CustomOperator(**{name: _text(text) for name, text in dict(each).items()})
+            for each in _list(extras["custom_operators"])
+        )
     ops = found.ops
     if "results" in extras:
         ops = tuple(

@@ -1,12 +1,19 @@
 """Arrow schemas of the two tables, and the way between a sample and a row."""
 
 from .from_row import sample_from_row
-from .graphs import DERIVED_COLUMNS, GRAPHS_SCHEMA, graphs_features
+from .graphs import (
+    ANALYSIS_COLUMNS,
+    DERIVED_COLUMNS,
+    GRAPHS_SCHEMA,
+    VALIDATION_COLUMNS,
+    graphs_features,
+)
 from .runs import ERROR_CODES, OUTPUT_FIELDS, PHASES, RUNS_SCHEMA, Reason, Status, empty_run
 from .to_row import sample_to_row
 from .version import SCHEMA_VERSION
 
 __all__ = [
+    "ANALYSIS_COLUMNS",
     "DERIVED_COLUMNS",
     "ERROR_CODES",
     "GRAPHS_SCHEMA",
@@ -14,6 +21,7 @@ __all__ = [
     "PHASES",
     "RUNS_SCHEMA",
     "SCHEMA_VERSION",
+    "VALIDATION_COLUMNS",
     "Reason",
     "Status",
     "empty_run",

@@ -7,7 +7,17 @@ from typing import Any, TypeVar
 
 from ..arguments import Arg
 from ..errors import FormatVersionError, SchemaError
-from ..sample import Constraint, Input, Op, Provenance, Sample, Statistics, Symbol, Value
+from ..sample import (
+    Constraint,
+    CustomOperator,
+    Input,
+    Op,
+    Provenance,
+    Sample,
+    Statistics,
+    Symbol,
+    Value,
+)
 from ..symbols import Dim
 from .graphs import PROVENANCE_SCALARS
 from .templates import decode_args, decode_kwargs
@@ -65,6 +75,10 @@ def sample_from_row(row: Mapping[str, Any]) -> Sample:
             constraints=_each(row, "constraints", _constraint_from_row),
             kind=_get(row, "kind", str),
             provenance=_provenance_from_row(row),
+            # Null in tables that were written before there was such a column.
+            custom_operators=()
+            if row.get("custom_operators") is None
+            else _each(row, "custom_operators", _custom_operator_from_row),
         )
     except SchemaError as error:
         raise SchemaError(f"In {where}: {str(error).rstrip('.')}.") from error
@@ -204,6 +218,15 @@ def _constraint_from_row(row: dict[str, Any]) -> Constraint:
         _get(row, "left", str),
         _get(row, "relation", str),  # pyright: ignore[reportArgumentType] - Sample checks it
         _get(row, "right", str),
+    )
+
+
+def _custom_operator_from_row(row: dict[str, Any]) -> CustomOperator:
+    return CustomOperator(
+        _get(row, "name", str),
+        _get(row, "schema", str),
+        _get(row, "source", str),
+        _get(row, "source_hash", str),
     )
 
 

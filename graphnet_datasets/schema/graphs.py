@@ -78,10 +78,27 @@ PROVENANCE_FIELDS = [
     ("metadata", pa.string()),
 ]
 
+CUSTOM_OPERATOR_FIELDS = [
+    ("name", pa.string()),
+    ("schema", pa.string()),
+    ("source", pa.string()),
+    ("source_hash", pa.string()),
+]
+"""An operator that the table lacks, with the Python text that defines it and its SHA-256."""
+
+CHECK_FIELDS = [
+    ("check", pa.string()),
+    ("outcome", pa.string()),
+    ("reason", pa.string()),
+    ("versions", pa.list_(pa.struct([("name", pa.string()), ("version", pa.string())]))),
+]
+"""What one check of `validation` found: `passed`, `failed` or `skipped`, why, and the versions of
+the software that the outcome depends on."""
+
 PROVENANCE_SCALARS = ("source", "model_name", "license", "mode", "parent_id")
 """The parts of a sample's provenance that are columns of their own, for filters."""
 
-DERIVED_COLUMNS = (
+ANALYSIS_COLUMNS = (
     "family",
     "structure_hash",
     "signature_hash",
@@ -94,6 +111,13 @@ DERIVED_COLUMNS = (
     "op_histogram",
 )
 """Columns computed from the sample by `analysis`; null where nobody has computed them."""
+
+VALIDATION_COLUMNS = ("validation", "why_excluded")
+"""Columns that say what the checks of `validation` found; null where nobody has made them.
+`why_excluded` is null, too, for a sample that no check excludes."""
+
+DERIVED_COLUMNS = ANALYSIS_COLUMNS + VALIDATION_COLUMNS
+"""All columns that are computed from the sample and are not part of it."""
 
 GRAPHS_SCHEMA = pa.schema(
     [
@@ -126,12 +150,15 @@ GRAPHS_SCHEMA = pa.schema(
         ("peak_memory_bytes", pa.int64()),
         ("op_tags", pa.list_(pa.string())),
         ("op_histogram", pa.list_(pa.struct([("target", pa.string()), ("count", pa.int32())]))),
+        ("validation", pa.list_(pa.struct(CHECK_FIELDS))),
+        ("why_excluded", pa.string()),
         # the graph
         ("symbols", pa.list_(pa.struct(SYMBOL_FIELDS))),
         ("constraints", pa.list_(pa.struct(CONSTRAINT_FIELDS))),
         ("inputs", pa.list_(pa.struct(INPUT_FIELDS))),
         ("ops", pa.list_(pa.struct(OP_FIELDS))),
         ("outputs", pa.struct(OUTPUT_STRUCTURE_FIELDS)),
+        ("custom_operators", pa.list_(pa.struct(CUSTOM_OPERATOR_FIELDS))),
         ("provenance", pa.struct(PROVENANCE_FIELDS)),
     ],
     metadata={"graphnet_datasets": f'{{"table": "graphs", "schema_version": {SCHEMA_VERSION}}}'},

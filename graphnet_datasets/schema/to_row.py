@@ -70,6 +70,7 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
         "inputs": [_input_to_row(sample, each) for each in sample.inputs],
         "ops": [_op_to_row(sample, op) for op in sample.ops],
         "outputs": {"operands": operands, "structure": structure},
+        "custom_operators": [_fields(each) for each in sample.custom_operators],
         "provenance": {
             name: list(value) if type(value) is tuple else value
             for name, _ in PROVENANCE_FIELDS

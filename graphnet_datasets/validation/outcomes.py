@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Outcome: TypeAlias = Literal["passed", "failed", "skipped"]
 
@@ -56,6 +56,50 @@ class Validation:
         """
         failed = [result for result in self.results if result.outcome == "failed"]
         return "; ".join(f"{result.check}: {result.reason}" for result in failed)
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the columns `validation` and `why_excluded` of the sample's row.
+
+        >>> passed = CheckResult("runnable", "passed", versions={"torch": "2.13.0"})
+        >>> columns = Validation("example/add", (passed,)).to_columns()
+        >>> columns["validation"][0]["versions"], columns["why_excluded"]
+        ([{'name': 'torch', 'version': '2.13.0'}], None)
+        """
+        checks = [
+            {
+                "check": each.check,
+                "outcome": each.outcome,
+                "reason": each.reason,
+                "versions": [
+                    {"name": name, "version": version} for name, version in each.versions.items()
+                ],
+            }
+            for each in self.results
+        ]
+        return {"validation": checks, "why_excluded": self.why_excluded or None}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Validation | None:
+        """Return what a row of the `graphs` table says of its validation; None where nothing.
+
+        >>> Validation.from_row({"id": "example/add", "validation": None}) is None
+        True
+        """
+        stored = row.get("validation")
+        if stored is None:
+            return None
+        return cls(
+            row["id"],
+            tuple(
+                CheckResult(
+                    each["check"],
+                    each["outcome"],
+                    each["reason"] or "",
+                    {version["name"]: version["version"] for version in each["versions"] or ()},
+                )
+                for each in stored
+            ),
+        )
 
     def __getitem__(self, check: str) -> CheckResult:
         for result in self.results:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from graphnet_datasets.analysis.columns import cost_columns, derived_columns
 from graphnet_datasets.analysis.hashes import family, signature_hash, structure_hash
 from graphnet_datasets.sample import Sample
-from graphnet_datasets.schema import DERIVED_COLUMNS, sample_to_row
+from graphnet_datasets.schema import ANALYSIS_COLUMNS, VALIDATION_COLUMNS, sample_to_row
 from tests.strategies import samples
 
 
@@ -22,4 +22,5 @@ def test_derived_columns_are_hashes_and_costs_and_fit_into_a_row(sample: Sample)
         **cost_columns(sample),
     }
     row = sample_to_row(sample, derived)
-    assert {name: row[name] for name in DERIVED_COLUMNS} == derived
+    assert {name: row[name] for name in ANALYSIS_COLUMNS} == derived
+    assert [row[name] for name in VALIDATION_COLUMNS] == [None, None]

@@ -121,7 +121,7 @@ def test_an_unknown_derived_column_is_refused() -> None:
     expected = (
         "`flop` is not a derived column. Those are family, structure_hash, signature_hash, flops, "
         "flops_coverage, bytes_moved, arithmetic_intensity, peak_memory_bytes, op_tags, "
-        "op_histogram."
+        "op_histogram, validation, why_excluded."
     )
     with pytest.raises(SchemaError, match=f"^{re.escape(expected)}$"):
         sample_to_row(one_op(), {"flop": 1})

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from graphnet_datasets import Sample, load_dataset, validate
 from graphnet_datasets.errors import SampleError
 from graphnet_datasets.sample import Input, Statistics
+from graphnet_datasets.schema import sample_to_row
+from graphnet_datasets.table import read_table, write_table
 from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator, reading
 
 from .graphs import (
@@ -158,6 +161,23 @@ def test_an_unknown_check_is_refused() -> None:
     message = f"There is no check `speed`. The checks are {', '.join(CHECKS)}."
     with pytest.raises(SampleError, match=f"^{re.escape(message)}$"):
         validate(VALID, ["speed"])
+
+
+@pytest.mark.parametrize("outcome", ["passed", "failed"])
+def test_a_validation_is_columns_of_the_table_and_back(tmp_path: Path, outcome: Any) -> None:
+    validation = Validation(
+        VALID.id,
+        (
+            CheckResult("serializable", "passed", "", {"python": "3.11.9", "torch": "2.13.0"}),
+            CheckResult("runnable", outcome, "It hangs.", {"torch": "2.13.0"}),
+            CheckResult("decomposable", "skipped", "It is too large."),
+        ),
+    )
+    row = sample_to_row(VALID, validation.to_columns())
+    (read,) = read_table(write_table([row], tmp_path / "one.parquet")).to_pylist()
+    assert Validation.from_row(read) == validation
+    assert read["why_excluded"] == ("runnable: It hangs." if outcome == "failed" else None)
+    assert Sample.from_row(read) == VALID
 
 
 def test_a_validation_is_one_json_object() -> None:
