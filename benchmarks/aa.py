@@ -56,7 +56,9 @@ def main() -> None:
             stopped_by[times.stopped_by] += 1
             half_widths.append(math.sqrt(high / low) - 1)
             num_pairs.append(len(times.baseline_ms))
-            one, other = ([clock.measure(lambda: module(x))[1] for _ in range(10)] for _ in "ab")
+            one, other = (
+                [clock.measure(lambda: module(x)).elapsed_ms for _ in range(10)] for _ in "ab"
+            )
             ratio = statistics.median(one) / statistics.median(other)
             num_false_differences += abs(math.log(ratio)) > 0.01
     print(

@@ -111,6 +111,11 @@ class Workload:
             fresh = self.runtime.tensors_of(self._materialize())
             self.state = {name: fresh[name] for name in self._held if name in touched}
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether the graph changes what it is given: a second call differs from the first."""
+        return bool(self.written or self.state)
+
     def find_changed_weight(self) -> str | None:
         """Return the name of a weight that has changed although eager does not write to it."""
         now = self._checksums()
@@ -165,17 +170,41 @@ class Arm:
         self._arguments: dict[str, Any] = {}
         self._outputs: Any = None
         self._set_index = 0
+        self._captured: Any = None
+
+    def capture(self) -> None:
+        """Put the call into a CUDA graph; from now on it is replayed (see `cuda_graphs`).
+
+        Raises:
+            RuntimeError: it cannot be captured.
+        """
+        from .cuda_graphs import CapturedCall
+
+        workload = self._workload
+        self._captured = CapturedCall(
+            self._call, lambda: workload.arguments(0), workload.runtime.device
+        )
+
+    def release(self) -> None:
+        """Go back to plain calls."""
+        self._captured = None
 
     def prepare(self, set_index: int) -> None:
         """Lay out the inputs of the next call, and seed the generators for it."""
         self.discard()
         self._set_index = set_index
         self._arguments = self._workload.arguments(set_index)
+        if self._captured is not None:
+            self._captured.load(self._arguments)
+            self._arguments = self._captured.buffers
         self._workload.runtime.seed(self._workload.seed + set_index)
 
     def __call__(self) -> None:
         """Call it on the inputs laid out; this is what a clock is held to."""
-        self._outputs = self._call(**self._arguments)
+        if self._captured is None:
+            self._outputs = self._call(**self._arguments)
+        else:
+            self._outputs = self._captured()
 
     def results(self) -> Any:
         """Return the outputs of the last call and, behind them, what else the graph wrote to."""

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 _perf_counter_ns = time.perf_counter_ns
+
+
+class Reading(NamedTuple):
+    """What a call returned, and its time in milliseconds by a clock and by the wall clock."""
+
+    result: Any
+    elapsed_ms: float
+    wall_ms: float
 
 
 class Clock(Protocol):
@@ -18,8 +26,8 @@ class Clock(Protocol):
 
     name: str
 
-    def measure(self, call: Callable[[], Any]) -> tuple[Any, float]:
-        """Call `call` and return its result and the time that it took in milliseconds."""
+    def measure(self, call: Callable[[], Any]) -> Reading:
+        """Call `call` and return its result and the times that it took."""
         ...
 
     def now_s(self) -> float:
@@ -35,7 +43,7 @@ class WallClock:
         self._now = _perf_counter_ns
         self._synchronize = synchronize
 
-    def measure(self, call: Callable[[], Any]) -> tuple[Any, float]:
+    def measure(self, call: Callable[[], Any]) -> Reading:
         """Time one call; a result of 0 is recorded as the clock's step of 1 ns."""
         now, synchronize = self._now, self._synchronize
         if synchronize is None:
@@ -48,7 +56,8 @@ class WallClock:
             result = call()
             synchronize()
             ended = now()
-        return result, max(ended - started, 1) / 1e6
+        elapsed_ms = max(ended - started, 1) / 1e6
+        return Reading(result, elapsed_ms, elapsed_ms)
 
     def now_s(self) -> float:
         """Return the seconds of `perf_counter_ns`."""
@@ -83,19 +92,22 @@ class CudaEventClock:
         self._device = torch.device("cuda" if device is None else device)
         self._now = _perf_counter_ns
 
-    def measure(self, call: Callable[[], Any]) -> tuple[Any, float]:
+    def measure(self, call: Callable[[], Any]) -> Reading:
         """Time one call by events; see the class for what happens on side streams."""
         self._synchronize(self._device)
+        started = self._now()
         self._record(self._start)
         result = call()
         self._record(self._end)
         self._wait(self._end)
         stream_ended = self._now()
         self._synchronize(self._device)
-        others_ms = (self._now() - stream_ended) / 1e6
+        ended = self._now()
+        others_ms = (ended - stream_ended) / 1e6
         elapsed_ms = self._elapsed_ms(self._start, self._end)
         # An idle device synchronises in a few microseconds; more means another stream ran on.
-        return result, elapsed_ms + (others_ms if others_ms > 0.05 else 0.0)
+        elapsed_ms += others_ms if others_ms > 0.05 else 0.0
+        return Reading(result, elapsed_ms, (ended - started) / 1e6)
 
     def now_s(self) -> float:
         """Return the seconds of `perf_counter_ns`."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..isolation import Ending, Outcome
 from ..schema import ERROR_CODES, Reason, Status, empty_run
+from .audit import find_contradiction
 from .correctness import (
     Output,
     compare_outputs,
@@ -24,6 +25,7 @@ from .correctness import (
 )
 from .handover import FIRST, MAX_SET
 from .intervals import speedup_interval, unpaired_speedup
+from .reported import read_number, read_text, read_times, take_figures
 from .timing import is_disturbed
 
 _ROW_COLUMNS = (
@@ -37,13 +39,16 @@ _ROW_COLUMNS = (
 )
 _NUMBERS = (
     "load_time_s", "compile_time_s", "first_call_s", "num_recompilations",
-    "baseline_peak_memory_bytes", "candidate_peak_memory_bytes",
+    "baseline_peak_memory_bytes", "candidate_peak_memory_bytes", "fallback_share",
+    "baseline_wall_ms", "candidate_wall_ms", "baseline_kernel_ms", "candidate_kernel_ms",
+    "baseline_num_kernels", "candidate_num_kernels",
 )  # fmt: skip
 _STATUS_OF_PHASE = {
     "load": Status.BASELINE_FAILED,
     "baseline": Status.BASELINE_FAILED,
     "compile": Status.COMPILE_FAILED,
     "run": Status.RUN_FAILED,
+    "profile": Status.RUN_FAILED,
 }
 _REASON_OF_ENDING = {
     Ending.ERROR: Reason.EXCEPTION,
@@ -59,7 +64,6 @@ _MEMORY_TEXTS = ("can't allocate memory", "std::bad_alloc", "not enough memory")
 """How torch words a failed allocation on a CPU, for which it has no exception of its own."""
 
 MAX_MESSAGE_LENGTH = 4000
-MAX_TIMES = 1_000_000
 
 
 def begin_record(
@@ -120,7 +124,7 @@ class Reference:
             error = outcome.error
         if not isinstance(error, dict):
             return ""
-        return _text(f"{error.get('type')}: {error.get('message')}", 300)
+        return read_text(f"{error.get('type')}: {error.get('message')}", 300)
 
     @property
     def problem(self) -> tuple[Status, Reason, str, Mapping[str, str] | None] | None:
@@ -148,7 +152,7 @@ class Run:
         record["warnings"] = self._warnings()
         for name in _NUMBERS:
             if name in self._messages:
-                record[name] = _number(self._messages[name])
+                record[name] = read_number(self._messages[name])
         self.has_outputs = self._take_ending()
 
     def set_of(self, name: str) -> int:
@@ -161,28 +165,49 @@ class Run:
         outcome, refused = self._outcome, self._messages.get("refused")
         if is_harness_failure(outcome):
             self._fail(Status.HARNESS_FAILED, Reason.CRASH, outcome.phase, outcome.error)
-        elif outcome.ending is not Ending.FINISHED:
+        elif outcome.ending is not Ending.FINISHED and outcome.phase != "profile":
             phase = outcome.phase
             if phase == "run" and self._messages.get("failed_phase") == "compile":
                 phase = "compile"  # a recompilation: torch.compile raises it from a call
             self._fail(_STATUS_OF_PHASE[phase], _reason(outcome), phase, outcome.error)
         elif isinstance(refused, dict) and refused.get("reason") in set(Reason):
-            error = {"type": "", "message": str(refused.get("message"))}
-            self._fail(Status.OUTPUT_MISMATCH, Reason(refused["reason"]), "judge", error)
+            self._refuse(Reason(refused["reason"]), str(refused.get("message")))
         elif self._messages.get("is_timed") is not True or f"outputs {FIRST}" not in self._messages:
             self.fail_protocol("The worker ended without reporting times and outputs.")
-        elif not self._take_times():
+        elif not self._takeread_times():
             self.fail_protocol("The worker reported times that are no times.")
+        elif contradiction := self._find_contradiction():
+            self._refuse(Reason.TAMPERING, contradiction)
         else:
+            take_figures(self.record, self._messages)
             return True
         return False
+
+    def _refuse(self, reason: Reason, message: str) -> None:
+        """Record that what the candidate gave is not to be judged by its values."""
+        error = {"type": "", "message": message}
+        if reason is Reason.TAMPERING:
+            self._fail(Status.RUN_FAILED, reason, "run", error)
+        else:
+            self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
+
+    def _find_contradiction(self) -> str | None:
+        outcome = self._outcome
+        return find_contradiction(
+            self.record["candidate_latency_ms"],
+            self.record["baseline_latency_ms"],
+            self._messages.get("audited_calls"),
+            outcome.marks_s,
+            outcome.phase_s.get("run", 0.0),
+        )
 
     def fail_protocol(self, message: str) -> None:
         """Record that the worker's messages or files made no sense after the baseline had run."""
         phase = self._outcome.phase
         error = {"type": "ProtocolError", "message": message}
         self.has_outputs = False
-        self._fail(_STATUS_OF_PHASE[phase], Reason.CRASH, phase, error)
+        status = _STATUS_OF_PHASE[phase]
+        self._fail(status, Reason.CRASH, "run" if phase == "profile" else phase, error)
 
     def _fail(
         self, status: Status, reason: Reason, phase: str, error: Mapping[str, str] | None
@@ -192,8 +217,8 @@ class Run:
             "reason": str(reason),
             "phase": phase,
             "error_code": ERROR_CODES[status],
-            "error_type": _text((error or {}).get("type", ""), 200),
-            "error_message": _text((error or {}).get("message", ""), MAX_MESSAGE_LENGTH),
+            "error_type": read_text((error or {}).get("type", ""), 200),
+            "error_message": read_text((error or {}).get("message", ""), MAX_MESSAGE_LENGTH),
         }
         if status is not Status.OUTPUT_MISMATCH:
             self.record |= dict.fromkeys(
@@ -201,10 +226,10 @@ class Run:
                  "speedup_low", "speedup_high")
             )  # fmt: skip
 
-    def _take_times(self) -> bool:
+    def _takeread_times(self) -> bool:
         messages = self._messages
-        baseline = _times(messages.get("baseline_latency_ms"))
-        candidate = _times(messages.get("candidate_latency_ms"))
+        baseline = read_times(messages.get("baseline_latency_ms"))
+        candidate = read_times(messages.get("candidate_latency_ms"))
         order = messages.get("is_candidate_first")
         if baseline is None or candidate is None or len(baseline) != len(candidate):
             return False
@@ -218,8 +243,8 @@ class Run:
             "speedup": speedup,
             "speedup_low": low,
             "speedup_high": high,
-            "clock": _text(messages.get("clock"), 40),
-            "stopped_by": _text(messages.get("stopped_by"), 40),
+            "clock": read_text(messages.get("clock"), 40),
+            "stopped_by": read_text(messages.get("stopped_by"), 40),
         }
         return True
 
@@ -282,8 +307,8 @@ class Run:
         before the candidate was loaded, in its process, and the one in a process without it.
         """
         record = self.record
-        alone = _times(reference.alone_ms)
-        first = _times(self._messages.get("baseline_first_ms"))
+        alone = read_times(reference.alone_ms)
+        first = read_times(self._messages.get("baseline_first_ms"))
         record["baseline_alone_ms"] = alone
         if alone is None or first is None:
             return
@@ -302,12 +327,20 @@ class Run:
 
     def _warnings(self) -> list[str]:
         outcome = self._outcome
-        given = self._messages.get("warnings")
-        warnings = [_text(each, 1000) for each in given[:100]] if isinstance(given, list) else []
+        given = self._messages.get("warnings", self._messages.get("compile_warnings"))
+        warnings = (
+            [read_text(each, 1000) for each in given[:100]] if isinstance(given, list) else []
+        )
         if outcome.num_leftovers:
             warnings.append(f"left {outcome.num_leftovers} processes running, which were killed")
         if outcome.num_log_bytes > len(outcome.log.encode()) + 100:
             warnings.append(f"printed {outcome.num_log_bytes} bytes, of which the ends were kept")
+        problem = self._messages.get("profile_problem")
+        if outcome.phase == "profile" and outcome.ending is not Ending.FINISHED:
+            problem = outcome.error or {"type": outcome.ending, "message": ""}
+        if isinstance(problem, dict):
+            error = f"{problem.get('type')}: {problem.get('message')}"
+            warnings.append(read_text(f"no_profile: the profiled calls failed: {error}", 300))
         return warnings
 
 
@@ -326,22 +359,3 @@ def _reason(outcome: Outcome) -> Reason:
     if outcome.ending is Ending.ERROR and is_memory:
         return Reason.OUT_OF_MEMORY
     return _REASON_OF_ENDING[outcome.ending]
-
-
-def _times(given: Any) -> list[float] | None:
-    """Return times in milliseconds, or None if the worker sent something else."""
-    if not isinstance(given, list) or not 0 < len(given) <= MAX_TIMES:
-        return None
-    if not all(type(each) in (int, float) and 0 < each < math.inf for each in given):
-        return None
-    return [float(each) for each in given]
-
-
-def _number(given: Any) -> float | None:
-    is_number = type(given) in (int, float) and math.isfinite(given) and 0 <= given < 2**62
-    return given if is_number else None
-
-
-def _text(given: Any, length: int) -> str:
-    # Lone surrogates have no UTF-8, and the table is UTF-8.
-    return str(given).encode(errors="replace").decode()[:length]

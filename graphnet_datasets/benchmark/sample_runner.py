@@ -25,11 +25,11 @@ from . import floors, judging
 from .correctness import Output
 from .handover import (
     AGAIN,
+    CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
     FIRST,
     MAX_TIMED,
     ORACLE,
-    PHASES,
     REFERENCE_PHASES,
     SAMPLE_FILE,
     HandoverError,
@@ -257,7 +257,7 @@ class SampleRunner:
         return self._server(job.sample.framework).run(
             payload,
             directory,
-            phases=REFERENCE_PHASES if payload["kind"] == "reference" else PHASES,
+            phases=REFERENCE_PHASES if payload["kind"] == "reference" else CANDIDATE_PHASES,
             limits=self._limits,
             environment={
                 **Compiler.cache_environment(cache),
@@ -285,6 +285,8 @@ class SampleRunner:
             "weights": settings.weights,
             "input_mode": settings.input_mode,
             "cache_mode": settings.cache_mode,
+            "launch_mode": settings.launch_mode,
+            "has_profile": settings.has_profile,
             "has_oracle": settings.has_oracle,
             "seed": settings.seed,
             "num_input_sets": settings.num_input_sets,

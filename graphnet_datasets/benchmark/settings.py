@@ -17,10 +17,12 @@ PHASE_TIMEOUTS_S: Mapping[str, float] = {
     "baseline": 300.0,
     "compile": 1200.0,
     "run": 600.0,
+    "profile": 120.0,
     "oracle": 300.0,
 }
 """Compilers that tune take minutes for one graph; a run is bounded by its own time budget and needs
-the rest only for calls that take seconds each. A run whose oracle takes too long has none."""
+the rest only for calls that take seconds each. A run whose profile or oracle takes too long has
+none."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,19 +35,24 @@ class Settings:
     each CPU that this process may use. `memory_limit_bytes`: of one sample's processes together;
     None is nine tenths of what is free when the run starts. `alone_calls`: calls of eager timed in
     a process of its own. `cache_mode`: "cold" overwrites the caches of the processor or the GPU
-    before each timed call. `has_oracle`: whether eager runs once more in float64, where that fits.
+    before each timed call. `launch_mode`: "cuda_graph" captures both arms in a CUDA graph and times
+    its replay, where both can be captured; a CPU knows no such thing. `has_oracle`: whether eager
+    runs once more in float64, where that fits. `has_profile`: whether a few calls more are looked
+    at by torch's profiler.
     `phase_timeouts_s` overrides `PHASE_TIMEOUTS_S` phase by phase.
     """
 
     weights: Literal["parameters", "inputs"] = "parameters"
     input_mode: Literal["replay", "probe"] = "replay"
     cache_mode: Literal["warm", "cold"] = "warm"
+    launch_mode: Literal["stream", "cuda_graph"] = "stream"
     seed: int = 0
     num_input_sets: int = 2
     num_threads: int | None = None
     alone_calls: int = 10
     memory_limit_bytes: int | None = None
     has_oracle: bool = True
+    has_profile: bool = True
     phase_timeouts_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     timing: TimingSettings = dataclasses.field(default_factory=TimingSettings)
 
@@ -54,6 +61,7 @@ class Settings:
             ("weights", ("parameters", "inputs")),
             ("input_mode", ("replay", "probe")),
             ("cache_mode", ("warm", "cold")),
+            ("launch_mode", ("stream", "cuda_graph")),
         ):
             if getattr(self, name) not in accepted:
                 raise RunError(

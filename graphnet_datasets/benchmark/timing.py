@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..errors import RunError
-from .clocks import Clock
+from .clocks import Clock, Reading
 from .intervals import centre_and_interval, speedup_interval
 
 Arm: TypeAlias = Literal["baseline", "candidate"]
@@ -78,11 +78,16 @@ class ArmFailedError(RunError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PairedTimes:
-    """The times of both arms, pair by pair, in milliseconds, and what follows from them."""
+    """The times of both arms, pair by pair, in milliseconds, and what follows from them.
+
+    `baseline_wall_ms` and `candidate_wall_ms` are of the same calls by the wall clock.
+    """
 
     baseline_ms: tuple[float, ...]
     candidate_ms: tuple[float, ...]
     is_candidate_first: tuple[bool, ...]
+    baseline_wall_ms: tuple[float, ...]
+    candidate_wall_ms: tuple[float, ...]
     clock: str
     stopped_by: StoppedBy
     speedup: float
@@ -135,6 +140,8 @@ def measure_pairs(
         tuple(run.times["baseline"]),
         tuple(run.times["candidate"]),
         tuple(run.is_candidate_first),
+        tuple(run.wall_times["baseline"]),
+        tuple(run.wall_times["candidate"]),
         clock.name,
         stopped_by,
         *speedup_interval(run.times["baseline"], run.times["candidate"]),
@@ -175,7 +182,7 @@ def measure_alone(
         while len(times) < num_calls and (
             not times or clock.now_s() - measured_s < settings.hard_budget_s
         ):
-            times.append(run.call("baseline", len(times)))
+            times.append(run.call("baseline", len(times)).elapsed_ms)
         return tuple(times)
 
 
@@ -220,25 +227,28 @@ class _Run:
         self._evict_caches = evict_caches
         self.clock = clock
         self.times: dict[Arm, list[float]] = {"baseline": [], "candidate": []}
+        self.wall_times: dict[Arm, list[float]] = {"baseline": [], "candidate": []}
         self.is_candidate_first: list[bool] = []
 
-    def call(self, arm: Arm, pair: int) -> float:
+    def call(self, arm: Arm, pair: int) -> Reading:
         if self._before_each is not None:
             self._before_each(arm, pair)
         if self._evict_caches is not None and pair >= 0:
             self._evict_caches()
         try:
-            result, elapsed_ms = self.clock.measure(self._calls[arm])
+            reading = self.clock.measure(self._calls[arm])
         except Exception as error:
             raise ArmFailedError(arm, pair, error) from error
         if self._after_each is not None:
-            self._after_each(arm, pair, result)
-        return elapsed_ms
+            self._after_each(arm, pair, reading.result)
+        return reading
 
     def pair(self, index: int, is_candidate_first: bool) -> None:
         order: tuple[Arm, Arm] = ("baseline", "candidate")
         for arm in reversed(order) if is_candidate_first else order:
-            self.times[arm].append(self.call(arm, index))
+            reading = self.call(arm, index)
+            self.times[arm].append(reading.elapsed_ms)
+            self.wall_times[arm].append(reading.wall_ms)
         self.is_candidate_first.append(is_candidate_first)
 
 
@@ -249,7 +259,7 @@ def _warm_up(
     clock = run.clock
     started_s = clock.now_s()
     warnings = []
-    first_call_s = run.call("candidate", -1) / 1000
+    first_call_s = run.call("candidate", -1).elapsed_ms / 1000
     num_calls = 1
     while True:
         compiled_before = num_compilations()

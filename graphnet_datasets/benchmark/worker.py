@@ -11,9 +11,8 @@ process makes them, from the same seeds, after this one and all that it started 
 from __future__ import annotations
 
 import os
-import random
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +21,19 @@ from ..compilers.base import Compiler
 from ..isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
 from ..schema import Reason, sample_from_row
 from .arms import Arm, Workload
+from .audit import audit
 from .caches import make_evictor
 from .clocks import Clock, CudaEventClock, WallClock
-from .handover import (
-    AGAIN,
-    FIRST,
-    MAX_SET,
-    MAX_TIMED,
-    ORACLE,
-    SAMPLE_FILE,
-    read_row,
-    set_file,
-    timed_file,
-)
-from .outputs import OutputTypeError
+from .device_state import read_device_state
+from .handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, read_row, set_file
 from .roofline import measure_peak_rates
 from .runtimes import Runtime, make_runtime
-from .timing import ArmFailedError, TimingSettings, measure_alone, measure_pairs
+from .seal import Seal
+from .timed_calls import OutputsRefusedError, TimedCalls
+from .timing import ArmFailedError, PairedTimes, TimingSettings, measure_alone, measure_pairs
 
-SLOW_CALL_MS = 1000.0
-"""Of calls that take longer than this, one is judged besides the first: eager has to repeat it."""
-KEPT_BYTES = 256 * 2**20
-"""Outputs of timed calls that are held until the end; where they take more, those of one call."""
+SLOW_PROFILE_MS = 100.0
+"""Where a call took longer than this, one call is looked at by the profiler instead of three."""
 _now_s = WallClock().now_s
 _CPU_CLOCK = WallClock().name
 
@@ -92,6 +82,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
         baseline, runtime, resident_bytes, clock, evict_caches
     )
     reporter.send({"baseline_first_ms": alone_ms, "baseline_peak_memory_bytes": baseline_peak})
+    seal = Seal()
 
     reporter.enter("compile")
     compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
@@ -103,47 +94,110 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     compiled = compiler.compile(runtime.copy_module(workload.module), arguments)
     compile_time_s = _now_s() - compile_started_s - compiler.excluded_time_s
     del arguments
-    reporter.send({"compile_time_s": compile_time_s, "warnings": list(compiler.warnings)})
+    reporter.send(
+        {
+            "compile_time_s": compile_time_s,
+            "fallback_share": compiler.fallback_share,
+            "compile_warnings": list(compiler.warnings),
+        }
+    )
 
     reporter.enter("run")
     candidate = Arm(workload, compiled, is_poisoned=False)
-    timed = _Timed(baseline, candidate, runtime, reporter, directory, len(workload.sets))
+    clock = _waiting_for(compiler, clock)
+    timed = TimedCalls(baseline, candidate, runtime, reporter, directory, len(workload.sets))
+    launch_mode, notes = _choose_launch(payload, baseline, candidate)
+    device_before = read_device_state(payload["device"])
     try:
         times = measure_pairs(
             baseline,
             candidate,
             settings=TimingSettings(**payload["timing"]),
-            clock=_waiting_for(compiler, clock),
+            clock=clock,
             before_each=timed.before_each,
             after_each=timed.after_each,
             num_compilations=compiler.num_compilations,
             evict_caches=evict_caches,
         )
+        device_after = read_device_state(payload["device"])
         timed.hand_over_timed(times.candidate_ms)
     except ArmFailedError as failure:
         cause = failure.__cause__ or failure
         if failure.arm == "candidate" and isinstance(cause, Exception):
             reporter.send({"failed_phase": compiler.phase_of(cause)})
         raise cause from None
-    except _OutputsRefusedError:
+    except OutputsRefusedError:
         return  # reported where it was found
+    audit(candidate, timed, clock, reporter, is_repeatable=not workload.is_writing)
     if changed := workload.find_changed_weight():
         timed.refuse(Reason.MUTATION, f"The candidate wrote to the weight `{changed}`.")
+        return
+    if broken := seal.find_break():
+        timed.refuse(
+            Reason.TAMPERING, f"The candidate replaced `{broken}`, a part of what times it."
+        )
         return
     reporter.send(
         {
             "baseline_latency_ms": times.baseline_ms,
             "candidate_latency_ms": times.candidate_ms,
             "is_candidate_first": times.is_candidate_first,
+            "baseline_wall_ms": statistics.median(times.baseline_wall_ms),
+            "candidate_wall_ms": statistics.median(times.candidate_wall_ms),
+            "launch_mode": launch_mode,
+            "device_before": device_before,
+            "device_after": device_after,
             "clock": times.clock,
             "stopped_by": times.stopped_by,
             "first_call_s": times.first_call_s,
             "num_recompilations": times.num_recompilations,
             "candidate_peak_memory_bytes": timed.candidate_peak_bytes(resident_bytes),
-            "warnings": [*compiler.warnings, *times.warnings],
+            "warnings": [*compiler.warnings, *notes, *times.warnings],
             "is_timed": True,
         }
     )
+    if payload["has_profile"] and payload["framework"] == "torch":
+        reporter.enter("profile")
+        _profile(payload["device"], baseline, candidate, times, reporter)
+
+
+def _choose_launch(
+    payload: Mapping[str, Any], baseline: Arm, candidate: Arm
+) -> tuple[str | None, list[str]]:
+    """Capture both arms where that is asked for, or neither; return the mode and why not."""
+    if not payload["device"].startswith("cuda"):
+        return None, []
+    if payload["launch_mode"] == "stream":
+        return "stream", []
+    for name, arm in (("eager", baseline), ("the candidate", candidate)):
+        try:
+            if payload["framework"] != "torch":
+                raise RuntimeError(f"not offered for {payload['framework']}")
+            arm.capture()
+        except Exception as error:  # whatever an operator raises that cannot be captured
+            baseline.release()
+            candidate.release()
+            reason = describe_error(error)["message"].partition("\n")[0]
+            return "stream", [f"not_captured: {name} does not fit into a CUDA graph: {reason}"]
+    return "cuda_graph", []
+
+
+def _profile(
+    device: str, baseline: Arm, candidate: Arm, times: PairedTimes, reporter: Reporter
+) -> None:
+    """Report kernels and their time for both arms; that there are none is no failure."""
+    from .torch_profile import profile_call
+
+    num_calls = 1 if max(*times.baseline_ms, *times.candidate_ms) > SLOW_PROFILE_MS else 3
+    for name, arm in (("baseline", baseline), ("candidate", candidate)):
+        try:
+            kernel_ms, num_kernels = profile_call(
+                arm, lambda arm=arm: arm.prepare(0), device, num_calls=num_calls
+            )
+        except Exception as error:  # a candidate that fails on its hundredth call, for instance
+            reporter.send({"profile_problem": describe_error(error)})
+            return
+        reporter.send({f"{name}_kernel_ms": kernel_ms, f"{name}_num_kernels": num_kernels})
 
 
 def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -188,106 +242,6 @@ def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None
         reporter.send({"oracle_problem": describe_error(error)})
 
 
-class _OutputsRefusedError(Exception):
-    """The outputs cannot be judged; why has been reported."""
-
-
-class _Timed:
-    """What happens around the timed calls: inputs before, a look at some outputs after."""
-
-    def __init__(
-        self,
-        baseline: Arm,
-        candidate: Arm,
-        runtime: Runtime,
-        reporter: Reporter,
-        directory: Path,
-        num_sets: int,
-    ) -> None:
-        self._arms = {"baseline": baseline, "candidate": candidate}
-        self._runtime, self._reporter = runtime, reporter
-        self._directory, self._num_sets = directory, num_sets
-        # Not seeded: which timed call is judged cannot be foreseen.
-        self._draw = random.Random(os.urandom(16)).random  # noqa: S311
-        self._num_calls = 0
-        self._num_kept = MAX_TIMED
-        self._peak_bytes: int | None = None
-        self._kept: list[tuple[int, Any]] = []
-        self._pair, self._set_index = -1, 0
-
-    def before_each(self, arm: str, pair: int) -> None:
-        """Lay out the inputs: set 0 for the first call, then in turn; new ones for each pair.
-
-        Both arms of a pair take the same values, which nothing could have known before.
-        """
-        if arm == "candidate":
-            self._num_calls += 1
-        if pair < 0:
-            self._set_index = (self._num_calls - 1) % self._num_sets
-        elif pair != self._pair:
-            self._pair = pair
-            self._set_index = self._num_sets + int(self._draw() * (MAX_SET - self._num_sets))
-        self._arms[arm].prepare(self._set_index)
-        if arm == "candidate" and self._num_calls == 2:
-            reset_peak_memory()
-            self._runtime.reset_peak_memory()
-
-    def after_each(self, arm: str, pair: int, result: Any) -> None:
-        """Hand over what the first call gave; keep what some of the timed calls gave."""
-        del result
-        if arm != "candidate":
-            return
-        candidate = self._arms[arm]
-        if self._num_calls == 1:
-            if self._hand_over(0, candidate.results(), FIRST) > KEPT_BYTES / MAX_TIMED:
-                self._num_kept = 1
-            self._check_inputs(candidate)
-        elif self._num_calls == 2:
-            self._peak_bytes = self._runtime.peak_memory_bytes() or peak_memory_bytes()
-        if pair < 0:
-            return
-        # Each timed call is kept with the same probability: a reservoir.
-        place = len(self._kept)
-        if place == self._num_kept:
-            place = int(self._draw() * (pair + 1))
-        if place < self._num_kept:
-            self._check_inputs(candidate)
-            outputs = self._runtime.clone_outputs(candidate.results())
-            self._kept[place : place + 1] = [(self._set_index, outputs)]
-
-    def _check_inputs(self, candidate: Arm) -> None:
-        if name := candidate.find_foreign_write():
-            self.refuse(Reason.MUTATION, f"The candidate wrote to the input `{name}`.")
-            raise _OutputsRefusedError
-
-    def hand_over_timed(self, candidate_ms: Sequence[float]) -> None:
-        """Hand over the outputs of the timed calls that were kept; of slow ones, of one."""
-        is_slow = statistics.median(candidate_ms) > SLOW_CALL_MS
-        for number, (set_index, outputs) in enumerate(self._kept[: 1 if is_slow else None]):
-            self._hand_over(set_index, outputs, timed_file(number))
-
-    def refuse(self, reason: Reason, message: str) -> None:
-        """Report that the outputs are not what eager gives, whatever their values."""
-        self._reporter.send({"refused": {"reason": str(reason), "message": message}})
-
-    def candidate_peak_bytes(self, resident_bytes: int) -> int | None:
-        """Return the peak memory of the second call, without what was there before the sample."""
-        if self._peak_bytes is None or self._runtime.peak_memory_bytes() is not None:
-            return self._peak_bytes
-        return max(self._peak_bytes - resident_bytes, 0)
-
-    def _hand_over(self, set_index: int, outputs: Any, name: str) -> int:
-        """Write outputs down for the parent and return how many bytes they take."""
-        path = self._directory / name
-        try:
-            described = self._runtime.write_outputs(outputs, path)
-        except OutputTypeError as error:
-            self.refuse(Reason.TYPE, str(error))
-            raise _OutputsRefusedError from error
-        self._reporter.send({f"outputs {name}": described, f"set {name}": set_index})
-        return path.stat().st_size
-
-
 def _load(payload: Mapping[str, Any], directory: Path) -> Workload:
     sample = sample_from_row(read_row(directory / SAMPLE_FILE))
     runtime = make_runtime(sample.framework, payload["device"], payload["num_threads"])
@@ -324,7 +278,7 @@ def _time_eager_first(
         baseline.prepare(0)
         if evict_caches is not None:
             evict_caches()
-        times.append(clock.measure(baseline)[1])
+        times.append(clock.measure(baseline).elapsed_ms)
     baseline.discard()
     return times, peak
 

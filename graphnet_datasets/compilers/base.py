@@ -41,6 +41,8 @@ class Compiler(abc.ABC):
         self.options = check_options(self.name, self.option_table, options or {})
         self.warnings: list[str] = []
         """What was noticed while compiling and running, for the run's record."""
+        self.fallback_share: float | None = None
+        """Share of the operators that were left to eager, None where the compiler does not tell."""
         self.excluded_time_s = 0.0
         """Part of the time spent in `compile` that was not compilation."""
 
@@ -92,6 +94,12 @@ class Compiler(abc.ABC):
         of the run. `example_inputs` may be changed by the call and are thrown away after it.
         Called under the gradient mode of the timed calls.
         """
+
+    def note_fallback(self, share: float) -> None:
+        """Record which share of the operators was left to eager, with a warning if any was."""
+        self.fallback_share = share
+        if share > 0:
+            self.warnings.append(f"fallback: {share:.0%} of the operators left to eager")
 
     def synchronize(self) -> None:  # noqa: B027 - a hook; most have nothing to wait for
         """Wait until what the compiled callable started outside the framework's streams is done.

@@ -87,8 +87,7 @@ class DynamoCompiler(Compiler):
             share = max(0.0, 1 - captured / total)
         else:
             share = 0.0
-        if share > 0:
-            self.warnings.append(f"fallback: {share:.0%} of the operators left to eager")
+        self.note_fallback(share)
 
 
 class _Backend:

@@ -54,6 +54,5 @@ class TensorRT(DynamoCompiler):
             for name, part in compiled.named_children()
             if not name.startswith("_run_on_acc")
         )
-        if left and total:
-            share = min(1.0, left / total)
-            self.warnings.append(f"fallback: {share:.0%} of the operators left to eager")
+        if total:
+            self.note_fallback(min(1.0, left / total))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -149,7 +150,9 @@ class ForkServer:
             RunError: the payload is too large, or the server cannot be started.
         """
         limits = limits or Limits()
+        key = secrets.token_hex(16)
         request = {
+            "key": key,
             "job": self.num_starts,
             "payload": dict(payload),
             "directory": str(directory),
@@ -169,7 +172,7 @@ class ForkServer:
         assert self._control is not None  # noqa: S101 (start has just set it)
         result_read, result_write = os.pipe()
         log_read, log_write = os.pipe()
-        watch = Watch(self._control, result_read, log_read, phases, limits)
+        watch = Watch(self._control, result_read, log_read, phases, limits, key)
         try:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 socket.send_fds(self._control, [data], [result_write, log_write])

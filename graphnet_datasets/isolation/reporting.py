@@ -16,6 +16,10 @@ MAX_TEXT_LENGTH = 20_000
 class Reporter:
     """The job's end of the pipe.
 
+    Each line begins with `key`, which is nowhere but in here: whoever finds the pipe among the open
+    files cannot write messages into it. What `send` is made of is held from the start, so that code
+    which replaces `json.dumps` or `os.write` later changes no message.
+
     >>> import os
     >>> read_end, write_end = os.pipe()
     >>> Reporter(write_end).enter("compile")
@@ -23,12 +27,23 @@ class Reporter:
     b'{"phase": "compile"}\\n'
     """
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def __init__(self, fd: int, key: str = "") -> None:
+        write, dumps = os.write, json.dumps
+
+        def send(message: dict[str, Any]) -> None:
+            view = memoryview(f"{key}{dumps(message)}\n".encode())
+            while view:
+                view = view[write(fd, view) :]
+
+        self._send = send
 
     def enter(self, phase: str) -> None:
         """Say that the job enters `phase`, which starts that phase's timeout."""
-        self.send({"phase": phase})
+        self._send({"phase": phase})
+
+    def mark(self, name: str) -> None:
+        """Have the parent note, by its own clock, when this was said."""
+        self._send({"mark": name})
 
     def send(self, message: dict[str, Any]) -> None:
         """Send an object that JSON can hold; infinities and NaN are written as Python's json does.
@@ -36,13 +51,13 @@ class Reporter:
         Raises:
             TypeError: the object holds something that JSON cannot.
         """
-        view = memoryview((json.dumps(message) + "\n").encode())
-        while view:
-            view = view[os.write(self._fd, view) :]
+        self._send(message)
 
 
 class MessageReader:
     """Turns the bytes of a pipe into messages; `problem` says what was wrong with them, if it was.
+
+    A line that does not begin with `key` is no message.
 
     >>> reader = MessageReader()
     >>> reader.feed(b'{"phase": "lo')
@@ -53,7 +68,8 @@ class MessageReader:
     'The job sent a message that is not a JSON object.'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, key: str = "") -> None:
+        self._key = key.encode()
         self._pending = bytearray()
         self.problem: str | None = None
 
@@ -66,7 +82,7 @@ class MessageReader:
         self._pending += data
         start = 0
         while (end := self._pending.find(b"\n", max(start, searched))) >= 0:
-            message = _decode(bytes(self._pending[start:end]))
+            message = _decode(bytes(self._pending[start:end]), self._key)
             start = end + 1
             if message is None:
                 self.problem = "The job sent a message that is not a JSON object."
@@ -128,9 +144,11 @@ def describe_error(error: BaseException) -> dict[str, str]:
     return {"type": str(name)[:200], "message": text[:MAX_TEXT_LENGTH]}
 
 
-def _decode(line: bytes) -> dict[str, Any] | None:
+def _decode(line: bytes, key: bytes) -> dict[str, Any] | None:
+    if not line.startswith(key):
+        return None
     try:
-        message = json.loads(line)
+        message = json.loads(line[len(key) :])
     except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None

@@ -140,7 +140,7 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
         directory = Path(request["directory"])
         os.chdir(directory)
         os.environ.update(request["environment"])
-        reporter = Reporter(result_fd)
+        reporter = Reporter(result_fd, request.pop("key"))
         try:
             apply_limits(
                 memory_bytes=request["memory_bytes"] if request["is_memory_enforced"] else None,

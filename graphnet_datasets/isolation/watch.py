@@ -50,7 +50,8 @@ class Outcome:
     `phase` is the phase it ended in; `phase_s` holds the seconds spent in each. `exit_code` is
     negative for a signal and None if it is not known. `error` has the keys `type` and `message`.
     `num_leftovers` counts the processes that were alive below the job's own when it ended, and were
-    killed with it.
+    killed with it. `message_phases` has the phase in which each message came, `marks_s` when each
+    mark came first, in seconds from the start by the parent's clock.
     """
 
     ending: Ending
@@ -64,12 +65,21 @@ class Outcome:
     phase_s: dict[str, float]
     peak_memory_bytes: int
     num_leftovers: int
+    message_phases: list[str] = dataclasses.field(default_factory=list)
+    marks_s: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def merged(self) -> dict[str, Any]:
-        """Return all messages as one object; later ones win."""
+        """Return all messages as one object; of one phase the later ones win.
+
+        What was said in an earlier phase stands: code that came in later cannot take it back.
+        """
         merged: dict[str, Any] = {}
-        for message in self.messages:
-            merged.update(message)
+        said_in: dict[str, str] = {}
+        phases = self.message_phases or [self.phase] * len(self.messages)
+        for phase, message in zip(phases, self.messages, strict=True):
+            for key, value in message.items():
+                if said_in.setdefault(key, phase) == phase:
+                    merged[key] = value
         return merged
 
 
@@ -83,11 +93,14 @@ class Watch:
         log_fd: int,
         phases: Sequence[str],
         limits: Limits,
+        key: str = "",
     ) -> None:
         self._control, self._result_fd, self._log_fd = control, result_fd, log_fd
         self._phases, self._limits = list(phases), limits
-        self._reader, self._log = MessageReader(), LogKeeper(limits.log_bytes)
+        self._reader, self._log = MessageReader(key), LogKeeper(limits.log_bytes)
         self._messages: list[dict[str, Any]] = []
+        self._message_phases: list[str] = []
+        self._marks_s: dict[str, float] = {}
         self._error: dict[str, str] | None = None
         self._is_done = False
         self._phase = self._phases[0]
@@ -175,10 +188,13 @@ class Watch:
             else:
                 self._reader.problem = f"The job went from phase `{self._phase}` to `{phase[:40]}`."
                 return False
+        elif isinstance(mark := message.get("mark"), str):
+            self._marks_s.setdefault(mark, time.monotonic() - self._started)
         elif isinstance(error := message.get("error"), dict):
             self._error = {key: str(error.get(key, "")) for key in ("type", "message")}
         else:
             self._messages.append(message)
+            self._message_phases.append(self._phase)
         return True
 
     def _leave_phase(self) -> None:
@@ -201,6 +217,8 @@ class Watch:
             phase_s=self._phase_s,
             peak_memory_bytes=int(exited.get("peak_memory_bytes", 0)),
             num_leftovers=int(exited.get("num_leftovers", 0)),
+            message_phases=self._message_phases,
+            marks_s=self._marks_s,
         )
 
     def _ending(self, cause: str, exit_code: int | None) -> Ending:

@@ -44,6 +44,8 @@ class Reason(enum.StrEnum):
     DTYPE = "output_dtype"
     TYPE = "output_type"
     MUTATION = "input_mutation"
+    TAMPERING = "tampering"
+    """The candidate replaced a part of what times it, or the parent saw other times."""
 
 
 ERROR_CODES: dict[Status, int | None] = {
@@ -80,6 +82,17 @@ OUTPUT_FIELDS = pa.struct(
 `mismatch_share` is the share of elements that are not bit-equal, `null_t` and `null_mean_t` the
 smallest t at which an all-zero and a constant-mean output would pass."""
 
+DEVICE_STATE_FIELDS = pa.struct(
+    [
+        ("sm_clock_mhz", pa.int64()),
+        ("memory_clock_mhz", pa.int64()),
+        ("temperature_c", pa.int64()),
+        ("power_w", pa.float64()),
+        ("throttle_reasons", pa.list_(pa.string())),
+    ]
+)
+"""What a GPU's driver says of it at one moment; a figure that it does not give is null."""
+
 RUNS_SCHEMA = pa.schema(
     [
         ("schema_version", pa.int32()),
@@ -103,6 +116,7 @@ RUNS_SCHEMA = pa.schema(
         ("input_mode", pa.string()),
         ("seed", pa.int64()),
         ("cache_mode", pa.string()),
+        ("launch_mode", pa.string()),
         ("num_threads", pa.int32()),
         # how it ended
         ("status", pa.string()),
@@ -130,11 +144,15 @@ RUNS_SCHEMA = pa.schema(
         ("candidate_kernel_ms", pa.float64()),
         ("baseline_num_kernels", pa.int64()),
         ("candidate_num_kernels", pa.int64()),
+        ("is_baseline_launch_bound", pa.bool_()),
+        ("is_candidate_launch_bound", pa.bool_()),
         ("floor_ms", pa.float64()),
         ("load_time_s", pa.float64()),
         ("compile_time_s", pa.float64()),
         ("first_call_s", pa.float64()),
+        ("break_even_calls", pa.int64()),
         ("num_recompilations", pa.int64()),
+        ("fallback_share", pa.float64()),
         ("baseline_peak_memory_bytes", pa.int64()),
         ("candidate_peak_memory_bytes", pa.int64()),
         ("duration_s", pa.float64()),
@@ -148,6 +166,8 @@ RUNS_SCHEMA = pa.schema(
         # where and when
         ("environment_id", pa.string()),
         ("environment", pa.string()),
+        ("device_before", DEVICE_STATE_FIELDS),
+        ("device_after", DEVICE_STATE_FIELDS),
         ("settings_hash", pa.string()),
         ("settings", pa.string()),
         ("started_at", pa.string()),
@@ -159,7 +179,17 @@ pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % inte
 `is_baseline_disturbed`, `speedup` is against `baseline_alone_ms`. `min_t` is the largest of the
 outputs' `min_t` (inf: correct at no tolerance), null where nothing was compared. `determinism_t` is
 the `min_t` of eager against itself. `floor_ms` is the least time that the device's peak rates allow
-for the work of the sample. `compiler_options`, `environment` and `settings` are JSON."""
+for the work of the sample. `compiler_options`, `environment` and `settings` are JSON.
+
+Three clocks: `*_latency_ms` by `clock`, `*_wall_ms` the medians of the same calls by the wall clock
+with the device synchronized, `*_kernel_ms` and `*_num_kernels` by torch's profiler, of a few calls
+more: on a GPU kernels, copies and fills; on a CPU the operators that torch dispatched, without
+those that they called and without code that a compiler fused. An arm is launch bound where the GPU
+is idle for more than half of the wall time. `launch_mode` is "stream", or "cuda_graph" where both
+arms were captured and replayed, and null on a CPU. `break_even_calls` is how many calls pay for
+`compile_time_s`, null where they never do. `fallback_share` is the share of the operators that the
+compiler left to eager, null where it does not tell. `device_before` and `device_after` surround the
+timed calls on a GPU."""
 
 
 def empty_run() -> dict[str, Any]:

@@ -22,6 +22,7 @@ REPORT = {
     "clock": "perf_counter",
     "stopped_by": "precision",
     "compile_time_s": 0.5,
+    "audited_calls": [50],
     "is_timed": True,
     f"outputs {FIRST}": [],
 }
@@ -30,7 +31,10 @@ ONES = [Output("float32", np.ones(3, np.float32))]
 
 def outcome(phase: str = "run", **report: Any) -> Outcome:
     messages = [{**REPORT, **report}]
-    return Outcome(Ending.FINISHED, phase, messages, None, 0, "", 0, 1.0, {}, 0, 0)
+    return Outcome(
+        Ending.FINISHED, phase, messages, None, 0, "", 0, 1.0, {"run": 1.0}, 0, 0,
+        marks_s={"block 0 begins": 0.5, "block 0 ends": 0.55},
+    )  # fmt: skip
 
 
 def reference(alone_ms: Any) -> Reference:

@@ -335,7 +335,7 @@ def test_what_cannot_be_run_is_refused_before_anything_runs(
         (
             {"phase_timeouts_s": {"judge": 1}},
             "There is no phase `judge`. A timeout can be set for load, baseline, compile, run, "
-            "oracle.",
+            "profile, oracle.",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.clocks import WallClock
+from graphnet_datasets.benchmark.clocks import Reading, WallClock
 from graphnet_datasets.benchmark.timing import (
     ArmFailedError,
     TimingSettings,
@@ -34,10 +34,10 @@ class FakeClock:
     def __init__(self) -> None:
         self.elapsed_s = 0.0
 
-    def measure(self, call: Callable[[], Any]) -> tuple[Any, float]:
+    def measure(self, call: Callable[[], Any]) -> Reading:
         elapsed_ms = call()
         self.elapsed_s += elapsed_ms / 1000
-        return elapsed_ms, elapsed_ms
+        return Reading(elapsed_ms, elapsed_ms, elapsed_ms + 0.5)
 
     def now_s(self) -> float:
         return self.elapsed_s
@@ -52,6 +52,7 @@ def test_equal_times_stop_at_the_first_look() -> None:
     times = measure_pairs(lambda: 4.0, lambda: 2.0, settings=QUICK, clock=FakeClock())
     assert (times.speedup, times.speedup_low, times.speedup_high) == pytest.approx((2, 2, 2))
     assert len(times.baseline_ms) == len(times.candidate_ms) == 10
+    assert times.candidate_wall_ms == (2.5,) * 10
     assert times.stopped_by == "precision"
     assert times.clock == "fake"
     assert times.first_call_s == 0.002
@@ -255,10 +256,10 @@ def test_the_wall_clock_times_a_call_and_waits_for_the_device() -> None:
         time.sleep(0.002)
         return "result"
 
-    result, elapsed_ms = WallClock(lambda: order.append("wait")).measure(call)
-    assert (result, order) == ("result", ["wait", "call", "wait"])
-    assert elapsed_ms >= 2
-    assert WallClock().measure(call)[1] >= 2
+    reading = WallClock(lambda: order.append("wait")).measure(call)
+    assert (reading.result, order) == ("result", ["wait", "call", "wait"])
+    assert reading.elapsed_ms == reading.wall_ms >= 2
+    assert WallClock().measure(call).elapsed_ms >= 2
 
 
 def test_a_candidate_that_replaces_the_timer_changes_nothing(
@@ -267,7 +268,7 @@ def test_a_candidate_that_replaces_the_timer_changes_nothing(
     clock = WallClock()
     monkeypatch.setattr(time, "perf_counter_ns", lambda: 0)
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
-    assert clock.measure(lambda: time.sleep(0.002))[1] >= 2
+    assert clock.measure(lambda: time.sleep(0.002)).elapsed_ms >= 2
 
 
 @pytest.mark.gpu
@@ -290,8 +291,8 @@ def test_device_events_cover_work_on_other_streams() -> None:
     clock = CudaEventClock("cuda")
     for call in (on_the_side, in_front):
         clock.measure(call)
-    front_ms = min(clock.measure(in_front)[1] for _ in range(5))
-    side_ms = min(clock.measure(on_the_side)[1] for _ in range(5))
+    front_ms = min(clock.measure(in_front).elapsed_ms for _ in range(5))
+    side_ms = min(clock.measure(on_the_side).elapsed_ms for _ in range(5))
     assert side_ms > 0.8 * front_ms
 
 
