@@ -48,9 +48,13 @@ def score(
     compiler: CompilerName = None,
     duplicates: DuplicatesRule = "refuse",
     by_task: Annotated[bool, typer.Option("--by-task", help="Score each task too.")] = False,
+    by_sample: Annotated[
+        bool, typer.Option("--by-sample", help="List each sample, the largest head-room first.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    from ..scores import split_by
+    from ..scores import samples, split_by
+    from ..scores.text import text_table
 
     arms = read_arms(runs, compiler)
     options = {"p": p, "b": b, "variant": variant, "duplicates": check_duplicates(duplicates)}
@@ -66,6 +70,10 @@ def score(
             result["by_task"] = {
                 task: _as_json(part, options) for task, part in _scorable(table, "task", options)
             }
+        if by_sample:
+            result["by_sample"] = samples.plain(
+                samples.by_sample(table, duplicates=options["duplicates"])
+            )
         typer.echo(json.dumps(result, allow_nan=False))
         return
     for index, table in enumerate(arms.values()):
@@ -79,6 +87,9 @@ def score(
                     typer.echo(_as_text(part, options))
                 except ScoreError as error:
                     typer.echo(str(error))
+        if by_sample:
+            rows = samples.by_sample(table, duplicates=options["duplicates"])
+            typer.echo(f"\n{text_table(*samples.cells_by_sample(rows))}")
 
 
 def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:

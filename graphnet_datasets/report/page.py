@@ -20,9 +20,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..scores import as_table, error_aware_speedup_score, speedup_score
+from ..scores import as_table, by_sample, error_aware_speedup_score, speedup_score
 from ..scores.records import is_counted, make_records
 from ..scores.run_sets import Duplicates, without_duplicates
+from ..scores.samples import cells_by_sample
 from ..scores.text import html_table
 from ..scores.variants import find_variant
 from .plots import plot_runs
@@ -35,6 +36,9 @@ CAPTIONS = {
     "speedups": "Speedups of correct samples",
     "speedups_by_task": "Speedups of correct samples by task",
 }
+
+MAX_HEAD_ROOM = 20
+"""Samples that are listed with what a faster program could win on them."""
 
 
 def write_page(
@@ -62,7 +66,8 @@ def write_page(
         scores = [score(table, **options) for score in (speedup_score, error_aware_speedup_score)]
         parts = [f"<h2>{html.escape(name)}</h2>"]
         parts += [f'<div class="scroll">{each._repr_html_()}</div>' for each in scores]
-        sections.append("\n".join([*parts, _samples(table, variant), _environments(table)]))
+        parts += [_samples(table, variant), _head_room(table), _environments(table)]
+        sections.append("\n".join(parts))
     chosen = find_variant(variant)
     template = (
         importlib.resources.files("graphnet_datasets.report")
@@ -114,6 +119,19 @@ def _samples(table: pa.Table, variant: str) -> str:
     cells = [[_cell(row[column]) for column in columns] for row in rows]
     caption = f"{len(rows)} samples that are not correct at t = 0"
     return f'<div class="scroll">{html_table(caption, columns, cells)}</div>'
+
+
+def _head_room(table: pa.Table) -> str:
+    """List the samples on which a faster program could win most."""
+    rows = [row for row in by_sample(table) if row["light_share"] is not None]
+    if not rows:
+        return ""
+    caption = (
+        f"The largest head-room: {min(len(rows), MAX_HEAD_ROOM)} of {len(rows)} samples whose time "
+        "can be held against the peak rates of the device"
+    )
+    listed = html_table(caption, *cells_by_sample(rows[:MAX_HEAD_ROOM]))
+    return f'<div class="scroll">{listed}</div>'
 
 
 def _cell(value: Any) -> str:

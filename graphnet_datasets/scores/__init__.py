@@ -4,6 +4,7 @@ from .comparison import Comparison, compare
 from .metric_inputs import MetricInputs, from_metric_inputs, metric_path, to_metric_inputs
 from .result import Scores
 from .run_sets import as_table, split_arms, split_by
+from .samples import by_sample
 from .scoring import error_aware_speedup_score, score_of_components, speedup_score
 from .variants import TOLERANCES, VARIANTS, Variant
 
@@ -15,6 +16,7 @@ __all__ = [
     "Scores",
     "Variant",
     "as_table",
+    "by_sample",
     "compare",
     "error_aware_speedup_score",
     "from_metric_inputs",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,30 @@ def test_s_is_null_above_zero_in_json(runs: Path) -> None:
     found = json.loads(invoke("score", runs, "--json").stdout)
     assert [found["S"][str(t)] for t in (1, 2, 3, 4)] == [None] * 4
     assert found["S"]["0"] == speedup_score(FOUR).at(0)["S"]
+
+
+def test_score_by_sample_begins_with_the_largest_head_room(tmp_path: Path) -> None:
+    timed = {"candidate_latency_ms": [2.0, 4.0, 3.0], "compile_time_s": 0.25}
+    rows = [
+        make_run("unknown", 2.0, **timed),
+        make_run("near", 2.0, **timed, floor_ms=1.5, break_even_calls=84, min_t=-math.inf),
+        make_run(
+            "far", 0.9, **timed, floor_ms=0.03, baseline_num_kernels=9, candidate_num_kernels=4
+        ),
+        make_run("refused", status="compile_failed"),
+    ]
+    path = write(tmp_path / "timed.parquet", rows)
+    table = invoke("score", path, "--by-sample").stdout.split("\n\n")[-1].splitlines()
+    assert [line.split() for line in table] == [
+        "sample ms speedup min_t of light compile s pays after kernels".split(),
+        ["far", "3", "0.900", "-5.0", "1", "%", "0.25", "never", "9", ">", "4"],
+        ["near", "3", "2.000", "-inf", "50", "%", "0.25", "84", "-", ">", "-"],
+        ["unknown", "3", "2.000", "-5.0", "-", "0.25", "never", "-", ">", "-"],
+        ["refused", "-", "compile_failed", "-", "-", "-", "-", "-", ">", "-"],
+    ]  # fmt: skip
+    found = json.loads(invoke("score", path, "--by-sample", "--json").stdout)["by_sample"]
+    assert [row["light_share"] for row in found] == [0.01, 0.5, None, None]
+    assert found[1]["min_t"] == "-inf"
 
 
 def test_score_by_task(runs: Path) -> None:

@@ -20,6 +20,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from graphnet_datasets.report import write_page
 
 VOID = {"meta", "img"}
+GOOD = make_run("x", 2.0, candidate_latency_ms=[2.0], floor_ms=0.5)
 EVIL = '<script>alert("x")</script>'
 
 
@@ -52,7 +53,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
         environment='{"cpu": "<b>fast</b>", "num_cpus": 2}',
         task="cv",
     )
-    runs: dict[str, Any] = {EVIL: [*FOUR, BROKEN_EAGER, evil], "good": [make_run("x", 2.0)]}
+    runs: dict[str, Any] = {EVIL: [*FOUR, BROKEN_EAGER, evil], "good": [GOOD]}
     path = tmp_path_factory.mktemp("page") / "sub" / "page.html"
     assert write_page(runs, path, title=EVIL) == path
     assert [file.name for file in path.parent.iterdir()] == ["page.html"]
@@ -64,7 +65,7 @@ def test_the_page_is_whole_and_alone(text: str) -> None:
     assert page.open == []
     assert page.names.count("img") == 6
     assert all(reference.startswith("data:image/svg+xml;base64,") for reference in page.references)
-    assert page.names.count("caption") == 2 * 2 + 1
+    assert page.names.count("caption") == 2 * 2 + 2
 
 
 def test_nothing_from_records_is_markup(text: str) -> None:
@@ -78,6 +79,11 @@ def test_the_page_tells_p_b_variant_and_what_failed(text: str) -> None:
     assert "3 samples that are not correct at t = 0" in text
     assert "Every sample that counts is correct at t = 0." in text
     assert "Not in N: 1, since eager or the harness failed: broken (baseline_failed)" in text
+
+
+def test_the_page_lists_where_a_faster_program_could_win_most(text: str) -> None:
+    assert "The largest head-room: 1 of 1 samples" in text
+    assert "<td>25 %</td>" in text
 
 
 def test_nothing_is_written_where_nothing_can_be_scored(tmp_path: Path) -> None:
