@@ -75,72 +75,6 @@ def test_eager_against_itself_is_bit_equal_and_timed(runner: SampleRunner) -> No
     assert json.loads(record["settings"])["num_threads"] == 1
 
 
-@pytest.mark.parametrize(
-    ("candidate", "expected", "error"),
-    [
-        ("compile_raises", ("exception", "compile", 3), "RuntimeError"),
-        ("compile_raises_unpicklable", ("exception", "compile", 3), "UnpicklableError"),
-        ("compile_segfaults", ("crash", "compile", 3), "SIGSEGV"),
-        ("compile_exits", ("crash", "compile", 3), "SystemExit"),
-        ("compile_kills_server", ("crash", "compile", 3), ""),
-        ("compile_allocates", ("out_of_memory", "compile", 3), "RuntimeError"),
-        ("run_raises", ("exception", "run", 2), "ValueError"),
-        ("run_raises_later", ("exception", "run", 2), "ValueError"),
-        ("run_segfaults", ("crash", "run", 2), "SIGSEGV"),
-        ("run_exits", ("crash", "run", 2), "SystemExit"),
-        ("run_leaves", ("exception", "run", 2), "SystemExit"),
-        ("run_allocates", ("out_of_memory", "run", 2), "RuntimeError"),
-    ],
-)
-def test_a_failure_has_the_status_of_the_phase_in_which_it_happened(
-    runner: SampleRunner, candidate: str, expected: tuple[Any, ...], error: str
-) -> None:
-    record = run_one(runner, candidate)
-    assert ending(record) == (f"{expected[1]}_failed", *expected)
-    assert record["error_type"].rpartition(".")[2] == error
-    assert record["speedup"] is None
-    assert record["min_t"] is None
-
-
-@pytest.mark.parametrize(
-    ("candidate", "phase"), [("compile_hangs", "compile"), ("run_hangs", "run")]
-)
-def test_a_hang_ends_with_its_phase_and_the_next_sample_runs(
-    runner: SampleRunner, candidate: str, phase: str
-) -> None:
-    record = run_one(runner, candidate, **{phase: 0.5})
-    assert record["status"] == f"{phase}_failed"
-    assert (record["reason"], record["phase"]) == ("timeout", phase)
-    assert run_one(runner, "eager")["status"] == "ok"
-
-
-@pytest.mark.parametrize(
-    ("candidate", "reason", "message"),
-    [
-        ("wrong_shape", "output_shape", "Output 0 has shape (1, 8) where eager gives (4, 8)."),
-        (
-            "broadcastable_shape",
-            "output_shape",
-            "Output 0 has shape (1, 4, 8) where eager gives (4, 8).",
-        ),
-        ("wrong_dtype", "output_dtype", "Output 0 has dtype float64 where eager gives float32."),
-        ("wrong_count", "output_count", "The candidate gave 2 outputs where eager gives 1."),
-        ("no_outputs", "output_count", "The candidate gave 0 outputs where eager gives 1."),
-        ("not_a_tensor", "output_type", "Output 0 is a `builtins.str`, not a plain tensor."),
-        ("lazy", "output_type", "Output 0 is a `tests.candidates.LazyTensor`, not a plain tensor."),
-        ("writes_to_inputs", "input_mutation", "The candidate wrote to the input `input_0`."),
-        ("writes_to_weights", "input_mutation", "The candidate wrote to the weight `parameter_0`."),
-    ],
-)
-def test_outputs_of_another_kind_are_a_mismatch(
-    runner: SampleRunner, candidate: str, reason: str, message: str
-) -> None:
-    record = run_one(runner, candidate)
-    assert ending(record) == ("output_mismatch", reason, "judge", 2)
-    assert record["error_message"] == message
-    assert record["min_t"] is None
-
-
 def test_nan_is_correct_at_no_tolerance(runner: SampleRunner) -> None:
     record = run_one(runner, "nan")
     assert record["status"] == "ok"
@@ -153,50 +87,6 @@ def test_a_small_error_is_a_small_min_t(runner: SampleRunner) -> None:
     assert record["status"] == "ok"
     assert -6 < record["min_t"] < -3
     assert record["outputs"][0]["max_rel_error"] == pytest.approx(1e-4, rel=0.01)
-
-
-def test_later_calls_are_judged_too(runner: SampleRunner) -> None:
-    assert run_one(runner, "later_calls_wrong")["min_t"] > -5
-
-
-def test_uninitialised_memory_holds_no_answer(runner: SampleRunner) -> None:
-    assert run_one(runner, "uninitialised")["min_t"] > -3
-
-
-def test_patched_clocks_change_no_time(runner: SampleRunner) -> None:
-    record = run_one(runner, "patches_clocks")
-    assert record["status"] == "ok"
-    assert min(record["candidate_latency_ms"]) > 1.9
-
-
-def test_the_expected_outputs_are_nowhere_while_a_candidate_runs(runner: SampleRunner) -> None:
-    record = run_one(runner, "reads_expected_outputs")
-    assert record["status"] == "ok"
-    assert record["min_t"] > -3
-
-
-def test_a_gigabyte_of_output_is_cut_and_noted(runner: SampleRunner) -> None:
-    record = run_one(runner, "prints_much", run=120)
-    assert record["status"] in ("ok", "run_failed")
-    assert any("of which the ends were kept" in warning for warning in record["warnings"])
-
-
-def test_what_a_candidate_leaves_running_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TEST_ORPHAN_FILE", str(tmp_path / "pid"))
-    own = SampleRunner(
-        "cpu", LIMITED, compilers=["eager"]
-    )  # a server that was started with the variable set
-    try:
-        record = run_one(own, "forks_away")
-    finally:
-        own.close()
-    assert record["status"] == "ok"
-    # A busy machine may slow eager too, which has a warning of its own and is not the point here.
-    others = [each for each in record["warnings"] if "slows eager beside it" not in each]
-    assert others == ["left 1 processes running, which were killed"]
-    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
 
 
 # the faults of earlier tools
