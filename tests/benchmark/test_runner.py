@@ -68,6 +68,11 @@ def test_eager_against_itself_is_bit_equal_and_timed(runner: SampleRunner) -> No
     assert len(record["is_candidate_first"]) == len(record["baseline_latency_ms"])
     assert record["speedup_low"] <= record["speedup"] <= record["speedup_high"]
     assert len(record["baseline_alone_ms"]) == 3
+    for arm in ("baseline", "candidate"):
+        assert record[f"{arm}_num_kernels"] == 2  # a linear layer and a relu
+        assert record[f"{arm}_kernel_ms"] > 0
+        assert min(record[f"{arm}_latency_ms"]) <= record[f"{arm}_wall_ms"]
+    assert (record["launch_mode"], record["device_before"]) == (None, None)
     assert record["num_attempts"] == 1
     assert record["task"] == "other"
     assert record["source"] == "tests"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -42,6 +43,18 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         case "answer":
             reporter.enter("second")
             reporter.send({"pid": os.getpid(), "value": os.environ.get("OF_JOB", "")})
+        case "take_back":
+            reporter.send({"early": "said first", "list": [1]})
+            reporter.enter("second")
+            reporter.mark("middle")
+            reporter.mark("middle")
+            reporter.send({"early": "changed", "late": 1})
+            reporter.send({"late": 2})
+        case "write_to_every_file":
+            line = b'{"value": "forged"}\n{"done": true}\n'
+            for fd in range(3, 64):
+                with contextlib.suppress(OSError):
+                    os.write(fd, line)
         case "raise":
             raise ValueError("x" * payload["length"])
         case "raise_unprintable":

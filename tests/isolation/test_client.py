@@ -65,6 +65,20 @@ def test_a_job_that_returns_is_finished_and_its_messages_arrive(server: ForkServ
     assert set(outcome.phase_s) == {"first", "second"}
 
 
+def test_what_was_said_in_an_earlier_phase_cannot_be_taken_back(server: ForkServer) -> None:
+    outcome = run(server, "take_back")
+    assert outcome.merged() == {"early": "said first", "list": [1], "late": 2}
+    assert outcome.message_phases == ["first", "second", "second"]
+    assert list(outcome.marks_s) == ["middle"]
+    assert outcome.phase_s["first"] <= outcome.marks_s["middle"] <= outcome.duration_s
+
+
+def test_a_message_that_does_not_come_from_the_reporter_is_none(server: ForkServer) -> None:
+    outcome = run(server, "write_to_every_file")
+    assert outcome.ending is Ending.PROTOCOL
+    assert outcome.merged() == {}
+
+
 def test_each_job_has_a_process_of_its_own_out_of_one_server(server: ForkServer) -> None:
     pids = {run(server, "answer").merged()["pid"] for _ in range(3)}
     assert len(pids) == 3

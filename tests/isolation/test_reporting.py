@@ -37,6 +37,13 @@ def test_messages_survive_any_cutting_of_the_stream(messages: list, size: int) -
     assert reader.problem is None
 
 
+def test_only_lines_with_the_key_are_messages() -> None:
+    reader = MessageReader("k1")
+    assert reader.feed(b'k1{"a": 1}\n') == [{"a": 1}]
+    assert reader.feed(b'{"a": 2}\n') == []
+    assert reader.problem == "The job sent a message that is not a JSON object."
+
+
 @given(st.binary(min_size=1, max_size=300))
 def test_no_bytes_make_the_reader_raise(data: bytes) -> None:
     reader = MessageReader()

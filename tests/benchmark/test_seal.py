@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.benchmark import clocks, timing
+from graphnet_datasets.benchmark.seal import Seal
+
+
+def test_importing_more_of_the_library_breaks_nothing() -> None:
+    seal = Seal()
+    import graphnet_datasets.benchmark.upstream_log  # noqa: F401
+
+    assert seal.find_break() is None
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "said"),
+    [
+        (timing, "measure_pairs", "graphnet_datasets.benchmark.timing.measure_pairs"),
+        (clocks.WallClock, "measure", "graphnet_datasets.benchmark.clocks.WallClock.measure"),
+        (json, "dumps", "json.dumps"),
+    ],
+)
+def test_a_function_that_was_replaced_is_named(
+    owner: Any, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal = Seal()
+    monkeypatch.setattr(owner, name, lambda *_, **__: None)
+    assert seal.find_break() == said
+
+
+def test_a_function_whose_code_was_replaced_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    seal = Seal()
+    monkeypatch.setattr(clocks.WallClock.now_s, "__code__", (lambda _: 0.0).__code__)
+    assert seal.find_break() == "graphnet_datasets.benchmark.clocks.WallClock.now_s"
