@@ -1,15 +1,19 @@
-"""`export_dataset`: a dataset as a directory that plain `datasets` reads."""
+"""`export_dataset`, a dataset as a directory that plain `datasets` reads; `export_directories`."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from .errors import DatasetExistsError
+from .errors import DatasetExistsError, GraphNetError
 from .layout import read_layout, write_readme
-from .loading import DEFAULT_NAME, REVISION, locate, not_on_hub
+from .loading import DEFAULT_NAME, REVISION, load_dataset, locate, not_on_hub
+from .schema import sample_from_row
 
 
 def export_dataset(
@@ -30,8 +34,7 @@ def export_dataset(
     True
     """
     target = Path(directory)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DatasetExistsError(f"`{target}` exists. Choose another directory, or delete it.")
+    _check_free(target)
     place = locate(name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as temporary:
@@ -42,6 +45,67 @@ def export_dataset(
             _download(place, copy)
         copy.replace(target)
     return target
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportedDirectories:
+    """How many sample directories were written, and why the others were not, by id."""
+
+    num_written: int
+    failures: Mapping[str, str]
+
+
+def export_directories(
+    directory: str | os.PathLike[str],
+    name: str | os.PathLike[str] = DEFAULT_NAME,
+    *,
+    on_progress: Callable[[int, int | None], None] | None = None,
+) -> ExportedDirectories:
+    """Write each graph of a dataset, of all its splits, as a GraphNet directory named by its id.
+
+    `on_progress` is told how many graphs are done; the second number, how many there are, is None
+    since a stream does not say. The directory appears under its name when all are written.
+
+    Raises:
+        DatasetNotFoundError: no dataset has that name.
+        DatasetExistsError: the directory exists and is not empty.
+
+    >>> import tempfile
+    >>> from graphnet_datasets.table import write_table
+    >>> from graphnet_datasets.sample import Input, Sample, Value
+    >>> identity = Sample("a/identity", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),), ops=(), outputs=None)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = write_table([identity], f"{folder}/a.parquet")
+    ...     export_directories(f"{folder}/tree", table).num_written
+    1
+    """
+    from .directory import write_directory
+
+    target = Path(directory)
+    _check_free(target)
+    splits: Any = load_dataset(name, split=None, streaming=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    failures: dict[str, str] = {}
+    num_written = 0
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as temporary:
+        tree = Path(temporary) / target.name
+        tree.mkdir()
+        for row in (row for split in splits.values() for row in split):
+            try:
+                write_directory(sample_from_row(row), tree / row["id"])
+                num_written += 1
+            except GraphNetError as error:
+                failures[str(row["id"])] = str(error)
+            if on_progress is not None:
+                on_progress(num_written + len(failures), None)
+        tree.replace(target)
+    return ExportedDirectories(num_written, failures)
+
+
+def _check_free(target: Path) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DatasetExistsError(f"`{target}` exists. Choose another directory, or delete it.")
 
 
 def _copy(source: Path, copy: Path) -> None:

@@ -49,9 +49,12 @@ def write_table(items: Iterable[Sample | Mapping[str, Any]], path: str | os.Path
     return _write((to_arrow(rows) for rows in _batches(_to_rows(items))), path)
 
 
-def write_arrow(table: pa.Table, path: str | os.PathLike[str]) -> Path:
-    """Write a table that has the columns of `GRAPHS_SCHEMA` as `write_table` writes samples."""
-    return _write([table], path)
+def write_arrow(tables: pa.Table | Iterable[pa.Table], path: str | os.PathLike[str]) -> Path:
+    """Write tables that have the columns of `GRAPHS_SCHEMA` as `write_table` writes samples.
+
+    Of several, each begins a row group; they are taken one at a time.
+    """
+    return _write([tables] if isinstance(tables, pa.Table) else tables, path)
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

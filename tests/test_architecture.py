@@ -16,7 +16,7 @@ ORDER = [
     {"frameworks"},
     {"directory", "analysis", "transforms"},
     {"validation"},
-    {"table", "layout", "loading", "export", "extraction", "hub"},
+    {"table", "layout", "shards", "loading", "export", "extraction", "importing", "hub"},
     {"compilers"},
     {"scores", "metrics"},
     {"benchmark"},

@@ -11,13 +11,13 @@ import contextlib
 import dataclasses
 import json
 import logging
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingExtraError, RunError
+from ..errors import RunError
 from ..isolation import Ending, Outcome
+from ..isolation.ray_cluster import connect, import_ray
 from ..version import __version__
 from . import judging
 from .environment import environment_id
@@ -82,8 +82,8 @@ class RayExecutor:
         (self._device,) = devices
         self._settings, self._compilers = settings, tuple(compilers)
         self._log_directory, self._outputs = log_directory, outputs
-        self._ray = _import_ray()
-        self._is_ours = _connect(self._ray)
+        self._ray = import_ray("Running on a Ray cluster")
+        self._is_ours = connect(self._ray)
         self._workers: list[_Worker] = []
         try:
             self._workers = self._start_all()
@@ -302,30 +302,3 @@ class RayExecutor:
                 "choose another `device` or fewer `threads`."
             )
         return places
-
-
-def _import_ray() -> Any:
-    # Nothing of ours is sent anywhere because a run uses Ray.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-        import ray.exceptions
-    except ImportError as error:
-        raise MissingExtraError("ray", "ray", "Running on a Ray cluster") from error
-    return ray
-
-
-def _connect(ray: Any) -> bool:
-    """Connect to a cluster; return whether it was started for this run."""
-    if ray.is_initialized():
-        return False
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    try:
-        ray.init(address="auto", **quiet)
-    except ConnectionError as error:
-        if os.environ.get("RAY_ADDRESS"):
-            raise RunError(
-                f"There is no Ray cluster at RAY_ADDRESS, {os.environ['RAY_ADDRESS']}."
-            ) from error
-        ray.init(num_cpus=len(os.sched_getaffinity(0)), include_dashboard=False, **quiet)
-    return True

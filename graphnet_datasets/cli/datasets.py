@@ -1,8 +1,7 @@
-"""`graphnet list`, `show`, `export` and `import`: what is in a dataset, and the ways in and out."""
+"""`graphnet list` and `show`: what is in a dataset."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetExistsError, DatasetNotFoundError, GraphNetError, SampleError
+from ..errors import DatasetNotFoundError
 
 if TYPE_CHECKING:
     import pyarrow.dataset
@@ -116,62 +115,6 @@ def print_sample(
     typer.echo(print_source(sample, names=names))
 
 
-@app.command("export", epilog="Example: graphnet export graphnet")
-def export(
-    directory: Annotated[Path, typer.Argument(help="What to write; it must not exist.")],
-    dataset: Dataset = "graphnet",
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", help="`parquet` for `datasets`, `graphnet` for a directory per sample."
-        ),
-    ] = "parquet",
-) -> None:
-    """Write a dataset as a directory.
-
-    Beside a directory `graphnet`, `datasets.load_dataset("graphnet", "cv")` loads it.
-    """
-    if form == "parquet":
-        from ..export import export_dataset
-
-        export_dataset(directory, dataset)
-        typer.echo(f"{dataset} written to {directory}")
-    elif form == "graphnet":
-        count = _export_directories(directory, dataset)
-        typer.echo(f"{count} sample directories written to {directory}")
-    else:
-        raise typer.BadParameter("it is `parquet` or `graphnet`", param_hint="--format")
-
-
-@app.command("import", epilog="Example: graphnet import samples/ --out mine.parquet")
-def import_directories(
-    directories: Annotated[
-        list[Path], typer.Argument(help="GraphNet sample directories, or trees of them.")
-    ],
-    out: Annotated[Path, typer.Option(help="The Parquet file to write.")],
-) -> None:
-    """Read GraphNet sample directories into one table.
-
-    What cannot be read is listed with its reason, the rest is written, and the exit status is 1.
-    """
-    from ..table import write_table
-
-    if out.exists():
-        raise DatasetExistsError(f"`{out}` exists. Choose another file, or delete it.")
-    found = [path for each in directories for path in _find_sample_directories(each)]
-    reader = _Reader(found)
-    samples = iter(reader)
-    first = next(samples, None)
-    if first is not None:
-        write_table(itertools.chain([first], samples), out)
-        typer.echo(f"{len(reader.ids)} samples of {len(found)} directories written to {out}")
-    for failure in reader.failures:
-        typer.echo(failure, err=True)
-    if reader.failures:
-        typer.echo(f"{len(reader.failures)} of {len(found)} directories were left out", err=True)
-        raise typer.Exit(1)
-
-
 def _starts_with(column: pyarrow.dataset.Expression, prefix: str) -> pyarrow.dataset.Expression:
     import pyarrow.compute
 
@@ -216,54 +159,3 @@ def _describe_statistics(statistics: Any) -> str:
         if (value := getattr(statistics, name)) is not None
     ]
     return ", ".join(parts) + ("" if statistics.is_measured else " (by role)")
-
-
-def _export_directories(directory: Path, dataset: str) -> int:
-    from ..directory import write_directory
-    from ..loading import load_dataset
-    from ..sample import Sample
-
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise DatasetExistsError(f"`{directory}` exists. Choose another, or delete it.")
-    count = 0
-    for row in load_dataset(dataset, streaming=True):
-        sample = Sample.from_row(row)
-        write_directory(sample, directory / sample.id)
-        count += 1
-    return count
-
-
-def _find_sample_directories(root: Path) -> list[Path]:
-    """Return the topmost directories that are samples: their subgraphs belong to them."""
-    if not root.is_dir():
-        raise DatasetNotFoundError(f"There is no directory `{root}`.")
-    found = sorted({path.parent for path in root.rglob("graph_net.json")})
-    if not found:
-        raise DatasetNotFoundError(f"`{root}` holds no GraphNet sample (`graph_net.json`).")
-    return [path for path in found if not any(above in path.parents for above in found)]
-
-
-class _Reader:
-    """Reads sample directories one by one and keeps account of those that cannot be read."""
-
-    def __init__(self, directories: list[Path]) -> None:
-        self.directories = directories
-        self.ids: set[str] = set()
-        self.failures: list[str] = []
-
-    def __iter__(self) -> Iterator[Sample]:
-        from datasets.utils import tqdm
-
-        from ..directory import read_directory
-
-        for path in tqdm(self.directories, desc="Reading", unit="directory"):
-            try:
-                samples = read_directory(path)
-                for sample in samples:
-                    if sample.id in self.ids:
-                        raise SampleError(f"There is a sample `{sample.id}` already.")
-            except GraphNetError as error:
-                self.failures.append(f"{path}: {error}")
-                continue
-            self.ids.update(sample.id for sample in samples)
-            yield from samples

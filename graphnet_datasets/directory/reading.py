@@ -63,7 +63,7 @@ def read_directory(path: str | os.PathLike[str]) -> list[Sample]:
             f"The directory `{folder}` holds no GraphNet sample: it has neither `model.py` nor a "
             "folder `subgraph_0`."
         )
-    return [_read_folder(each) for each in folders]
+    return [read_folder(each) for each in folders]
 
 
 def _subgraphs(folder: Path) -> list[Path]:
@@ -75,7 +75,12 @@ def _subgraphs(folder: Path) -> list[Path]:
     return [each for _, each in sorted(found)]
 
 
-def _read_folder(folder: Path) -> Sample:
+def read_folder(folder: Path) -> Sample:
+    """Return the sample whose files lie in `folder` itself, and none of those below it.
+
+    Raises:
+        SourceError, UnknownOperatorError: as `read_directory`.
+    """
     texts = {name: _read_file(folder / name, required=True) for name in REQUIRED}
     for name in OPTIONAL:
         if (folder / name).exists():

@@ -3,19 +3,27 @@
 from .client import ForkServer
 from .limits import Limits
 from .linux import descendants, kill_descendants, peak_memory_bytes, reset_peak_memory
+from .pool import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work, num_processors
 from .reporting import Reporter, describe_error
 from .server import serve
 from .watch import Ending, Outcome
 
 __all__ = [
+    "RESULT_FILE",
     "Ending",
+    "Finished",
     "ForkServer",
     "Limits",
+    "LocalPool",
     "Outcome",
+    "Pool",
+    "PoolJob",
     "Reporter",
+    "Work",
     "descendants",
     "describe_error",
     "kill_descendants",
+    "num_processors",
     "peak_memory_bytes",
     "reset_peak_memory",
     "serve",

@@ -1,4 +1,4 @@
-"""`graphnet list`, `show`, `export` and `import`."""
+"""`graphnet list` and `show`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from graphnet_datasets import Sample, load_dataset, read_directory, write_directory
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import DatasetNotFoundError
-from tests.exact import exact
-from tests.tables import chain, write_dataset
+from tests.tables import write_dataset
 
 GRAPHNET = Path(sys.executable).with_name("graphnet")
 
@@ -96,55 +94,7 @@ def test_show_wants_one_sample(root: Path) -> None:
     assert call("show", "cv/chain-2", "--names", "short", exit_code=2).stdout == ""
 
 
-def test_export_and_import_are_the_identity(root: Path, tmp_path: Path) -> None:
-    call("export", tmp_path / "tree", "--dataset", root, "--format", "graphnet")
-    (found,) = read_directory(tmp_path / "tree" / "cv" / "chain-7")
-    expected = chain("cv/chain-7", 7, "cv", source="cv-library")
-    assert exact(found) == exact(expected)
-    result = call("import", tmp_path / "tree", "--out", tmp_path / "back.parquet")
-    assert "25 samples of 25 directories written to" in result.stdout
-    back = {
-        row["id"]: exact(Sample.from_row(row)) for row in load_dataset(tmp_path / "back.parquet")
-    }
-    assert back == {row["id"]: exact(Sample.from_row(row)) for row in load_dataset(root)}
-
-
-def test_export_writes_what_datasets_reads(root: Path, tmp_path: Path) -> None:
-    output = call("export", tmp_path / "graphnet", "--dataset", root).stdout
-    assert output == f"{root} written to {tmp_path / 'graphnet'}\n"
-    assert len(load_dataset(tmp_path / "graphnet", "cv")) == 20
-    result = call("export", tmp_path / "graphnet", exit_code=1)
-    assert result.stderr.endswith("exists. Choose another directory, or delete it.\n")
-    assert call("export", tmp_path / "other", "--format", "zip", exit_code=2).stdout == ""
-
-
-def test_import_names_each_directory_that_it_left_out(tmp_path: Path) -> None:
-    tree = tmp_path / "samples"
-    write_directory(chain("a/good", 2), tree / "a" / "good")
-    write_directory(chain("a/good", 3), tree / "b" / "same-id")
-    write_directory(chain("a/bad", 2), tree / "c" / "bad")
-    (tree / "c" / "bad" / "model.py").write_text("import os\nos.abort()\n")
-    result = call("import", tree, "--out", tmp_path / "mine.parquet", exit_code=1)
-    errors = [line for line in result.stderr.splitlines() if line.startswith(str(tree))]
-    assert errors[0] == f"{tree}/b/same-id: There is a sample `a/good` already."
-    assert errors[1].startswith(f"{tree}/c/bad: ")
-    assert result.stderr.splitlines()[-1] == "2 of 3 directories were left out"
-    assert load_dataset(tmp_path / "mine.parquet")["id"][:] == ["a/good"]
-
-
-def test_import_writes_nothing_where_nothing_can_be_read(tmp_path: Path) -> None:
-    out = tmp_path / "mine.parquet"
-    message = f"Error: `{tmp_path}` holds no GraphNet sample (`graph_net.json`).\n"
-    assert call("import", tmp_path, "--out", out, exit_code=1).stderr == message
-    (tmp_path / "graph_net.json").write_text("{")
-    assert call("import", tmp_path, "--out", out, exit_code=1).stdout == ""
-    assert not out.exists()
-    out.write_text("mine")
-    message = f"Error: `{out}` exists. Choose another file, or delete it.\n"
-    assert call("import", tmp_path, "--out", out, exit_code=1).stderr == message
-
-
-@pytest.mark.parametrize("command", ["list", "show", "export", "import"])
+@pytest.mark.parametrize("command", ["list", "show"])
 def test_every_command_has_help_with_an_example(command: str) -> None:
     assert f"Example: graphnet {command} " in call(command, "--help").stdout
 

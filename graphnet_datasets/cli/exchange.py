@@ -1,0 +1,144 @@
+"""`graphnet import` and `export`: GraphNet directories and dataset directories, in and out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer()
+
+PARTLY = 3
+"""Exit status where something was left out and the rest was done."""
+
+MAX_FAILURES_SHOWN = 20
+
+
+@app.command("import", epilog="Example: graphnet import samples/ paddle_samples/ --out mine")
+def import_trees(
+    directories: Annotated[
+        list[Path], typer.Argument(help="GraphNet sample directories, or trees of them.")
+    ],
+    out: Annotated[
+        Path, typer.Option(help="The dataset directory to write, or a file that ends in .parquet.")
+    ],
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+    ] = None,
+    executor: Annotated[
+        str, typer.Option(help="local, or ray: a cluster whose nodes all see the directories.")
+    ] = "local",
+    costs: Annotated[
+        bool, typer.Option("--costs", help="Count FLOPs, bytes and memory too (much slower).")
+    ] = False,
+    keep_duplicates: Annotated[
+        bool, typer.Option("--keep-duplicates", help="Keep graphs that another directory has too.")
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="JSON lines, one a directory. Default: import-report.jsonl in --out."),
+    ] = None,
+) -> None:
+    """Read GraphNet sample directories into a dataset.
+
+    The same command continues where it was stopped. It exits 0 where every directory was read, 3
+    where some could not be (the report says why) and 1 where nothing was written.
+    """
+    from ..importing import import_directories
+
+    with show_count("Reading", "directories") as count:
+        done = import_directories(
+            directories,
+            out,
+            jobs=jobs,
+            executor=executor,
+            has_costs=costs,
+            keeps_duplicates=keep_duplicates,
+            report=report,
+            on_progress=count,
+        )
+    for each in done.failures[:MAX_FAILURES_SHOWN]:
+        typer.echo(f"{each.path}: {each.reason}", err=True)
+    hidden = len(done.failures) - MAX_FAILURES_SHOWN
+    if hidden > 0:
+        typer.echo(f"… and {hidden} more in {done.report_path}", err=True)
+    if done.num_resumed:
+        typer.echo(f"{done.num_resumed} directories were read by an earlier call")
+    typer.echo(done.summary())
+    if done.failures:
+        raise typer.Exit(PARTLY if done.out else 1)
+
+
+@app.command("export", epilog="Example: graphnet export graphnet")
+def export(
+    directory: Annotated[Path, typer.Argument(help="What to write; it must not exist.")],
+    dataset: Annotated[
+        str,
+        typer.Option(help="`graphnet`, `org/name` on the Hub, or a path that starts with `./`."),
+    ] = "graphnet",
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", help="`parquet` for `datasets`, `graphnet` for a directory per sample."
+        ),
+    ] = "parquet",
+) -> None:
+    """Write a dataset as a directory.
+
+    Beside a directory `graphnet`, `datasets.load_dataset("graphnet", "cv")` loads it. With
+    `--format graphnet` it exits 3 where graphs cannot be written as directories; they are named.
+    """
+    if form == "parquet":
+        from ..export import export_dataset
+
+        export_dataset(directory, dataset)
+        typer.echo(f"{dataset} written to {directory}")
+    elif form == "graphnet":
+        from ..export import export_directories
+
+        with show_count("Writing", "directories") as count:
+            done = export_directories(directory, dataset, on_progress=count)
+        for name, reason in done.failures.items():
+            typer.echo(f"{name}: {reason}", err=True)
+        typer.echo(f"{done.num_written} sample directories written to {directory}")
+        if done.failures:
+            typer.echo(f"{len(done.failures)} graphs were left out", err=True)
+            raise typer.Exit(PARTLY)
+    else:
+        raise typer.BadParameter("it is `parquet` or `graphnet`", param_hint="--format")
+
+
+@contextlib.contextmanager
+def show_count(what: str, of_what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show a bar on standard error, unless progress bars are disabled (see `verbosity`)."""
+    from ..verbosity import are_progress_bars_disabled
+
+    if are_progress_bars_disabled():
+        yield lambda done, total: None  # noqa: ARG005
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    texts = (TextColumn(what), MofNCompleteColumn(), TextColumn(of_what))
+    columns = (*texts, BarColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), refresh_per_second=4)
+    task = bar.add_task(what, total=None)
+
+    def count(done: int, total: int | None) -> None:
+        bar.start()  # not before: an error that comes first stands alone
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield count
+    finally:
+        if bar.live.is_started:
+            bar.stop()

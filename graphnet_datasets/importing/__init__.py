@@ -1,0 +1,6 @@
+"""From trees of GraphNet directories to a dataset."""
+
+from .importer import EXECUTORS, import_directories
+from .outcomes import FolderOutcome, ImportReport, read_report
+
+__all__ = ["EXECUTORS", "FolderOutcome", "ImportReport", "import_directories", "read_report"]

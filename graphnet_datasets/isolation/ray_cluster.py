@@ -1,0 +1,48 @@
+"""Reaching a Ray cluster: for whoever hands jobs to one."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from ..errors import MissingExtraError, RunError
+
+
+def import_ray(purpose: str) -> Any:
+    """Return the module `ray`.
+
+    Raises:
+        MissingExtraError: it is not installed; the message begins with `purpose`.
+    """
+    # Nothing of ours is sent anywhere because a run uses Ray.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise MissingExtraError("ray", "ray", purpose) from error
+    return ray
+
+
+def connect(ray: Any) -> bool:
+    """Connect to a cluster; return whether it was started by this call.
+
+    Takes the cluster that this process is connected to, else the one that `RAY_ADDRESS` names or
+    that runs on this machine, else starts one of this machine alone.
+
+    Raises:
+        RunError: `RAY_ADDRESS` is set and there is no cluster.
+    """
+    if ray.is_initialized():
+        return False
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        ray.init(address="auto", **quiet)
+    except ConnectionError as error:
+        if os.environ.get("RAY_ADDRESS"):
+            raise RunError(
+                f"There is no Ray cluster at RAY_ADDRESS, {os.environ['RAY_ADDRESS']}."
+            ) from error
+        ray.init(num_cpus=len(os.sched_getaffinity(0)), include_dashboard=False, **quiet)
+    return True

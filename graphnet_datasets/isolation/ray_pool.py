@@ -1,0 +1,192 @@
+"""Many jobs on a Ray cluster: the same workers as `LocalPool`, on any of its nodes."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import itertools
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..errors import RunError
+from ..version import __version__
+from .client import ForkServer
+from .pool import Finished, PoolJob, Work, run_in
+from .ray_cluster import connect, import_ray
+from .watch import Ending, Outcome
+
+START_TIMEOUT_S = 300.0
+"""Seconds to wait for the first worker, and for one that replaces a lost one."""
+MAX_ATTEMPTS = 2
+_CLOSE_TIMEOUT_S = 10.0
+_log = logging.getLogger("graphnet_datasets")
+
+
+class PoolWorker:
+    """Holds one processor and a fork server; made into a Ray actor by `RayPool`."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._server = ForkServer(work.module, environment=work.environment)
+
+    def describe(self) -> str:
+        """Return the version of this library on the node."""
+        return __version__
+
+    def run(self, name: str, payload: str) -> tuple[str, bytes | None]:
+        """Run a job; return its outcome as JSON, and its result."""
+        finished = run_in(self._server, self._work, PoolJob(name, json.loads(payload)))
+        return json.dumps(dataclasses.asdict(finished.outcome)), finished.result
+
+    def close(self) -> None:
+        """End the fork server and what it is at."""
+        self._server.close()
+
+
+class RayPool:
+    """Runs jobs on the processors of a Ray cluster, one at a time on each.
+
+    A worker that is lost, with its node or by itself, is replaced and its job run once more; a job
+    that loses two workers ends as a crash whose error has the type `WorkerLost`. Paths in payloads
+    are those of the nodes: trees to read must lie on a file system that all of them share.
+
+    Args:
+        work: what the workers are.
+        num_workers: how many at most; None takes every processor of the cluster.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        RunError: there is no cluster, no worker can be started on it, or a node has another
+            version of this library.
+    """
+
+    def __init__(self, work: Work, num_workers: int | None = None) -> None:
+        self._work = work
+        self._ray = import_ray("Working on a Ray cluster")
+        self._is_ours = connect(self._ray)
+        self._actors: set[Any] = set()
+        num_cpus = int(self._ray.cluster_resources().get("CPU", 0))
+        self._num_workers = min(num_cpus, num_workers or num_cpus)
+        if self._num_workers < 1:
+            self.close()
+            raise RunError("The Ray cluster offers no processor. Add a node to it.")
+
+    def run(self, jobs: Iterable[PoolJob]) -> Iterator[Finished]:
+        """Yield each job as it ends."""
+        ray, fresh = self._ray, iter(jobs)
+        again: collections.deque[tuple[PoolJob, int]] = collections.deque()
+        starting = {actor.describe.remote(): actor for actor in self._start(self._num_workers)}
+        idle: collections.deque[Any] = collections.deque()
+        busy: dict[Any, tuple[Any, PoolJob, int]] = {}
+        waiting = None
+        while True:
+            waiting = waiting or _next(again, fresh)
+            while idle and waiting:
+                actor, (each, attempt) = idle.popleft(), waiting
+                answer = actor.run.remote(each.name, json.dumps(dict(each.payload)))
+                busy[answer] = actor, each, attempt
+                waiting = _next(again, fresh)
+            if not busy and not waiting:
+                return
+            ready, _ = ray.wait([*busy, *starting], num_returns=1, timeout=START_TIMEOUT_S)
+            if not ready and not busy:
+                raise RunError(
+                    f"No processor of the Ray cluster was free within {START_TIMEOUT_S:g} s. See "
+                    "`ray status` for what holds them; the same command goes on."
+                )
+            for answer in ready:
+                if answer in starting:
+                    actor = starting.pop(answer)
+                    if self._is_started(answer, actor):
+                        idle.append(actor)
+                    elif not (starting or idle or busy):
+                        raise RunError("No worker can be started on the Ray cluster; see its logs.")
+                    continue
+                actor, each, attempt = busy.pop(answer)
+                try:
+                    outcome, result = ray.get(answer)
+                except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
+                    _log.warning("A worker was lost at `%s`; starting another.", each.name)
+                    self._actors.discard(actor)
+                    starting |= {new.describe.remote(): new for new in self._start(1)}
+                    if attempt < MAX_ATTEMPTS:
+                        again.append((each, attempt + 1))
+                    else:
+                        yield Finished(each, _lost(self._work, attempt, error), None)
+                else:
+                    idle.append(actor)
+                    yield Finished(each, _read_outcome(outcome), result)
+
+    def close(self) -> None:
+        """End all workers, and the cluster if it was started here."""
+        ray = self._ray
+        if not ray.is_initialized():
+            return
+        with contextlib.suppress(ray.exceptions.RayError):
+            ended = [actor.close.remote() for actor in self._actors]
+            if ended:
+                ray.wait(ended, num_returns=len(ended), timeout=_CLOSE_TIMEOUT_S)
+        for actor in self._actors:
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.kill(actor)
+        self._actors.clear()
+        if self._is_ours:
+            ray.shutdown()
+
+    def _start(self, count: int) -> list[Any]:
+        remote = self._ray.remote(PoolWorker)
+        options = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
+        actors = [remote.options(**options).remote(self._work) for _ in range(count)]
+        self._actors.update(actors)
+        return actors
+
+    def _is_started(self, answer: Any, actor: Any) -> bool:
+        try:
+            version = self._ray.get(answer)
+        except self._ray.exceptions.RayActorError as error:
+            _log.warning("A worker could not be started: %s", error)
+            self._actors.discard(actor)
+            return False
+        if version != __version__:
+            raise RunError(
+                f"A node of the cluster has version {version} of `graphnet-datasets`, but this "
+                f"machine has {__version__}. Install the same version on all nodes."
+            )
+        return True
+
+
+def _next(
+    again: collections.deque[tuple[PoolJob, int]], fresh: Iterator[PoolJob]
+) -> tuple[PoolJob, int] | None:
+    if again:
+        return again.popleft()
+    for job in itertools.islice(fresh, 1):
+        return job, 1
+    return None
+
+
+def _read_outcome(text: str) -> Outcome:
+    fields = json.loads(text)
+    return Outcome(**{**fields, "ending": Ending(fields["ending"])})
+
+
+def _lost(work: Work, attempts: int, error: Exception) -> Outcome:
+    lines = str(error).strip().splitlines()
+    said = lines[0] if lines else type(error).__name__
+    message = f"{attempts} workers were lost while they ran this job ({said})."
+    return Outcome(
+        ending=Ending.CRASH,
+        phase=work.phases[0],
+        messages=[],
+        error={"type": "WorkerLost", "message": message},
+        exit_code=None,
+        log="",
+        num_log_bytes=0,
+        duration_s=0.0,
+        phase_s={},
+        peak_memory_bytes=0,
+        num_leftovers=0,
+    )

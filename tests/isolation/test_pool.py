@@ -1,0 +1,79 @@
+"""Many jobs at a time on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from graphnet_datasets.isolation import Ending, Limits, LocalPool, PoolJob, Work, descendants
+
+WORK = Work("tests.isolation.pool_jobs", ("only",), Limits(default_timeout_s=60))
+
+
+@pytest.fixture
+def pool() -> Iterator[LocalPool]:
+    with contextlib.closing(LocalPool(WORK, 2)) as made:
+        yield made
+
+
+def squares(numbers: range) -> Iterator[PoolJob]:
+    for number in numbers:
+        yield PoolJob(f"square {number}", {"do": "square", "number": number})
+
+
+def test_every_job_comes_once_with_its_result(pool: LocalPool) -> None:
+    finished = list(pool.run(squares(range(20))))
+    assert {each.job.payload["number"]: each.result for each in finished} == {
+        number: str(number**2).encode() for number in range(20)
+    }
+    assert all(each.is_success and each.reason == "" for each in finished)
+    assert len({each.outcome.merged()["pid"] for each in finished}) == 20
+    assert list(pool.run([])) == []
+
+
+def test_a_job_that_fails_costs_nothing_but_itself(pool: LocalPool) -> None:
+    jobs = [PoolJob("a", {"do": "raise"}), PoolJob("b", {"do": "crash"}), *squares(range(2))]
+    finished = {each.job.name: each for each in pool.run(jobs)}
+    assert finished["a"].reason == "error in only: ValueError not a number"
+    assert finished["b"].outcome.ending is Ending.CRASH
+    assert finished["a"].result is finished["b"].result is None
+    assert finished["square 1"].result == b"1"
+
+
+def test_jobs_are_taken_only_as_results_are_fetched(pool: LocalPool) -> None:
+    taken = []
+
+    def watched() -> Iterator[PoolJob]:
+        for job in squares(range(100)):
+            taken.append(job)
+            yield job
+
+    results = pool.run(watched())
+    next(results)
+    time.sleep(0.5)
+    assert len(taken) <= 1 + 4 + 2 + 2  # fetched, kept for the reader, done and at work
+    results.close()
+
+
+def test_a_reader_that_stops_leaves_nothing_running(pool: LocalPool) -> None:
+    jobs = [*squares(range(1)), PoolJob("sleeps", {"do": "sleep"})]
+    results = pool.run(jobs)
+    assert next(results).result == b"0"
+    results.close()
+    deadline = time.monotonic() + 20
+    while descendants(os.getpid()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert descendants(os.getpid()) == []
+
+
+def test_an_error_of_whoever_gives_the_jobs_is_theirs(pool: LocalPool) -> None:
+    def broken() -> Iterator[PoolJob]:
+        yield from squares(range(1))
+        raise KeyError("no more")
+
+    with pytest.raises(KeyError, match="no more"):
+        list(pool.run(broken()))
