@@ -40,8 +40,16 @@ class MaterializeError(GraphNetError, RuntimeError):
     """A sample cannot be turned into something that runs."""
 
 
+class UntrustedCodeError(MaterializeError):
+    """A sample brings code of its own that nobody has allowed to run, or that was changed."""
+
+
 class MemoryLimitError(MaterializeError, MemoryError):
     """A sample would need more memory than the caller allows."""
+
+
+class TranslationError(SampleError):
+    """A sample of one framework cannot be expressed in another."""
 
 
 class CaptureError(GraphNetError, RuntimeError):

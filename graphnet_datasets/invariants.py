@@ -22,6 +22,8 @@ MAX_SOURCE_LENGTH = 200_000
 _TARGET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _KEYWORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}::[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+_OWN_LIBRARIES = frozenset({"aten", "prim", "prims"})
+"""Libraries of operators whose names only the operator table gives a meaning."""
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]*(/[A-Za-z0-9_][A-Za-z0-9_.+=@-]*)*\Z")
 
@@ -89,6 +91,8 @@ class _Checker:
                     "a custom operator", f"has the name {each.name!r}"[:100], ("`library::name`",)
                 )
             where = f"the custom operator `{each.name}`"
+            if each.name.partition("::")[0] in _OWN_LIBRARIES:
+                raise self._error(where, "has the name of an operator of torch itself", ())
             if each.name in names:
                 raise self._error(where, "is there twice", ())
             names.add(each.name)

@@ -32,6 +32,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "import_module": "imports this package's own rooms, by names of a table, on first use",
         "globals": "keeps what was imported that way",
     },
+    "graphnet_datasets/frameworks/torch/custom_operators.py": {
+        "exec": "runs the source of custom operators under `trust_remote_code=True` alone",
+        "compile": "compiles that source under a name that tracebacks can show",
+    },
     "graphnet_datasets/compilers/registry.py": {
         "import_module": "imports the compiler that the caller names as `module:attribute`",
         "spec_from_file_location": "imports the compiler that the caller names as a file",

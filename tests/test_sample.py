@@ -120,6 +120,11 @@ def test_refs_are_found_and_mapped_in_order() -> None:
             "`library::name`).",
         ),
         (
+            {"custom_operators": (CustomOperator("aten::relu", "()", "", "0" * 64),)},
+            "In sample `example/linear`, the custom operator `aten::relu` has the name of an "
+            "operator of torch itself.",
+        ),
+        (
             {"custom_operators": (CustomOperator("mylib::scale", "()", "", "0" * 64),) * 2},
             "In sample `example/linear`, the custom operator `mylib::scale` is there twice.",
         ),

@@ -70,7 +70,12 @@ def find_effects(sample: Sample) -> Effects:
     >>> find_effects(sample).seen
     ((), (0,))
     """
-    kinds = [classify(sample.framework, op) for op in sample.ops]
+    kinds = [
+        "w" * ("!" in custom.schema)
+        if (custom := sample.custom_operators_by_target.get(op.target)) is not None
+        else classify(sample.framework, op)
+        for op in sample.ops
+    ]
     if not any(kinds):
         return Effects(((),) * sample.num_ops, ())
     num_inputs = len(sample.inputs)
@@ -97,6 +102,21 @@ def find_effects(sample: Sample) -> Effects:
         last_write[memory[ref]] for ref in iterate_refs(sample.outputs) if memory[ref] in last_write
     ]
     return Effects(tuple(seen), tuple(dict.fromkeys(final)))
+
+
+def memory_classes(sample: Sample) -> list[int]:
+    """Return for each value a number that it has in common with what it may share memory with.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> sample = Sample("example/view", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),),
+    ...     ops=(Op("torch.Tensor.view", (Ref(0), 1, 2)), Op("torch.relu", (Ref(1),))),
+    ...     outputs=Ref(2))
+    >>> memory_classes(sample)
+    [1, 1, 2]
+    """
+    return _find_memory(sample, [classify(sample.framework, op) for op in sample.ops])
 
 
 def classify(framework: str, op: Op) -> str:

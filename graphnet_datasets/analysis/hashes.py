@@ -110,7 +110,10 @@ class _Colours:
         text, operands = _encode((op.args, sorted_keywords(op.kwargs)))
         seen = [self.num_inputs + earlier for earlier in effects.seen[position]]
         # Each operand adds 16 bytes behind the label, which says how many are arguments.
-        self.labels[position] = _digest(f"{op.target} {text} {len(seen)}".encode())
+        target = op.target
+        if custom := self.sample.custom_operators_by_target.get(target):
+            target = f"{custom.name} {custom.schema} {custom.source_hash}"
+        self.labels[position] = _digest(f"{target} {text} {len(seen)}".encode())
         self.operands[position] = operands + seen
 
     def hash(self) -> str:

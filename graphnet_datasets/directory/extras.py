@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import SampleError, SourceError
@@ -80,11 +81,31 @@ def apply_extras(found: Sample, text: str, file: str) -> Sample:
     Raises:
         SourceError: the text is not what `print_extras` prints for a sample with these operators.
     """
+    with _errors_of(file):
+        return _apply(found, _load(text))
+
+
+def read_custom_operators(text: str, file: str) -> tuple[CustomOperator, ...]:
+    """Return the custom operators that the text of this file declares.
+
+    Raises:
+        SourceError: as `apply_extras`.
+    """
+    with _errors_of(file):
+        return _read_custom_operators(_load(text))
+
+
+def _load(text: str) -> dict[str, Any]:
+    extras = json.loads(text)
+    if not isinstance(extras, dict) or extras.get("version") != VERSION:
+        raise ValueError(f"it is not an object of version {VERSION}")
+    return extras
+
+
+@contextlib.contextmanager
+def _errors_of(file: str) -> Iterator[None]:
     try:
-        extras = json.loads(text)
-        if not isinstance(extras, dict) or extras.get("version") != VERSION:
-            raise ValueError(f"it is not an object of version {VERSION}")
-        return _apply(found, extras)
+        yield
     except (KeyError, IndexError, TypeError, ValueError, RecursionError, binascii.Error) as error:
         reason = f"{type(error).__name__}: {str(error).rstrip('.')[:300]}"
         raise SourceError(
@@ -114,11 +135,7 @@ def _apply(found: Sample, extras: Mapping[str, Any]) -> Sample:
         for index, fields in dict(extras["inputs"]).items():
             inputs[_integer(int(index))] = _read_input(fields)
         changes["inputs"] = tuple(inputs)
-    if "custom_operators" in extras:
-        changes["custom_operators"] = tuple(
-            CustomOperator(**{name: _text(text) for name, text in dict(each).items()})
-            for each in _list(extras["custom_operators"])
-        )
+    changes["custom_operators"] = _read_custom_operators(extras)
     ops = found.ops
     if "results" in extras:
         ops = tuple(
@@ -131,6 +148,13 @@ def _apply(found: Sample, extras: Mapping[str, Any]) -> Sample:
             for op, module in zip(ops, extras["modules"], strict=True)
         )
     return dataclasses.replace(found, ops=ops, **changes)
+
+
+def _read_custom_operators(extras: Mapping[str, Any]) -> tuple[CustomOperator, ...]:
+    return tuple(
+        CustomOperator(**{name: _text(text) for name, text in dict(each).items()})
+        for each in _list(extras.get("custom_operators", []))
+    )
 
 
 def _read_provenance(found: Provenance, fields: Mapping[str, Any]) -> Provenance:

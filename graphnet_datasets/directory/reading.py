@@ -7,12 +7,13 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..errors import DatasetNotFoundError, SourceError
 from ..frameworks.metas import TensorMeta, parse_metas
 from ..frameworks.paddle.source import parse_source as parse_paddle
 from ..frameworks.torch.source import parse_source as parse_torch
-from ..sample import Sample
+from ..sample import CustomOperator, Sample
 from ..symbols import Dim, evaluate
 from . import extras
 from .constraints import Declarations, parse_constraints
@@ -143,11 +144,18 @@ def make_id(folder: Path) -> str:
     return "/".join(part if part[0] not in ".+=@-" else f"_{part}" for part in clean)
 
 
-def read_texts(texts: Mapping[str, str], sample_id: str, folder: str, where: str) -> Sample:
+def read_texts(
+    texts: Mapping[str, str],
+    sample_id: str,
+    folder: str,
+    where: str,
+    custom_operators: tuple[CustomOperator, ...] = (),
+) -> Sample:
     """Return the sample that the texts of a directory's files describe.
 
     `folder` is the name that the recorded model's should agree with; `where` is the directory that
-    error messages name.
+    error messages name; `custom_operators` are what the graph may call beside those that the texts
+    themselves declare.
     """
     record = parse_record(texts["graph_net.json"], f"{where}/graph_net.json")
     metas = parse_metas(texts["weight_meta.py"], f"{where}/weight_meta.py")
@@ -169,6 +177,13 @@ def read_texts(texts: Mapping[str, str], sample_id: str, folder: str, where: str
     if len(shapes) < len(declared.shapes):
         faults = (*provenance.faults, FAULT_SHAPE)
         provenance = dataclasses.replace(provenance, faults=faults)
+    options: dict[str, Any] = {}
+    if extras.FILE_NAME in texts:
+        custom_operators += extras.read_custom_operators(
+            texts[extras.FILE_NAME], f"{where}/{extras.FILE_NAME}"
+        )
+    if custom_operators and record["framework"] == "torch":
+        options["custom_operators"] = custom_operators
     sample = _PARSERS[record["framework"]](
         texts["model.py"],
         metas,
@@ -179,6 +194,7 @@ def read_texts(texts: Mapping[str, str], sample_id: str, folder: str, where: str
         shapes=shapes,
         provenance=provenance,
         file=f"{where}/model.py",
+        **options,
     )
     if extras.FILE_NAME in texts:
         sample = extras.apply_extras(sample, texts[extras.FILE_NAME], f"{where}/{extras.FILE_NAME}")

@@ -93,5 +93,5 @@ def print_texts(sample: Sample, folder: Path) -> dict[str, str]:
     }
     if sample.symbols or sample.framework == "torch":
         texts["input_tensor_constraints.py"] = print_constraints(sample, names)
-    found = read_texts(texts, make_id(folder), folder.name, str(folder))
+    found = read_texts(texts, make_id(folder), folder.name, str(folder), sample.custom_operators)
     return texts | {extras.FILE_NAME: extras.print_extras(found, sample)}

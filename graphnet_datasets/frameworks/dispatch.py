@@ -21,7 +21,7 @@ def materialize(
     seed: int = 0,
     mode: Mode = "replay",
     memory_limit_bytes: int | None = None,
-    trust_remote_code: bool = False,  # noqa: ARG001 - no operator of the table brings code
+    trust_remote_code: bool = False,
 ) -> Any:
     """Return something that runs the sample: for torch a `torch.fx.GraphModule`.
 
@@ -31,12 +31,14 @@ def materialize(
     does. `make_inputs` with the same `weights` gives the arguments.
 
     Nothing that comes with a sample is executed: operators are looked up in a table, and every
-    device in the graph becomes `device`. Shapes are propagated first without memory;
-    `memory_limit_bytes` bounds inputs and live values together (default: the memory of this
-    machine). No operator of the table needs `trust_remote_code`, which is there for custom ones.
+    device in the graph becomes `device`. The one exception are custom operators, which come with
+    their source: it runs, after it was logged, only where `trust_remote_code` is true. Shapes are
+    propagated first without memory; `memory_limit_bytes` bounds inputs and live values together
+    (default: the memory of this machine).
 
     Raises:
         UnknownOperatorError: an operator is not in the table, or the installed framework lacks it.
+        UntrustedCodeError: the sample brings custom operators that may not run, or were changed.
         MemoryLimitError: the sample needs more memory than it may.
         MaterializeError: the sample cannot be turned into something that runs.
         MissingExtraError: the sample's framework is not installed.
@@ -53,9 +55,11 @@ def materialize(
     if sample.framework == "torch":
         with _Needs("torch"):
             from .torch.materialize import materialize as build
+        options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     else:
         with _Needs("paddle"):
             from .paddle.materialize import materialize as build
+        options = {}  # custom operators of paddle are refused with all that its table lacks
     return build(
         sample,
         device=device,
@@ -63,6 +67,7 @@ def materialize(
         seed=seed,
         mode=mode,
         memory_limit_bytes=memory_limit_bytes,
+        **options,
     )
 
 

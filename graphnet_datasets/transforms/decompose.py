@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from ..arguments import Ref, iterate_refs, map_refs
 from ..errors import SampleError
-from ..frameworks.torch.operators import lookup
+from ..frameworks.torch.entries import entry_of
 from ..frameworks.torch.operators_python import PAIRS
 from ..sample import Input, Sample, Value
 
@@ -135,7 +135,7 @@ class _Cutter:
                 cuts.append(position)
             if self.results[position].kind == "other":
                 uncrossable_until = max(uncrossable_until, last_use[position])
-            name = lookup(op.target).name
+            name = entry_of(sample, op).name
             depth += (name in PAIRS) - (name in _CLOSERS)
             num_grad_modes += name == _GRAD_MODE
         return tuple(cuts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,17 @@ from ..schema import sample_from_row
 from .reading import Failed, Skipped
 from .validator import SAMPLE_FILE
 
-Check = Callable[[Sample, int], "str | None"]
-"""A check: takes a sample and a limit in bytes, returns a remark; raises `Failed` or `Skipped`."""
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """What a sample may do while it is checked: the memory it takes, and whether its code runs."""
+
+    memory_limit_bytes: int
+    trust_remote_code: bool
+
+
+Check = Callable[[Sample, Terms], "str | None"]
+"""A check: takes a sample and terms, returns a remark; raises `Failed` or `Skipped`."""
 
 
 def work(
@@ -27,7 +37,10 @@ def work(
         sample = sample_from_row(reader.get_batch(0).to_pylist()[0])
     outcome, reason = "passed", ""
     try:
-        reason = checks[payload["check"]](sample, payload["memory_limit_bytes"]) or ""
+        terms = Terms(payload["memory_limit_bytes"], payload["trust_remote_code"])
+        if sample.custom_operators and not terms.trust_remote_code:
+            raise Skipped("It would run the source of custom operators, which was not allowed.")
+        reason = checks[payload["check"]](sample, terms) or ""
     except (Skipped, MemoryLimitError) as skipped:
         outcome, reason = "skipped", str(skipped)
     except Failed as failed:

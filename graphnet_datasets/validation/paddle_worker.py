@@ -14,7 +14,7 @@ from ..frameworks.paddle.tensors import make_inputs
 from ..isolation import Reporter
 from ..sample import Sample
 from . import jobs
-from .jobs import explain
+from .jobs import Terms, explain
 from .reading import Skipped
 
 
@@ -28,9 +28,9 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     )
 
 
-def runnable(sample: Sample, memory_limit_bytes: int) -> str | None:
+def runnable(sample: Sample, terms: Terms) -> str | None:
     """Check that the sample runs and gives finite outputs."""
-    layer = materialize(sample, memory_limit_bytes=memory_limit_bytes)
+    layer = materialize(sample, memory_limit_bytes=terms.memory_limit_bytes)
     inputs = make_inputs(sample)
     paddle.seed(0)
     counts: collections.Counter[str] = collections.Counter()
@@ -45,12 +45,12 @@ def runnable(sample: Sample, memory_limit_bytes: int) -> str | None:
     return explain(counts, writes_infinities=False)
 
 
-def decomposable(sample: Sample, memory_limit_bytes: int) -> str | None:  # noqa: ARG001
+def decomposable(sample: Sample, terms: Terms) -> str | None:  # noqa: ARG001
     """Say that samples of paddle are not cut."""
     raise Skipped("Samples of paddle cannot be cut into parts by this version.")
 
 
-def reextractable(sample: Sample, memory_limit_bytes: int) -> str | None:  # noqa: ARG001
+def reextractable(sample: Sample, terms: Terms) -> str | None:  # noqa: ARG001
     """Say that samples of paddle are not captured again."""
     raise Skipped("Samples of paddle are not captured again by this version.")
 

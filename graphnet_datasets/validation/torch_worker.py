@@ -22,7 +22,7 @@ from ..isolation import Reporter
 from ..sample import Sample
 from ..transforms import decompose
 from . import jobs
-from .jobs import explain
+from .jobs import Terms, explain
 from .reading import Failed, Skipped
 
 NUM_PARTS = 4
@@ -42,10 +42,10 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     )
 
 
-def runnable(sample: Sample, memory_limit_bytes: int) -> str | None:
+def runnable(sample: Sample, terms: Terms) -> str | None:
     """Check that the sample runs and gives finite outputs, or infinities that it writes itself."""
     counts: collections.Counter[str] = collections.Counter()
-    for tensor in tensors_in(_run(sample, memory_limit_bytes)):
+    for tensor in tensors_in(_run(sample, terms)):
         if tensor.is_floating_point() or tensor.is_complex():
             # float8 has no comparisons of its own.
             wide = tensor if tensor.is_complex() or tensor.element_size() > 1 else tensor.float()
@@ -55,7 +55,7 @@ def runnable(sample: Sample, memory_limit_bytes: int) -> str | None:
     return explain(counts, _writes_infinities(sample))
 
 
-def decomposable(sample: Sample, memory_limit_bytes: int) -> str | None:
+def decomposable(sample: Sample, terms: Terms) -> str | None:
     """Check that disjoint parts, run one after the other, give what the whole gives."""
     if sample.num_ops < 2:
         raise Skipped(f"There is nothing to cut: the sample has {sample.num_ops} operators.")
@@ -67,12 +67,12 @@ def decomposable(sample: Sample, memory_limit_bytes: int) -> str | None:
         )
     returned = tuple(dict.fromkeys(iterate_refs(sample.outputs)))
     flat = dataclasses.replace(sample, outputs=tuple(map(Ref, returned)))
-    expected = _run(flat, memory_limit_bytes)
+    expected = _run(flat, terms)
     values = dict(enumerate(make_inputs(sample, _SEED).values()))
     torch.manual_seed(_SEED)
     for part in parts:
         names = part.sample.input_names
-        module = materialize(part.sample, memory_limit_bytes=memory_limit_bytes)
+        module = materialize(part.sample, **dataclasses.asdict(terms))
         arguments = {name: values[value] for name, value in zip(names, part.takes, strict=True)}
         with torch.no_grad():
             values.update(zip(part.gives, module(**arguments), strict=True))
@@ -82,9 +82,9 @@ def decomposable(sample: Sample, memory_limit_bytes: int) -> str | None:
     return f"Cut into {len(parts)} parts."
 
 
-def reextractable(sample: Sample, memory_limit_bytes: int) -> str | None:
+def reextractable(sample: Sample, terms: Terms) -> str | None:
     """Check that the materialized sample is captured as one graph of the same structure."""
-    module = materialize(sample, memory_limit_bytes=memory_limit_bytes)
+    module = materialize(sample, **dataclasses.asdict(terms))
     inputs = make_inputs(sample, _SEED)
     capturing: Any = extract(name="again", warm_up=False, dynamic=sample.is_dynamic)(_Again(module))
     torch.manual_seed(_SEED)
@@ -115,8 +115,8 @@ class _Again(torch.nn.Module):
         return self.graph(**inputs)
 
 
-def _run(sample: Sample, memory_limit_bytes: int) -> Any:
-    module = materialize(sample, memory_limit_bytes=memory_limit_bytes)
+def _run(sample: Sample, terms: Terms) -> Any:
+    module = materialize(sample, **dataclasses.asdict(terms))
     inputs = make_inputs(sample, _SEED)
     torch.manual_seed(_SEED)
     with torch.no_grad():

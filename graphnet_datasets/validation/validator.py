@@ -39,6 +39,7 @@ def validate(
     *,
     memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
     timeout_s: float = DEFAULT_TIMEOUT_S,
+    trust_remote_code: bool = False,
 ) -> Validation:
     """Check that a sample is what a dataset of graphs needs.
 
@@ -49,7 +50,8 @@ def validate(
     `reextractable`: materialized and captured again, it is one graph of the same structure hash.
 
     A check is skipped, with the reason, where the framework is not installed, the sample needs
-    more than `memory_limit_bytes`, or the check has no meaning for the sample. To validate many
+    more than `memory_limit_bytes`, it would run the source of custom operators without
+    `trust_remote_code`, or the check has no meaning for the sample. To validate many
     samples use a `Validator`, which imports the framework once.
 
     Raises:
@@ -62,7 +64,11 @@ def validate(
     >>> validate(relu, ["statically_analysable", "serializable"]).is_valid
     True
     """
-    with Validator(memory_limit_bytes=memory_limit_bytes, timeout_s=timeout_s) as validator:
+    with Validator(
+        memory_limit_bytes=memory_limit_bytes,
+        timeout_s=timeout_s,
+        trust_remote_code=trust_remote_code,
+    ) as validator:
         return validator.validate(sample, checks)
 
 
@@ -78,7 +84,9 @@ class Validator:
         *,
         memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
         timeout_s: float = DEFAULT_TIMEOUT_S,
+        trust_remote_code: bool = False,
     ) -> None:
+        self._trust_remote_code = trust_remote_code
         self._memory_limit_bytes = memory_limit_bytes
         # Beside the sample there are copies of its outputs, and what tracing takes.
         self._limits = Limits(
@@ -123,7 +131,11 @@ class Validator:
         with server.directory() as directory:
             write_row(sample, directory / SAMPLE_FILE)
             outcome = server.run(
-                {"check": name, "memory_limit_bytes": self._memory_limit_bytes},
+                {
+                    "check": name,
+                    "memory_limit_bytes": self._memory_limit_bytes,
+                    "trust_remote_code": self._trust_remote_code,
+                },
                 directory,
                 phases=(name,),
                 limits=self._limits,

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from graphnet_datasets.arguments import ListArg, Ref
-from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample import CustomOperator, Input, Op, Sample, Value, hash_source
 
 X = Input("input", Value("float32", (4, 4)))
 
 
-def graph(*ops: Op, name: str = "graph", outputs: Any = None, framework: Any = "torch") -> Sample:
+def graph(
+    *ops: Op,
+    name: str = "graph",
+    outputs: Any = None,
+    framework: Any = "torch",
+    custom_operators: tuple[CustomOperator, ...] = (),
+) -> Sample:
     outputs = (Ref(len(ops)),) if outputs is None else outputs
-    return Sample(f"test/{name}", framework, "other", (X,), ops, outputs)
+    return Sample(
+        f"test/{name}", framework, "other", (X,), ops, outputs, custom_operators=custom_operators
+    )
 
 
 def call(target: str, *args: Any) -> Op:
@@ -41,6 +50,25 @@ MASKS = graph(
 """Writes infinities itself."""
 
 CUSTOM = graph(call("torch.ops.mylib.fused_gelu.default"), name="custom")
+_SOURCE = "def double(x):\n    return x + x\n\n\ndef double_fake(x):\n    return x.clone()\n"
+WITH_SOURCE = graph(
+    call("torch.relu"),
+    Op("torch.ops.graphnet_tests.double.default", (Ref(1),), results=(X.value,)),
+    call("torch.exp", Ref(2)),
+    name="with-source",
+    custom_operators=(
+        CustomOperator(
+            "graphnet_tests::double", "(Tensor x) -> Tensor", _SOURCE, hash_source(_SOURCE)
+        ),
+    ),
+)
+"""Calls an operator whose source comes with it."""
+
+CHANGED_SOURCE = dataclasses.replace(
+    WITH_SOURCE,
+    custom_operators=(dataclasses.replace(WITH_SOURCE.custom_operators[0], source="x = 1"),),
+)
+
 NONZERO = graph(call("torch.relu"), call("torch.nonzero", Ref(1)), name="nonzero")
 WRONG_SHAPES = graph(call("torch.reshape", Ref(0), ListArg((7, 7))), name="shapes")
 CHUNKS = graph(call("torch.chunk", Ref(0), 2), call("operator.getitem", Ref(1), 0), name="chunks")

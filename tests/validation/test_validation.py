@@ -20,6 +20,7 @@ from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Valida
 
 from .graphs import (
     BREAKS,
+    CHANGED_SOURCE,
     CHUNKS,
     CUSTOM,
     DIVIDES,
@@ -27,6 +28,7 @@ from .graphs import (
     NONZERO,
     UNNAMED_PLACE,
     VALID,
+    WITH_SOURCE,
     WRONG_SHAPES,
     X,
 )
@@ -109,6 +111,25 @@ def test_one_check(
     found_outcome, found_reason = found(validator, sample, check)
     assert found_outcome == outcome, found_reason
     assert re.fullmatch(reason, found_reason, re.DOTALL), found_reason
+
+
+def test_custom_operators_run_where_that_is_allowed() -> None:
+    refused = validate(WITH_SOURCE)
+    assert [each.outcome for each in refused.results] == ["passed"] * 3 + ["skipped"] * 3
+    (operator,) = WITH_SOURCE.custom_operators
+    assert refused["custom_operators_accessible"].reason == (
+        f"The source of `graphnet_tests::double {operator.source_hash[:16]}` comes with the sample."
+    )
+    assert refused["runnable"].reason == (
+        "It would run the source of custom operators, which was not allowed."
+    )
+    allowed = validate(WITH_SOURCE, trust_remote_code=True)
+    assert [each.outcome for each in allowed.results] == ["passed"] * len(CHECKS), allowed
+    changed = validate(CHANGED_SOURCE, ["custom_operators_accessible", "runnable"])
+    assert changed.why_excluded == (
+        "custom_operators_accessible: The source of `graphnet_tests::double` does not have the "
+        "recorded hash."
+    )
 
 
 def test_a_sample_that_takes_more_than_it_may_is_skipped() -> None:

@@ -17,8 +17,9 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from ...arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
 from ...errors import CaptureError, GraphNetError, UnknownOperatorError
-from ...sample import Input, Op, Provenance, Sample, Statistics, Value
+from ...sample import CustomOperator, Input, Op, Provenance, Sample, Statistics, Value
 from ...vocabulary import ITEM_SIZE_BYTES, Role, Task
+from .custom_sources import find_custom_operator
 from .operators import name_of
 from .statistics import elements_to_store, measure
 from .symbolic import SymbolTable, UnknownSizeError
@@ -95,6 +96,7 @@ class _Converter:
         self.ops: list[Op] = []
         self.refs: dict[torch.fx.Node, Arg] = {}
         self.outputs: Arg = ()
+        self.custom_operators: dict[str, CustomOperator] = {}
 
     def convert(self, bindings: Sequence[Binding], outputs: Sequence[int] | None) -> Sample:
         nodes = list(self.graph_module.graph.nodes)
@@ -116,6 +118,7 @@ class _Converter:
             symbols=self.symbols.symbols(),
             constraints=self.symbols.constraints(),
             provenance=self.naming.provenance,
+            custom_operators=tuple(self.custom_operators.values()),
         )
 
     # Inputs
@@ -233,6 +236,10 @@ class _Converter:
         try:
             return name_of(target)
         except UnknownOperatorError as error:
+            custom = find_custom_operator(target)
+            if custom is not None:
+                self.custom_operators[custom.name] = custom
+                return f"torch.ops.{custom.name.replace('::', '.')}.default"
             raise self._error(
                 f"calls `{written}`, which is not in the operator table. Add it to "
                 "`graphnet_datasets/frameworks/torch/operators.py` with a test, or keep the call "

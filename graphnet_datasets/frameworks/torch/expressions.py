@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from ...arguments import INT64_MAX, DictArg, ListArg, Named, Ref, SliceArg
@@ -45,8 +45,15 @@ class Lowering:
     graph to the argument that it stands for, which is a reference or a literal.
     """
 
-    def __init__(self, file: str, arguments: list[str]) -> None:
+    def __init__(
+        self, file: str, arguments: list[str], custom_operators: Sequence[str] = ()
+    ) -> None:
         self.file = file
+        self._customs = {
+            f"torch.ops.{name.replace('::', '.')}{overload}"
+            for name in custom_operators
+            for overload in ("", ".default")
+        }
         self.names: dict[str, Any] = {name: Ref(index) for index, name in enumerate(arguments)}
         self.ops: list[Op] = []
         self.num_inputs = len(arguments)
@@ -95,6 +102,8 @@ class Lowering:
 
     def find_operator(self, node: ast.AST, name: str, kind: str) -> str:
         """Return the canonical name of an operator that must be of the given kind."""
+        if name in self._customs and kind != "attribute":
+            return name
         try:
             operator = lookup(name)
         except UnknownOperatorError as error:

@@ -19,6 +19,8 @@ from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
 from ...inputs import MODES, Mode
 from ...sample import Op, Sample
 from ..choices import check_choice, is_weight
+from .custom_operators import check_trust, register
+from .entries import custom_operator_of
 from .literals import autocast_arguments, to_fx
 from .operators import Operator, lookup, resolve
 from .operators_schema import check_keywords
@@ -61,11 +63,14 @@ def materialize(
     seed: int = 0,
     mode: Mode = "replay",
     memory_limit_bytes: int | None = None,
+    trust_remote_code: bool = False,
 ) -> torch.fx.GraphModule:
     """Return a module that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
     Raises:
         UnknownOperatorError: an operator is not in the table, or the installed torch lacks it.
+        UntrustedCodeError: it brings custom operators, and `trust_remote_code` is false, or their
+            source is not what was captured.
         MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default:
             the memory of this machine).
         MaterializeError: the sample cannot be turned into something that runs.
@@ -74,7 +79,12 @@ def materialize(
     check_choice("mode", mode, MODES)
     if sample.framework != "torch":
         raise MaterializeError(f"`{sample.id}` is a sample of {sample.framework}, not of torch.")
-    builder = _Builder(sample, _device(device))
+    customs: Mapping[str, Any] = {}
+    if sample.custom_operators:
+        check_trust(sample, trust_remote_code=trust_remote_code)
+        check_memory(sample, memory_limit_bytes)  # and all else, before any text is run
+        customs = register(sample, trust_remote_code=trust_remote_code)
+    builder = _Builder(sample, _device(device), customs)
     builder.add_arguments(weights)
     builder.add_ops()
     check_memory(sample, memory_limit_bytes)
@@ -91,7 +101,10 @@ def _device(device: str | torch.device) -> torch.device:
 class _Builder:
     """The fx graph in the making; value i of the sample is `self.nodes[i]`."""
 
-    def __init__(self, sample: Sample, device: torch.device) -> None:
+    def __init__(
+        self, sample: Sample, device: torch.device, customs: Mapping[str, Callable[..., Any]]
+    ) -> None:
+        self.customs = customs
         self.sample = sample
         self.device = device
         self.graph = torch.fx.Graph()
@@ -145,6 +158,12 @@ class _Builder:
         return to_fx(arg, self.nodes.__getitem__, self.device, is_device=is_device)
 
     def _node(self, op: Op) -> torch.fx.Node:
+        if custom_operator_of(self.sample, op) is not None:
+            return self.graph.call_function(
+                self.customs[op.target],
+                tuple(self._argument(arg) for arg in op.args),
+                {name: self._argument(arg) for name, arg in op.kwargs},
+            )
         operator = lookup(op.target)
         check_keywords(op, operator)
         to_device = operator.last_name == "to"

@@ -12,8 +12,8 @@ from ...arguments import DictArg, ListArg, Named, Ref, SliceArg
 from ...errors import SampleError
 from ...sample import Op, Sample
 from .constants import print_constant
+from .entries import entry_of
 from .expressions import BINARY, COMPARE, RESERVED
-from .operators import lookup
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ANNOTATIONS: Mapping[str, str] = {
@@ -166,7 +166,7 @@ class _Body:
             return f"{self.print(args[0])}[{self.print(args[1])}]"
         if not kwargs and len(args) == 2 and op.target in _INFIX and _can_be_infix(args):
             return f"{self._operand(args[0])} {_INFIX[op.target]} {self._operand(args[1])}"
-        operator = lookup(op.target)
+        operator = entry_of(self.sample, op)
         if operator.kind == "attribute":
             if not is_plain or len(args) != 1:
                 raise SampleError(

@@ -25,6 +25,7 @@ from ...inputs import make_array
 from ...sample import Op, Sample, Value
 from ...vocabulary import ITEM_SIZE_BYTES
 from .bombs import check_call, check_result
+from .entries import custom_operator_of
 from .literals import autocast_arguments, to_fx
 from .live_memory import LiveMemory, tensors_in
 from .operands import check_operands, is_trusting
@@ -263,6 +264,8 @@ class _Walk:
         return None if isinstance(result, _Unknown) else tuple(_describe(result))
 
     def _call(self, op: Op, regions: Regions) -> Any:
+        if custom_operator_of(self.sample, op) is not None:
+            return self._recorded(op)  # asking the operator itself would run its source
         operator = lookup(op.target)
         unknown: list[int] = []
 
@@ -298,12 +301,17 @@ class _Walk:
             return self._recorded(op)
 
     def _recorded(self, op: Op) -> Any:
-        """Return a fake tensor as recorded in the sample, where nothing better is known."""
+        """Return fake tensors as recorded in the sample, where nothing better is known."""
         if self.observer is not None:
             self.observer.fail()
-        if op.results is None or len(op.results) != 1:
+        if not op.results:
             return _Unknown()
-        (value,) = op.results
+        results = tuple([self._recorded_tensor(value) for value in op.results])
+        if any(isinstance(each, _Unknown) for each in results):
+            return _Unknown()
+        return results[0] if len(results) == 1 else results
+
+    def _recorded_tensor(self, value: Value) -> Any:
         shape = self.sample.shape_of(value, self.sizes)
         if shape is None or value.dtype is None:
             return _Unknown()

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...arguments import Ref
 from ...errors import SampleError, SourceError
-from ...sample import Constraint, Provenance, Sample, Symbol
+from ...sample import Constraint, CustomOperator, Provenance, Sample, Symbol
 from ...symbols import Dim
 from ...vocabulary import Task
 from ..metas import TensorMeta
@@ -40,13 +40,15 @@ def parse_source(
     constraints: Iterable[Constraint] = (),
     shapes: Mapping[str, tuple[Dim, ...]] | None = None,
     provenance: Provenance | None = None,
+    custom_operators: tuple[CustomOperator, ...] = (),
     file: str = "model.py",
 ) -> Sample:
     """Return the sample that the text of a `model.py` describes.
 
     `metas` holds what is recorded of each argument, by name. `shapes` holds shapes over `symbols`
     for arguments that have them; an integer argument (`torch.SymInt`) becomes a symbol of its own
-    name. `file` is the path that error messages name.
+    name. `custom_operators` are what the graph may call beside the table. `file` is the path that
+    error messages name.
 
     Raises:
         SourceError: the text is not a straight-line graph, or an argument has no metadata.
@@ -66,7 +68,9 @@ def parse_source(
     """
     forward = _find_forward(_parse(text, file), file)
     arguments = _read_arguments(forward, file)
-    graph = _Statements(file, [argument.arg for argument in arguments])
+    graph = _Statements(
+        file, [argument.arg for argument in arguments], [each.name for each in custom_operators]
+    )
     outputs = graph.read(forward)
     inputs = InputMaker(metas, shapes or {}, tuple(symbols), file)
     all_inputs = tuple([inputs.make(argument) for argument in arguments])
@@ -83,6 +87,7 @@ def parse_source(
             constraints=tuple(constraints),
             kind=kind,
             provenance=inputs.add_faults(provenance),
+            custom_operators=custom_operators,
         )
     except SourceError:
         raise
@@ -176,8 +181,8 @@ def _read_arguments(forward: ast.FunctionDef, file: str) -> list[ast.arg]:
 class _Statements(Lowering):
     """Reads the body of `forward`, statement by statement."""
 
-    def __init__(self, file: str, arguments: list[str]) -> None:
-        super().__init__(file, arguments)
+    def __init__(self, file: str, arguments: list[str], custom_operators: list[str]) -> None:
+        super().__init__(file, arguments, custom_operators)
         self.arguments = frozenset(arguments)
 
     def read(self, forward: ast.FunctionDef) -> Any:
