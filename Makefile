@@ -48,14 +48,19 @@ slow: $(VENV)/.test
 soak: $(VENV)/.test
 	$(BIN)/python benchmarks/soak.py
 
-# Forty graphs and more, in float32 and bfloat16, under four compilers, on the first GPU.
+# Forty graphs and more, in float32 and bfloat16, under four compilers, on the first GPU. Needs a torch
+# for CUDA; nvidia-ml-py tells clocks and throttling.
 gpu: $(VENV)/.test
+	$(INSTALL) --editable '.[cuda]'
 	$(BIN)/python -m pytest -m gpu
 	$(BIN)/graphnet run all --device cuda --max-params 400000000 \
 	    --compiler eager --compiler inductor --compiler cudagraphs --out $(DEMO)/gpu
 	$(BIN)/graphnet run all --device cuda --max-params 400000000 \
 	    --compiler inductor --option mode=max-autotune --out $(DEMO)/gpu
-	$(BIN)/graphnet score $(DEMO)/gpu
+	$(BIN)/graphnet run all --device cuda --max-params 400000000 --launch cuda_graph \
+	    --compiler inductor --out $(DEMO)/gpu-graphs
+	$(BIN)/graphnet score $(DEMO)/gpu --by-sample
+	$(BIN)/graphnet score $(DEMO)/gpu-graphs
 	$(BIN)/graphnet plot $(DEMO)/gpu --out $(DEMO)/gpu-plots
 
 lint: $(VENV)/.test

@@ -79,9 +79,21 @@ def run_samples(
     cache: Annotated[
         str, typer.Option(help="warm, or cold: caches are overwritten before each timed call.")
     ] = "warm",
+    launch: Annotated[
+        str, typer.Option(help="stream, or cuda_graph: both arms are captured and replayed.")
+    ] = "stream",
+    profile: Annotated[
+        bool, typer.Option(help="Count kernels, or operators on a CPU, in a few calls more.")
+    ] = True,
     oracle: Annotated[
         bool, typer.Option(help="Run eager in float64 as well, where it fits.")
     ] = True,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code", help="Let the source of custom operators run; read it first."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads of each arm. Default: all.")] = None,
     budget: Annotated[
@@ -138,7 +150,10 @@ def run_samples(
         weights=weights,  # type: ignore[arg-type] (checked by Settings)
         input_mode=input_mode,  # type: ignore[arg-type]
         cache_mode=cache,  # type: ignore[arg-type]
+        launch_mode=launch,  # type: ignore[arg-type]
+        has_profile=profile,
         has_oracle=oracle,
+        trust_remote_code=trust_remote_code,
         seed=seed,
         num_threads=threads,
         memory_limit_bytes=None if memory_limit is None else int(memory_limit * 2**30),
