@@ -31,6 +31,7 @@ class Workload:
         seed: int,
         num_sets: int,
         memory_limit_bytes: int | None = None,
+        trust_remote_code: bool = False,
     ) -> None:
         self.runtime, self.seed = runtime, seed
         self._materialize = lambda: materialize(
@@ -40,6 +41,7 @@ class Workload:
             seed=seed,
             mode=mode,
             memory_limit_bytes=memory_limit_bytes,
+            trust_remote_code=trust_remote_code,
         )
         self._make_inputs = lambda index, weights: make_inputs(
             sample, seed=seed + index, mode=mode, device=device, weights=weights

@@ -290,6 +290,7 @@ class SampleRunner:
             "has_oracle": settings.has_oracle,
             "seed": settings.seed,
             "num_input_sets": settings.num_input_sets,
+            "trust_remote_code": settings.trust_remote_code,
             "num_threads": settings.threads,
             "memory_limit_bytes": self._limits.memory_bytes,
             "alone_calls": settings.alone_calls,

@@ -39,6 +39,7 @@ class Settings:
     its replay, where both can be captured; a CPU knows no such thing. `has_oracle`: whether eager
     runs once more in float64, where that fits. `has_profile`: whether a few calls more are looked
     at by torch's profiler.
+    `trust_remote_code` lets the source of custom operators run, which came with a sample.
     `phase_timeouts_s` overrides `PHASE_TIMEOUTS_S` phase by phase.
     """
 
@@ -53,6 +54,7 @@ class Settings:
     memory_limit_bytes: int | None = None
     has_oracle: bool = True
     has_profile: bool = True
+    trust_remote_code: bool = False
     phase_timeouts_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     timing: TimingSettings = dataclasses.field(default_factory=TimingSettings)
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.fx.node import map_aggregate
 
-from ..frameworks.torch.operators import lookup
+from ..frameworks.torch.entries import entries_of
 from ..sample import Sample
 from .arms import Workload
 from .outputs import leaves
@@ -91,7 +91,7 @@ def _wide(value: Any) -> Any:
 
 def _draws(workload: Workload, sample: Sample) -> bool:
     """Tell whether the outputs depend on the seed; a dropout that is switched off draws nothing."""
-    if not any(lookup(op.target).is_random for op in sample.ops):
+    if not any(entry.is_random for entry in entries_of(sample)):
         return False
     checksums = []
     for seed in (1, 2):

@@ -254,6 +254,7 @@ def _load(payload: Mapping[str, Any], directory: Path) -> Workload:
         seed=payload["seed"],
         num_sets=payload["num_input_sets"],
         memory_limit_bytes=payload["memory_limit_bytes"],
+        trust_remote_code=payload["trust_remote_code"],
     )
 
 

@@ -10,8 +10,10 @@ from typer.testing import CliRunner, Result
 from graphnet_datasets.benchmark import read_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.scores import speedup_score
+from graphnet_datasets.table import write_table
 
 from ..tables import write_dataset
+from ..validation.graphs import WITH_SOURCE
 
 
 def invoke(*arguments: object) -> Result:
@@ -43,6 +45,22 @@ def test_run_writes_records_that_can_be_scored_and_does_nothing_twice(
     assert speedup_score(tmp_path / "runs").at(0)["num_correct"] == 2
     assert invoke(*command).exit_code == 0
     assert read_runs(tmp_path / "runs").equals(runs)
+
+
+def test_custom_operators_are_run_where_that_is_allowed(tmp_path: Path) -> None:
+    path = write_table([WITH_SOURCE], tmp_path / "one.parquet")
+    command = (
+        "--quiet", "run", path, "--compiler", "aot_eager", "--out", tmp_path / "runs", "--threads",
+        1, "--budget", 0.1, "--memory-limit", 4,
+    )  # fmt: skip
+    assert "1 baseline_failed" in invoke(*command).stdout
+    (refused,) = read_runs(tmp_path / "runs").to_pylist()
+    assert refused["error_type"].endswith("UntrustedCodeError")
+    assert "`graphnet_tests::double`" in refused["error_message"]
+    result = invoke(*command, "--trust-remote-code")
+    assert "aot_eager: 1 runs, 1 ok" in result.stdout, result.output
+    run = read_runs(tmp_path / "runs").to_pylist()[-1]
+    assert (run["status"], run["min_t"]) == ("ok", float("-inf"))
 
 
 @pytest.mark.parametrize(
