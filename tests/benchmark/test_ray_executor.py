@@ -18,6 +18,7 @@ from graphnet_datasets.benchmark.output_files import OutputStore
 from graphnet_datasets.errors import CompilerError, MissingExtraError, RunError
 from graphnet_datasets.isolation import descendants
 from tests.benchmark.samples import BROKEN, LINEAR, make_sample, quick
+from tests.clusters import two_nodes
 
 SAMPLES = [make_sample(f"relu{index}", *LINEAR.ops, inputs=LINEAR.inputs) for index in range(4)]
 KILLERS = "tests.benchmark.worker_killers"
@@ -30,19 +31,10 @@ def killed_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(killed_file: Path) -> Iterator[Any]:
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEST_KILLED_FILE", str(killed_file))
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        small: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
-        made = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
-        made.add_node(**small)
-        ray.init(address=made.address, log_to_driver=False)
-        yield made
-        ray.shutdown()
-        made.shutdown()
+        with two_nodes() as made:
+            yield made
 
 
 @pytest.mark.slow

@@ -1,0 +1,89 @@
+"""The pool of a Ray cluster: what `LocalPool` does, on its nodes, and lost workers."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.errors import MissingExtraError
+from graphnet_datasets.importing import import_directories
+from graphnet_datasets.isolation import Ending, Limits, PoolJob, Work
+from graphnet_datasets.isolation.ray_pool import RayPool
+from tests.clusters import two_nodes
+from tests.importing.test_importer import plant, rows_of
+
+WORK = Work("tests.isolation.pool_jobs", ("only",), Limits(default_timeout_s=60))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with two_nodes() as made:
+        yield made
+
+
+@pytest.fixture
+def pool(cluster: Any) -> Iterator[RayPool]:  # noqa: ARG001 - it must run
+    with contextlib.closing(RayPool(WORK)) as made:
+        yield made
+
+
+def square(number: int) -> PoolJob:
+    return PoolJob(f"square {number}", {"do": "square", "number": number})
+
+
+@pytest.mark.slow
+def test_every_job_comes_once_and_a_failure_costs_nothing_else(pool: RayPool) -> None:
+    jobs = [*map(square, range(6)), PoolJob("a", {"do": "raise"}), PoolJob("b", {"do": "crash"})]
+    finished = {each.job.name: each for each in pool.run(iter(jobs))}
+    assert len(finished) == 8
+    assert [finished[f"square {n}"].result for n in range(6)] == [
+        str(n**2).encode() for n in range(6)
+    ]
+    assert finished["a"].reason == "error in only: ValueError not a number"
+    assert finished["b"].outcome.ending is Ending.CRASH
+    assert list(pool.run([])) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("always", [False, True])
+def test_a_lost_worker_is_replaced_and_its_job_run_once_more(
+    pool: RayPool, tmp_path: Path, always: bool
+) -> None:
+    payload = {"do": "kill_worker", "marker": str(tmp_path / "killed"), "always": always}
+    jobs = [PoolJob("killer", payload), *map(square, range(4))]
+    finished = {each.job.name: each for each in pool.run(jobs)}
+    assert (tmp_path / "killed").exists()
+    killer = finished.pop("killer")
+    assert all(each.is_success for each in finished.values())
+    if always:
+        assert killer.result is None
+        assert killer.outcome.error is not None
+        assert killer.outcome.error["type"] == "WorkerLost"
+        assert killer.reason.startswith(
+            "crash in only: WorkerLost 2 workers were lost while they ran this job ("
+        )
+    else:
+        assert killer.result == b"alive"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_an_import_on_the_cluster_gives_the_same_dataset(tmp_path: Path) -> None:
+    tree = plant(tmp_path / "samples", *(f"net/{number}" for number in range(12)))
+    (tree / "net/3/model.py").write_text("raise\n")
+    there = import_directories(tree, tmp_path / "there", executor="ray")
+    here = import_directories(tree, tmp_path / "here")
+    assert there.outcomes == here.outcomes
+    assert rows_of(tmp_path / "there") == rows_of(tmp_path / "here")
+    assert len(there.failures) == 1
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"^Working on a Ray cluster needs the package"):
+        RayPool(WORK)
