@@ -14,7 +14,18 @@ import typer.core
 from ..errors import GraphNetError
 from ..verbosity import disable_progress_bars, log_to_stderr
 from ..version import __version__
-from . import compare, compilers, datasets, device, exchange, push, run, score, validate
+from . import (
+    compare,
+    compilers,
+    datasets,
+    device,
+    exchange,
+    push,
+    run,
+    score,
+    translate,
+    validate,
+)
 
 
 class _Root(typer.core.TyperGroup):
@@ -73,7 +84,19 @@ def root(
         disable_progress_bars()
 
 
-for _group in (datasets, exchange, run, score, compare, compilers, device, validate, push):
+_GROUPS = (
+    datasets,
+    exchange,
+    translate,
+    run,
+    score,
+    compare,
+    compilers,
+    device,
+    validate,
+    push,
+)
+for _group in _GROUPS:
     app.add_typer(_group.app)
 
 

@@ -1,5 +1,6 @@
 """Samples made from samples."""
 
 from .decompose import Decomposition, Part, decompose
+from .translate import translate
 
-__all__ = ["Decomposition", "Part", "decompose"]
+__all__ = ["Decomposition", "Part", "decompose", "translate"]

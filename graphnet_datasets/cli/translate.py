@@ -1,0 +1,92 @@
+"""`graphnet translate`: samples of torch as samples of paddle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import DatasetExistsError, DatasetNotFoundError, TranslationError
+
+if TYPE_CHECKING:
+    from ..sample import Sample
+
+app = typer.Typer()
+
+PARTLY = 3
+"""Exit status where something was left out and the rest was done."""
+
+
+@app.command(
+    "translate",
+    epilog="Example: graphnet translate torch/resnet-18 --to paddle --out mine.parquet --check",
+)
+def translate(
+    what: Annotated[
+        list[str], typer.Argument(help="Samples' ids, configs, or paths that start with `./`.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="A file that ends in .parquet, or a directory: one folder per sample."),
+    ],
+    to: Annotated[str, typer.Option(help="The framework to translate to: paddle.")] = "paddle",
+    dataset: Annotated[str, typer.Option(help="Where ids and configs are looked up.")] = "graphnet",
+    is_checked: Annotated[
+        bool, typer.Option("--check", help="Run both and keep only what agrees at --tolerance.")
+    ] = False,
+    tolerance: Annotated[float, typer.Option(help="The t at which --check asks to agree.")] = -5.0,
+    limit: Annotated[int | None, typer.Option(help="Translate this many samples at most.")] = None,
+) -> None:
+    """Translate samples of torch to paddle, operator by operator.
+
+    What cannot be translated is named with the operator that has no rule. It exits 0 where every
+    sample was written, 3 where some were not and 1 where none was.
+    """
+    from ..benchmark.equivalence import Comparer
+    from ..benchmark.selection import Filters, select_rows
+    from ..sample import Sample
+    from ..transforms import translate as translate_sample
+
+    if to != "paddle":
+        raise typer.BadParameter("it is `paddle`", param_hint="--to")
+    if out.exists() and (out.suffix == ".parquet" or any(out.iterdir())):
+        raise DatasetExistsError(f"`{out}` exists already. Choose another path for --out.")
+    filters = Filters(framework=("torch",), limit=limit)
+    rows = select_rows(what, filters, dataset=dataset)
+    if not rows:
+        raise DatasetNotFoundError(f"There is no sample of torch in {', '.join(what)}.")
+    done: list[Sample] = []
+    with Comparer() as comparer:
+        for row in rows:
+            sample = Sample.from_row(row)
+            try:
+                translated = translate_sample(sample)
+            except TranslationError as error:
+                typer.echo(str(error), err=True)
+                continue
+            if is_checked:
+                found = comparer.compare(sample, translated)
+                if found.min_t is None or found.min_t > tolerance:
+                    reason = found.reason or f"it agrees only at t = {found.min_t:.2f}"
+                    typer.echo(f"{sample.id}: {reason}", err=True)
+                    continue
+                typer.echo(f"{sample.id} agrees at t = {found.min_t:.2f}")
+            done.append(translated)
+    if done:
+        _write(done, out)
+    typer.echo(f"{len(done)} of {len(rows)} samples translated to {to}, in {out}")
+    if len(done) < len(rows):
+        raise typer.Exit(PARTLY if done else 1)
+
+
+def _write(samples: list[Sample], out: Path) -> None:
+    from ..directory import write_directory
+    from ..table import write_table
+
+    if out.suffix == ".parquet":
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_table(samples, out)
+        return
+    for sample in samples:
+        write_directory(sample, out / sample.id)
