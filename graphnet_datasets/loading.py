@@ -89,7 +89,8 @@ def load_dataset(
     `datasets` (`train[:10]`, `train+test`); None gives all splits by name. `filters` are those of
     Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv", "nlp"])]`, a list of such lists for
     alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars. `revision` is
-    a branch, tag or commit of a Hub repository; the default is the branch of this format version.
+    a branch, tag or commit of a Hub repository; the default is that of this format version
+    where there is one (`v1`), else the main branch.
     What nothing matches is an empty dataset.
 
     Raises:

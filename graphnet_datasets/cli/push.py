@@ -34,8 +34,10 @@ def push(
     create_pr: Annotated[
         bool, typer.Option("--create-pr", help="Open a pull request instead of committing.")
     ] = False,
-    revision: Annotated[
-        str | None, typer.Option(help="A branch; by default that of the format version.")
+    revision: Annotated[str | None, typer.Option(help="A branch; by default the main one.")] = None,
+    skip_validation: Annotated[
+        str | None,
+        typer.Option(help="Push without checking, for this reason, which is recorded."),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Name every item that was left out.")
@@ -43,8 +45,8 @@ def push(
 ) -> None:
     """Add graphs, or records of timed runs, that a repository does not hold yet.
 
-    You are who `hf auth login` or HF_TOKEN says. What is there already is left out; several people
-    may push at once.
+    You are who `hf auth login` or HF_TOKEN says. What is there already is left out, and so is what
+    fails a check (`graphnet validate`); several people may push at once.
     """
     from ..hub import push_runs, push_samples
 
@@ -54,11 +56,15 @@ def push(
     if _holds_runs(path):
         from ..benchmark.records import read_runs
 
-        if config or split:
-            raise typer.BadParameter("run records go to the config `runs`, split `train`")
+        if config or split or skip_validation:
+            raise typer.BadParameter(
+                "run records go to the config `runs`, split `train`, without checks"
+            )
         pushed = push_runs(read_runs(path), repository, **where)
     else:
-        pushed = push_samples(_samples(path), repository, config, split, **where)
+        pushed = push_samples(
+            _samples(path), repository, config, split, skip_validation=skip_validation, **where
+        )
     _report(pushed, repository, verbose)
 
 

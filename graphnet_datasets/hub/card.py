@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..layout import NOT_GRAPHS, describe_configs
+from ..layout import EXCLUDED, NOT_GRAPHS, describe_configs
 from ..schema import RUNS_SCHEMA, graphs_features
 from .plot import draw_sizes
 
@@ -34,6 +35,8 @@ def make_card(
     """
     from huggingface_hub import DatasetCard, DatasetCardData
 
+    num_excluded = graphs.filter(pc.field("config") == EXCLUDED).num_rows
+    graphs = graphs.filter(pc.field("config") != EXCLUDED)
     card = DatasetCard(readme, ignore_metadata_errors=False) if readme else None
     present: dict[str, Any] = card.data.to_dict() if card else {}
     data = {
@@ -45,7 +48,7 @@ def make_card(
     }
     data["dataset_info"] = _columns(present.get("dataset_info"), data["configs"])
     body = card.text if card and card.text.strip() else _introduction(repo_id)
-    figures = f"{BEGIN}\n\n{_figures(graphs, runs)}\n\n{END}"
+    figures = f"{BEGIN}\n\n{_figures(graphs, runs, num_excluded)}\n\n{END}"
     before, begin, rest = body.partition(BEGIN)
     _, end, after = rest.partition(END)
     body = f"{before}{figures}{after}" if begin and end else f"{body.rstrip()}\n\n{figures}"
@@ -120,7 +123,7 @@ sample = Sample.from_row(rows[0])
 """
 
 
-def _figures(graphs: pa.Table, runs: pa.Table) -> str:
+def _figures(graphs: pa.Table, runs: pa.Table, num_excluded: int) -> str:
     parts = []
     if graphs.num_rows:
         num_families = _num_families(graphs)
@@ -130,6 +133,11 @@ def _figures(graphs: pa.Table, runs: pa.Table) -> str:
             _table_of_configs(graphs),
             _table_of_sources(graphs),
         ]
+    if num_excluded:
+        parts.append(
+            f"{num_excluded:,} more graphs failed a check. They are in the config `{EXCLUDED}` "
+            "alone, with the reasons in `why_excluded`."
+        )
     if runs.num_rows:
         parts += [f"{runs.num_rows:,} records of timed runs.", _table_of_runs(runs)]
     return "\n\n".join(parts) or "There are no tables yet."

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import DatasetNotFoundError, FormatVersionError, GraphNetError, PushError, SchemaError
+from ..errors import FormatVersionError, GraphNetError, PushError, SchemaError
 from ..layout import NOT_GRAPHS
 from ..loading import REVISION, not_on_hub
 from ..schema import GRAPHS_SCHEMA, RUNS_SCHEMA, SCHEMA_VERSION
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi, HfFileSystem
 
 KIND = "dataset"
+MAIN = "main"
 RUNS = "runs"
 GRAPH_COLUMNS = (
     *("schema_version", "id", "framework", "task", "source", "license"),
@@ -56,7 +57,7 @@ class Snapshot:
 
 
 class Repository:
-    """A dataset repository on the Hub, at one branch.
+    """A dataset repository on the Hub, at one branch, which `prepare` finds.
 
     Raises:
         DatasetNotFoundError: the repository or the branch is missing and is not to be made.
@@ -67,7 +68,8 @@ class Repository:
         from huggingface_hub import HfApi
 
         self.id = repo_id
-        self.revision = revision or REVISION
+        self.revision = MAIN
+        self._wanted = revision
         self.api: HfApi = HfApi(
             token=token, library_name="graphnet_datasets", library_version=__version__
         )
@@ -75,7 +77,12 @@ class Repository:
         self._read: dict[str, pa.Table] = {}
 
     def prepare(self, *, may_create: bool) -> None:
-        """Make the repository and the branch of this format version where they are missing."""
+        """Make the repository where it is missing, and find the branch that is pushed to.
+
+        That is the main branch, which people and plain `datasets` see, as long as it is of this
+        format version. When a repository moves on to a newer one, a branch of the name of this
+        version stays behind for those who read it, and is then the one.
+        """
         from huggingface_hub.errors import RepositoryNotFoundError
 
         try:
@@ -85,24 +92,19 @@ class Repository:
                 raise not_on_hub(self.id) from None
             self.api.create_repo(self.id, repo_type=KIND, exist_ok=True)
             branches = self._branches()
-        if self.revision in branches:
-            return
-        if self.revision != REVISION:
-            raise not_on_hub(self.id, self.revision)
-        versions = [int(found[1]) for name in branches if (found := _VERSION_BRANCH.match(name))]
-        if versions:
-            raise _other_version(self.id, max(versions))
-        if not may_create:
-            raise DatasetNotFoundError(
-                f"`{self.id}` has no branch `{REVISION}` to open a pull request against. Its owner "
-                "makes one with the first `graphnet push`."
-            )
-        # What lies on the main branch becomes the beginning of ours, if it is of this format.
-        main = branches["main"]
-        self._snapshot(main)
-        self.api.create_branch(
-            self.id, branch=REVISION, revision=main, repo_type=KIND, exist_ok=True
-        )
+        if self._wanted is not None:
+            if self._wanted not in branches:
+                raise not_on_hub(self.id, self._wanted)
+            self.revision = self._wanted
+        elif REVISION in branches:
+            self.revision = REVISION
+        else:
+            self.revision = MAIN
+            # Raises where main holds tables of another version, or of something else.
+            holds_tables = bool(self._snapshot(branches[MAIN]).files)
+            versions = [int(each[1]) for name in branches if (each := _VERSION_BRANCH.match(name))]
+            if versions and not holds_tables:
+                raise _other_version(self.id, max(versions))
 
     def snapshot(self) -> Snapshot:
         """Return the repository at the head of the branch; shards seen before are not read again.

@@ -16,6 +16,7 @@ from tests.hub_server import Hub
 from tests.tables import chain, rows, write_dataset
 
 REPO = "org/graphs"
+UNCHECKED = ("--skip-validation", "a test")
 
 
 def call(*arguments: str | Path, exit_code: int = 0) -> Result:
@@ -26,8 +27,8 @@ def call(*arguments: str | Path, exit_code: int = 0) -> Result:
 
 def test_a_parquet_file_is_pushed_and_what_was_left_out_is_named(hub: Hub, tmp_path: Path) -> None:
     path = write_table(rows("cv", range(1, 4)), tmp_path / "mine.parquet")
-    first = call(path, REPO, "--split", "train").stdout.splitlines()
-    head = hub.state.repositories[REPO].branches["v1"]
+    first = call(path, REPO, "--split", "train", *UNCHECKED).stdout.splitlines()
+    head = hub.state.repositories[REPO].branches["main"]
     assert first == [
         f"3 added to {REPO}, 0 left out",
         f"{hub.endpoint}/datasets/{REPO}/commit/{head}",
@@ -42,8 +43,9 @@ def test_a_parquet_file_is_pushed_and_what_was_left_out_is_named(hub: Hub, tmp_p
 def test_directories_of_either_kind_are_pushed(tmp_path: Path) -> None:
     write_directory(chain("one/relu", 1, "nlp"), tmp_path / "samples" / "relu")
     dataset = write_dataset(tmp_path / "graphnet")
-    assert call(tmp_path / "samples", REPO, "--split", "train").stdout.startswith("1 added")
-    result = call(dataset, REPO, "--split", "train")
+    result = call(tmp_path / "samples", REPO, "--split", "train", *UNCHECKED)
+    assert result.stdout.startswith("1 added")
+    result = call(dataset, REPO, "--split", "train", *UNCHECKED)
     # The chains of nlp are those of cv over again, and the first of them is `one/relu`.
     assert result.stdout.startswith(f"24 added to {REPO}, 6 left out\n")
     assert f"cv/chain-1: `{REPO}` has it already as `one/relu`.\n" in result.stderr
@@ -55,7 +57,7 @@ def test_runs_are_pushed_and_a_contribution_is_a_pull_request(hub: Hub, tmp_path
     write_runs([{**empty_run(), "run_id": "a", "started_at": "2026"}], runs / "runs.parquet")
     assert call(runs, REPO).stdout.startswith(f"1 added to {REPO}")
     path = write_table(rows("cv", range(1, 2)), tmp_path / "mine.parquet")
-    lines = call(path, REPO, "--create-pr").stdout.splitlines()
+    lines = call(path, REPO, "--create-pr", *UNCHECKED).stdout.splitlines()
     assert lines[1] == f"{hub.endpoint}/datasets/{REPO}/discussions/1"
 
 
