@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .sample import Sample
     from .scores import error_aware_speedup_score, metric_path, speedup_score, to_metric_inputs
     from .table import write_table
+    from .transforms import translate
     from .validation import validate
     from .verbosity import disable_progress_bars, enable_progress_bars, set_verbosity
 
@@ -47,6 +48,7 @@ _HOME_OF = {
     "set_verbosity": "verbosity",
     "speedup_score": "scores",
     "to_metric_inputs": "scores",
+    "translate": "transforms",
     "validate": "validation",
     "without_weights": "extraction",
     "write_directory": "directory",
@@ -75,6 +77,7 @@ __all__ = [
     "set_verbosity",
     "speedup_score",
     "to_metric_inputs",
+    "translate",
     "validate",
     "without_weights",
     "write_directory",

@@ -1,0 +1,104 @@
+"""How many embedded graphs of torch translate to paddle and compute the same there, by task.
+
+Prints a JSON line per graph, as it is done, and a table at the end. A graph agrees where all its
+outputs do at t = -5, on the same inputs, each framework in a process of its own on one thread.
+`--kept` is a file with the lines of an earlier call, whose graphs are not run again if neither the
+graph nor its translation changed. `--docs` has the table written between its markers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from graphnet_datasets import Sample, translate
+from graphnet_datasets.benchmark.equivalence import Comparer
+from graphnet_datasets.errors import TranslationError
+from graphnet_datasets.loading import load_dataset
+from graphnet_datasets.vocabulary import TASKS
+
+TOLERANCE = -5.0
+MARKERS = ("<!-- translation: benchmarks/translate.py -->", "<!-- end of translation -->")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tasks", nargs="*", default=["cv", "nlp"], help=f"of {', '.join(TASKS)}")
+    parser.add_argument("--kept", type=Path, default=Path("build/translate.jsonl"))
+    parser.add_argument("--docs", type=Path, help="a text that holds the markers of the table")
+    parser.add_argument("--memory", type=float, default=4.0, help="GiB of inputs that may be run")
+    options = parser.parse_args()
+    lines = list(measure(options.tasks, options.kept, options.memory * 2**30))
+    table = tabulate(lines, options.tasks)
+    print(table)
+    if options.docs is not None:
+        write_between(options.docs, table)
+
+
+def measure(tasks: list[str], kept: Path, memory_bytes: float) -> Iterable[dict[str, Any]]:
+    """Yield a line for each graph of the tasks, and add those that are new to `kept`."""
+    known = {}
+    if kept.is_file():
+        known = {line["key"]: line for line in map(json.loads, kept.read_text().splitlines())}
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with Comparer() as comparer, kept.open("a") as file:
+        for task in tasks:
+            for row in load_dataset("graphnet", task, filters=[("framework", "=", "torch")]):
+                sample = Sample.from_row(row)
+                line = {"id": sample.id, "task": task, "operators": sample.num_ops}
+                try:
+                    translated = translate(sample)
+                except TranslationError as error:
+                    yield line | {"outcome": "refused", "reason": str(error)}
+                    continue
+                key = hashlib.sha256(repr((sample, translated)).encode()).hexdigest()[:32]
+                if key not in known:
+                    if sample.input_bytes > memory_bytes:
+                        found = {"outcome": "too large", "reason": f"{sample.input_bytes} bytes"}
+                    else:
+                        found = compare(comparer, sample, translated)
+                    known[key] = line | found | {"key": key}
+                    file.write(json.dumps(known[key]) + "\n")
+                    file.flush()
+                print(json.dumps(known[key]), flush=True)
+                yield known[key]
+
+
+def compare(comparer: Comparer, sample: Sample, translated: Sample) -> dict[str, Any]:
+    found = comparer.compare(sample, translated)
+    if found.min_t is None:
+        return {"outcome": "does not run", "reason": found.reason[:500]}
+    return {
+        "outcome": "agrees" if found.min_t <= TOLERANCE else "differs",
+        "min_t": found.min_t,
+        "max_abs_error": found.max_abs_error,
+    }
+
+
+def tabulate(lines: list[dict[str, Any]], tasks: list[str]) -> str:
+    """Return the counts as a table in Markdown."""
+    columns = ("refused", "too large", "does not run", "differs", "agrees")
+    head = "| task | graphs of torch | translated | " + " | ".join(columns[1:]) + " | share |"
+    rows = [head, "|---" * (head.count("|") - 1) + "|"]
+    for name in [*tasks, "all"]:
+        mine = [line["outcome"] for line in lines if name in (line["task"], "all")]
+        counts = [mine.count(each) for each in columns]
+        share = f"{counts[-1] / len(mine):.1%}" if mine else ""
+        cells = [name, len(mine), len(mine) - counts[0], *counts[1:], share]
+        rows.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(rows)
+
+
+def write_between(path: Path, table: str) -> None:
+    """Put the table between the markers of a text."""
+    before, _, rest = path.read_text().partition(MARKERS[0])
+    _, _, after = rest.partition(MARKERS[1])
+    path.write_text(f"{before}{MARKERS[0]}\n{table}\n{MARKERS[1]}{after}")
+
+
+if __name__ == "__main__":
+    main()
