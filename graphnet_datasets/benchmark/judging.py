@@ -235,7 +235,7 @@ class Run:
             return False
         if not isinstance(order, list) or [type(each) for each in order] != [bool] * len(baseline):
             return False
-        speedup, low, high = speedup_interval(baseline, candidate)
+        speedup, low, high = speedup_interval(baseline, candidate, order)
         self.record |= {
             "baseline_latency_ms": baseline,
             "candidate_latency_ms": candidate,

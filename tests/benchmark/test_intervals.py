@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from graphnet_datasets.benchmark.intervals import (
     _signed_rank_quantile,
+    balanced_interval,
     centre_and_interval,
     log_ratios,
     speedup_interval,
@@ -117,3 +118,38 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
         assert high is not None
         num_misses += not low <= math.exp(0.1) <= high
     assert 0.035 < num_misses / 2000 < 0.065
+
+
+@given(st.lists(st.floats(-1, 1), min_size=6, max_size=30), st.floats(-5, 5), st.data())
+def test_an_effect_of_the_order_changes_nothing(
+    values: list[float], effect: float, data: st.DataObject
+) -> None:
+    orders = data.draw(
+        st.lists(st.booleans(), min_size=len(values), max_size=len(values)).filter(
+            lambda drawn: len({*drawn}) == 2
+        )
+    )
+    shifted = [
+        value + effect if is_second else value - effect
+        for value, is_second in zip(values, orders, strict=True)
+    ]
+    assert balanced_interval(shifted, orders) == pytest.approx(
+        balanced_interval(values, orders), abs=1e-9
+    )
+
+
+def test_orders_that_are_all_alike_or_few_have_no_effect_to_take_out() -> None:
+    values = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+    assert balanced_interval(values, [True] * 7) == centre_and_interval(values)
+    assert balanced_interval(values[:5], [True, False] * 2 + [True]) == centre_and_interval(
+        values[:5]
+    )
+
+
+def test_taking_the_effect_out_narrows_the_interval() -> None:
+    draws = random.Random(1)  # noqa: S311 - reproducible noise
+    orders = [True, False] * 20
+    values = [draws.gauss(0.01 if order else -0.01, 0.005) for order in orders]
+    _, low, high = balanced_interval(values, orders)
+    _, plain_low, plain_high = centre_and_interval(values)
+    assert high - low < 0.6 * (plain_high - plain_low)
