@@ -34,7 +34,7 @@ def main() -> None:
     """Analyse every sample once, after one that pays for imports and caches."""
     torch.set_num_threads(1)
     datasets.disable_progress_bars()
-    rows: Any = load_dataset("graphnet", "all", "train")
+    rows: Any = load_dataset("graphnet", "all", "all")
     embedded = [Sample.from_row(row) for row in rows if row["framework"] == "torch"]
     measure_costs(embedded[0])
     report("embedded", embedded)

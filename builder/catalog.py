@@ -3,9 +3,11 @@
     name | task | library | builder | overrides | inputs | dtype | mode | dynamic | tags
 
 `name` becomes the sample's id. `library` is `transformers` (the builder is a model class, the
-overrides are its config's) or `torch` (the builder is a function of `builder.architectures`, the
-overrides are its arguments). Overrides are `key=literal` with literals of Python; a dotted key goes
-into a nested config. Inputs are `name=kind(shape; argument, …)`, see `builder.examples`.
+overrides are its config's), `torch` (the builder is a function of `builder.architectures`, the
+overrides are its arguments) or `paddle` (the same with `builder.architectures_paddle`). Overrides
+are `key=literal` with literals of Python; a dotted key goes into a nested config. Inputs are
+`name=kind(shape; argument, …)`, see `builder.examples`.
+Inputs `_0`, `_1`, … are given by position.
 `dynamic` names dimensions that become symbols (`x.0`), `all` for every one, or is empty. Empty
 lines and lines that start with `#` are skipped.
 """
@@ -25,7 +27,10 @@ from graphnet_datasets.vocabulary import Task
 FIELDS = (
     "name", "task", "library", "builder", "overrides", "inputs", "dtype", "mode", "dynamic", "tags",
 )  # fmt: skip
-LIBRARIES = ("torch", "transformers")
+LIBRARIES = (
+    "torch", "transformers", "timm", "torchvision", "diffusers", "torchaudio", "torch_geometric",
+    "ultralytics", "segmentation_models_pytorch", "paddle",
+)  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 MODES = ("eval", "train")
 

@@ -45,6 +45,8 @@ def make_arrays(entry: Entry) -> dict[str, npt.NDArray]:
     """
     arrays = {}
     for spec in entry.inputs:
+        if spec.kind == "cache":  # the model itself makes it, see `builder.caches`
+            continue
         if spec.kind not in _KINDS:
             raise CatalogError(
                 f"`{entry.name}` has an input of the kind `{spec.kind}` "

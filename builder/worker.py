@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # everything is built from configs
 import torch
 import torch._dynamo
 import torch._inductor
-import transformers  # noqa: F401
 
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.extract import extract
@@ -19,11 +19,12 @@ from graphnet_datasets.isolation import Reporter, serve
 from graphnet_datasets.sample import Provenance, Sample
 from graphnet_datasets.table import write_table
 
+from .caches import make_cache
+from .capturing import LIBRARY_VARIABLE
 from .catalog import Entry, parse_line
 from .examples import make_examples
+from .libraries import LIBRARIES
 from .models import build_model, source_of
-
-PHASES = ("build", "capture", "write")
 
 
 def capture_entry(entry: Entry) -> Sample:
@@ -36,10 +37,10 @@ def capture_entry(entry: Entry) -> Sample:
 
 
 def _capture(entry: Entry, model: torch.nn.Module) -> Sample:
-    source, version = source_of(entry)
+    source, version, license = source_of(entry)
     provenance = Provenance(
         source=source,
-        license="Apache-2.0",
+        license=license,
         tags=entry.tags,
         model_name=entry.builder,
         library_version=version,
@@ -50,13 +51,16 @@ def _capture(entry: Entry, model: torch.nn.Module) -> Sample:
         dynamic=entry.dynamic == ("all",),
         provenance=provenance,
     )(model)
-    examples = make_examples(entry)
+    examples: dict[str, Any] = make_examples(entry)
+    for spec in entry.inputs:
+        if spec.kind == "cache":
+            examples[spec.name] = make_cache(model, entry, spec)
     for dimension in entry.dynamic:
         if dimension != "all":
             name, _, axis = dimension.partition(".")
             torch._dynamo.mark_dynamic(examples[name], int(axis))
     with torch.no_grad():
-        wrapped(**examples)
+        wrapped(*positional(examples), **examples)
     samples = wrapped.samples
     if len(samples) != 1:
         raise CaptureError(
@@ -64,6 +68,17 @@ def _capture(entry: Entry, model: torch.nn.Module) -> Sample:
             f"{samples[0].provenance.break_reason}"
         )
     return samples[0]
+
+
+def positional(examples: dict[str, Any]) -> list[Any]:
+    """Take the examples `_0`, `_1`, … out: they are arguments by position.
+
+    >>> examples = {"_0": 1, "mask": 2}
+    >>> positional(examples), examples
+    ([1], {'mask': 2})
+    """
+    names = sorted(name for name in examples if name[0] == "_" and name[1:].isdigit())
+    return [examples.pop(name) for name in names]
 
 
 def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -79,5 +94,31 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     reporter.send({"num_ops": sample.num_ops, "num_params": sample.num_params})
 
 
-if __name__ == "__main__":
+WARM_UP = (
+    "torch/warm-up | other | torch | mlp | sizes=[4,8,2] | input=normal(2,4) | float32 | eval "
+    "| input.0 |",
+    "torch/warm-up | cv | torch | convmixer | width=8 depth=1 kernel=3 patch=4 num_classes=2 "
+    "| input=normal(1,3,16,16) | float32 | eval | |",
+)
+WARM_UP_TRANSFORMERS = (
+    "transformers/warm-up | nlp | transformers | LlamaForCausalLM | stack_depth=1 "
+    "| input_ids=ids(2,8; 9) attention_mask=full(2,8; 1) | float32 | eval "
+    "| input_ids.1 attention_mask.1 |",
+)
+"""Entries that are captured and thrown away before the first job: half of the time of a job would
+else go into what dynamo and the table of operators import and look up when they are first used."""
+
+
+def main() -> None:
+    """Import the library that the jobs' models are from, capture something, then serve."""
+    library = os.environ.get(LIBRARY_VARIABLE, "torch")
+    LIBRARIES[library].preload()
+    torch.set_num_threads(1)  # a pool of threads would not be there after a fork
+    for line in (*WARM_UP, *(WARM_UP_TRANSFORMERS if library == "transformers" else ())):
+        with tempfile.TemporaryDirectory() as directory:
+            write_table([capture_entry(parse_line(line))], Path(directory) / "row.parquet")
     serve(run)
+
+
+if __name__ == "__main__":
+    main()

@@ -119,7 +119,7 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
         raise DatasetNotFoundError(f"There is nothing at `{path}`.")
     is_table = path.is_file() or next(path.rglob("*.parquet"), None) is not None
     if is_table:
-        yield from _find(load_dataset(path), path)
+        yield from _find(load_dataset(path, split="all"), path)
         return
     directories = sorted({each.parent for each in path.rglob("graph_net.json")})
     if not directories:
@@ -134,11 +134,11 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
 
 def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     if name == str(dataset):
-        yield from _find(load_dataset(dataset), dataset)
+        yield from _find(load_dataset(dataset, split="all"), dataset)
     elif name in TASKS or name == "all":
-        yield from _find(load_dataset(dataset, name), dataset)
+        yield from _find(load_dataset(dataset, name, "all"), dataset)
     else:
-        found = load_dataset(dataset, filters=[("id", "==", name)])
+        found = load_dataset(dataset, split="all", filters=[("id", "==", name)])
         if not len(found):
             raise DatasetNotFoundError(
                 f"`{name}` is neither a config nor the id of a sample of `{dataset}`. The configs "

@@ -93,7 +93,7 @@ def test_tags_are_of_the_vocabulary_and_the_histogram_adds_up(sample: Sample) ->
 
 
 def test_the_embedded_graphs_have_the_tags_of_their_architectures() -> None:
-    dataset: Any = load_dataset("graphnet", "all", "train")
+    dataset: Any = load_dataset("graphnet", "all", "all")
     rows = {row["id"]: row for row in dataset}
     for sample_id, tags in {
         "torch/gru-language-model-small": {"recurrent", "embedding"},

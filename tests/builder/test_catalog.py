@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from builder.capturing import BUILDER
 from builder.catalog import CatalogError, InputSpec, parse_line, read_catalog
-from builder.starter import BUILDER
 from graphnet_datasets.vocabulary import TASKS
 
 LINE = (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from builder.__main__ import main
+from builder.capturing import Keys
 from builder.catalog import read_catalog
-from builder.starter import Keys
 from graphnet_datasets.table import read_table
 
 CATALOG = """\

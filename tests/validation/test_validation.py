@@ -56,7 +56,7 @@ def test_a_valid_sample_passes_every_check(validator: Validator) -> None:
 
 
 def test_an_embedded_graph_is_valid(validator: Validator) -> None:
-    dataset: Any = load_dataset("graphnet", "all", "train", filters=[("id", "==", "torch/deepfm")])
+    dataset: Any = load_dataset("graphnet", "all", "all", filters=[("id", "==", "torch/deepfm")])
     validation = validator.validate(Sample.from_row(dataset[0]))
     assert [each.outcome for each in validation.results] == ["passed"] * len(CHECKS)
 

@@ -169,5 +169,5 @@ def test_peak_memory_is_that_of_the_allocator(sample_id: str, block: Sample) -> 
 
 
 def embedded(sample_id: str) -> Sample:
-    dataset: Any = load_dataset("graphnet", "all", "train", filters=[("id", "==", sample_id)])
+    dataset: Any = load_dataset("graphnet", "all", "all", filters=[("id", "==", sample_id)])
     return Sample.from_row(dataset[0])

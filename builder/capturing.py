@@ -1,0 +1,239 @@
+"""Captures entries, each in a process of its own, and keeps what they give in a build directory.
+
+Each row is kept as a table under a key of all that decides its content, so that a build that is
+stopped goes on where it was and one change captures again only what it touches. A long build may
+ask for keys that follow the entry and the libraries alone, see `Keys`.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import hashlib
+import os
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import graphnet_datasets
+from graphnet_datasets.isolation import Ending, ForkServer, Limits
+
+from .catalog import Entry
+from .libraries import library_of
+
+PACKAGE = Path(graphnet_datasets.__file__).parent
+BUILDER = Path(__file__).parent
+CAPTURE = (
+    *(PACKAGE / "frameworks" / "torch" / f"{name}.py" for name in (
+        "convert", "dynamo", "extract", "fake_weights", "statistics", "symbolic",
+    )),
+    *sorted((PACKAGE / "frameworks" / "torch").glob("operators*.py")),
+    PACKAGE / "inputs" / "defaults.py",
+    PACKAGE / "sample.py",
+    PACKAGE / "schema",
+)  # fmt: skip
+SHARED = (
+    "caches.py", "catalog.py", "examples.py", "libraries", "models.py", "shrinking.py", "worker.py",
+)  # fmt: skip
+"""The parts of the program that decide what a captured row is."""
+PADDLE = (
+    PACKAGE / "frameworks" / "paddle",
+    *(BUILDER / name for name in ("architectures_paddle", "paddle_worker.py")),
+)  # fmt: skip
+"""What decides a captured row of paddle besides."""
+
+LIBRARY_VARIABLE = "GRAPHNET_BUILDER_LIBRARY"
+"""The environment variable that names the library that a worker imports before it forks."""
+
+PHASES = ("build", "capture", "write")
+LIMITS = Limits(
+    phase_timeouts_s={"build": 120.0, "capture": 300.0, "write": 60.0},
+    memory_bytes=4 * 2**30,
+    is_memory_enforced=False,  # modules are built one layer at a time out of untouched memory
+)
+
+FAILURE = ".failure"
+"""The ending of the file that says why there is no row."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Capture:
+    """How the capture of one entry ended: its table, or why there is none."""
+
+    entry: Entry
+    path: Path | None
+    reason: str = ""
+
+
+def capture_all(
+    entries: Iterable[Entry],
+    build: Path,
+    jobs: int = 1,
+    *,
+    keys: Keys | None = None,
+    is_failure_kept: bool = False,
+) -> Iterator[Capture]:
+    """Capture entries in worker processes and yield each as it ends, from the cache if it can.
+
+    With `is_failure_kept` what failed before under the same key is not tried again.
+    """
+    build.mkdir(parents=True, exist_ok=True)
+    keys = keys or Keys()
+    waiting: dict[str, list[Entry]] = {}
+    for entry in entries:
+        capture = known(entry, keys.path(entry, build), is_failure_kept)
+        if capture is not None:
+            yield capture
+        else:
+            waiting.setdefault(entry.library, []).append(entry)
+    for library, of_library in waiting.items():
+        yield from _capture_with(library, of_library, build, jobs, keys)
+
+
+def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:
+    """Return how the capture of an entry ended earlier, None if it is not known."""
+    if path.is_file():
+        return Capture(entry, path)
+    failure = path.with_suffix(FAILURE)
+    if is_failure_kept and failure.is_file():
+        return Capture(entry, None, failure.read_text())
+    return None
+
+
+def _capture_with(
+    library: str, entries: list[Entry], build: Path, jobs: int, keys: Keys
+) -> Iterator[Capture]:
+    """Capture entries of one library, which the workers have imported before they are forked."""
+    waiting: queue.SimpleQueue[Entry] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[Capture | BaseException] = queue.SimpleQueue()
+    is_stopped = threading.Event()
+    for entry in entries:
+        waiting.put(entry)
+
+    def work() -> None:
+        environment = {LIBRARY_VARIABLE: library}
+        try:
+            with ForkServer(worker_of(library), environment=environment) as server:
+                while not is_stopped.is_set():
+                    entry = waiting.get_nowait()
+                    ended.put(capture_in(server, entry, keys.path(entry, build)))
+        except queue.Empty:
+            pass
+        except BaseException as error:  # what ends a thread must not be lost with it
+            ended.put(error)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(entries)))]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in entries:
+            result = ended.get()
+            if isinstance(result, BaseException):
+                raise result
+            yield result
+    finally:
+        is_stopped.set()
+
+
+def worker_of(library: str) -> str:
+    """Return the program whose jobs capture models of a library."""
+    return "builder.paddle_worker" if library == "paddle" else "builder.worker"
+
+
+def capture_in(server: ForkServer, entry: Entry, path: Path) -> Capture:
+    """Capture one entry in a process of `server` and put its table, or the reason, at `path`."""
+    with server.directory() as directory:
+        row = directory / "row.parquet"
+        outcome = server.run(
+            {"line": entry.line, "out": str(row)}, directory, phases=PHASES, limits=LIMITS
+        )
+        failure = path.with_suffix(FAILURE)
+        if outcome.ending is Ending.FINISHED and row.is_file():
+            temporary = path.with_suffix(".partial")
+            temporary.write_bytes(row.read_bytes())
+            temporary.replace(path)
+            failure.unlink(missing_ok=True)
+            return Capture(entry, path)
+    message = (outcome.error or {}).get("message", "") or outcome.log[-300:].strip()
+    kind = (outcome.error or {}).get("type", "")
+    reason = f"{outcome.ending} in {outcome.phase}: {kind} {message}".strip()
+    failure.write_text(reason)
+    return Capture(entry, None, reason)
+
+
+class Keys:
+    """Keys of cached rows: hashes over the entry, the program and the libraries.
+
+    With `is_strict=False` the program does not count, nor the modules of `builder.architectures`:
+    a build of hours is not lost with every edit. Use a new build directory after an edit that
+    changes what is captured.
+    """
+
+    def __init__(self, *, is_strict: bool = True) -> None:
+        shared = [*CAPTURE, *(BUILDER / name for name in SHARED)] if is_strict else []
+        self._is_strict = is_strict
+        self._shared = _digest(shared) + version("torch").partition("+")[0]
+        self._files = {path.stem: path for path in (BUILDER / "architectures").glob("*.py")}
+        self._sources = {
+            name: stem for stem, path in self._files.items() for name in _builders(path)
+        }
+
+    def of(self, entry: Entry) -> str:
+        """Return the key of an entry: letters and digits.
+
+        Raises:
+            MissingExtraError: the entry's library is not installed.
+        """
+        library = library_of(entry).version
+        if self._is_strict and entry.library == "torch":
+            library = _digest(self._files[stem] for stem in self._reached(entry.builder))
+        if self._is_strict and entry.library == "paddle":
+            library += _digest(PADDLE)
+        text = "\0".join((entry.line, self._shared, library))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def path(self, entry: Entry, build: Path) -> Path:
+        """Return the file in a build directory that holds an entry's row."""
+        return build / f"{self.of(entry)}.parquet"
+
+    def _reached(self, builder: str) -> list[str]:
+        """Return the modules of architectures that a builder's module imports, itself included."""
+        pending, reached = [self._sources.get(builder, "__init__")], set()
+        while pending:
+            stem = pending.pop()
+            if stem not in reached:
+                reached.add(stem)
+                pending += _siblings(self._files[stem]) & self._files.keys()
+        return sorted(reached)
+
+
+def _builders(path: Path) -> Iterator[str]:
+    """Yield the keys of `ARCHITECTURES` in a module, which is read and not imported."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            for key in node.value.keys:
+                if isinstance(key, ast.Constant):
+                    yield str(key.value)
+
+
+def _siblings(path: Path) -> set[str]:
+    return {
+        str(node.module)
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module
+    }
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def default_jobs() -> int:
+    """Return how many workers fit: one per two cores, since capture is one busy thread each."""
+    return max(1, (os.cpu_count() or 1) // 2)

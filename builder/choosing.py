@@ -1,0 +1,119 @@
+"""Chooses which graphs of the full dataset are embedded: many kinds of them in few bytes.
+
+A greedy choice by what a graph adds to those that are in already: a family, an operator that its
+task has not had, a source, a way of capture, a size. Equal builds give equal choices.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphnet_datasets.table import read_table
+
+from .capturing import BUILDER, Capture
+from .catalog import read_catalog
+
+MAX_OPS = 2000
+MAX_PARAMS = 10_000_000_000
+LEFT_OUT_LICENSES = frozenset({"AGPL-3.0"})
+"""Licences under which nothing is embedded in a package of another licence."""
+
+_WEIGHTS = {"family": 6.0, "operator": 0.5, "source": 2.0, "way": 1.0, "size": 1.0, "model": 1.0}
+"""What the first graph of a kind is worth; the n-th is worth 1/n of it."""
+
+_COST_PER_KIB = 0.05
+"""What a KiB of the file costs, so that of two graphs that add the same the smaller one is in."""
+
+_COLUMNS = (
+    "id", "task", "source", "license", "mode", "dtype", "is_dynamic", "num_ops", "num_params",
+    "family", "signature_hash", "op_histogram",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """One captured graph with the kinds of things it is an example of."""
+
+    line: str
+    id: str
+    task: str
+    signature_hash: str
+    kinds: tuple[tuple[str, Hashable], ...]
+    kibibytes: float
+
+
+def choose(captures: Sequence[Capture], count: int) -> list[str]:
+    """Return the catalog lines of `count` graphs to embed beside those of `starter.txt`.
+
+    Half of them are shared out equally between the tasks, the rest goes by worth alone.
+    """
+    embedded = {entry.name for entry in read_catalog(BUILDER / "starter.txt")}
+    candidates = [each for capture in captures if (each := _candidate(capture)) is not None]
+    seen: Counter[tuple[str, Hashable]] = Counter()
+    signatures: set[str] = set()
+    pending: list[Candidate] = []
+    for each in sorted(candidates, key=lambda candidate: candidate.id):
+        if each.id in embedded:
+            seen.update(each.kinds)
+            signatures.add(each.signature_hash)
+        else:
+            pending.append(each)
+    tasks = sorted({each.task for each in pending})
+    chosen: list[str] = []
+    for number in range(count):
+        is_shared = number < count // 2 and tasks
+        task = tasks[number % len(tasks)] if is_shared else ""
+        of_task = [each for each in pending if task in ("", each.task)]
+        best = max(of_task or pending, key=lambda each: (_worth(each, seen), each.id), default=None)
+        if best is None:
+            break
+        pending.remove(best)
+        if best.signature_hash not in signatures:
+            chosen.append(best.line)
+            seen.update(best.kinds)
+            signatures.add(best.signature_hash)
+    return sorted(chosen)
+
+
+def _worth(candidate: Candidate, seen: Counter[tuple[str, Hashable]]) -> float:
+    gain = sum(_WEIGHTS[kind[0]] / (1 + seen[kind]) for kind in candidate.kinds)
+    return gain - _COST_PER_KIB * candidate.kibibytes
+
+
+def _candidate(capture: Capture) -> Candidate | None:
+    if capture.path is None or capture.entry.library == "paddle":
+        return None
+    (row,) = read_table(capture.path, columns=list(_COLUMNS)).to_pylist()
+    if row["license"] in LEFT_OUT_LICENSES or not 3 <= row["num_ops"] <= MAX_OPS:
+        return None
+    if row["num_params"] > MAX_PARAMS:
+        return None
+    return Candidate(
+        capture.entry.line,
+        row["id"],
+        row["task"],
+        row["signature_hash"],
+        tuple(_kinds(row, capture)),
+        _kibibytes(capture.path),
+    )
+
+
+def _kinds(row: dict[str, Any], capture: Capture) -> list[tuple[str, Hashable]]:
+    task, size = row["task"], row["num_ops"].bit_length()
+    way = (capture.entry.library, row["mode"], row["dtype"], row["is_dynamic"])
+    return [
+        ("family", row["family"]),
+        ("source", (task, row["source"])),
+        ("way", (task, *way)),
+        ("size", (task, size)),
+        ("model", capture.entry.builder),
+        *(("operator", (task, each["target"])) for each in row["op_histogram"]),
+    ]
+
+
+def _kibibytes(path: Path) -> float:
+    return path.stat().st_size / 1024

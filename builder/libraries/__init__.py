@@ -1,0 +1,115 @@
+"""The libraries whose models are captured: how each builds a model, under which licence.
+
+A library is imported when a model of it is asked for; what is not installed is named with the
+extra that has it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+import torch
+
+from graphnet_datasets.errors import MissingExtraError
+
+from ..catalog import CatalogError, Entry
+from . import (
+    diffusers,
+    geometric,
+    paddle,
+    plain,
+    segmentation,
+    timm,
+    torchaudio,
+    torchvision,
+    transformers,
+    ultralytics,
+)
+
+Build = Callable[[Entry], torch.nn.Module]
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """Where models come from. `extra` is the one of this project's extras that installs it."""
+
+    distribution: str
+    source: str
+    license: str
+    extra: str
+    build: Build
+    preload: Callable[[], None]
+
+    @property
+    def version(self) -> str:
+        """The installed version; "" for this project's own models.
+
+        Raises:
+            MissingExtraError: the library is not installed.
+        """
+        if not self.distribution:
+            return ""
+        try:
+            return version(self.distribution)
+        except PackageNotFoundError as error:
+            purpose = f"Capturing models of {self.distribution}"
+            raise MissingExtraError(self.distribution, self.extra, purpose) from error
+
+
+LIBRARIES = {
+    "torch": Library(
+        "", "graphnet-datasets/builder", "Apache-2.0", "builder",
+        plain.build, plain.preload,
+    ),
+    "transformers": Library(
+        "transformers", "huggingface/transformers", "Apache-2.0", "builder",
+        transformers.build, transformers.preload,
+    ),
+    "timm": Library(
+        "timm", "huggingface/pytorch-image-models", "Apache-2.0", "catalogs",
+        timm.build, timm.preload,
+    ),
+    "torchvision": Library(
+        "torchvision", "pytorch/vision", "BSD-3-Clause", "catalogs",
+        torchvision.build, torchvision.preload,
+    ),
+    "diffusers": Library(
+        "diffusers", "huggingface/diffusers", "Apache-2.0", "catalogs",
+        diffusers.build, diffusers.preload,
+    ),
+    "torchaudio": Library(
+        "torchaudio", "pytorch/audio", "BSD-2-Clause", "catalogs",
+        torchaudio.build, torchaudio.preload,
+    ),
+    "torch_geometric": Library(
+        "torch-geometric", "pyg-team/pytorch_geometric", "MIT", "catalogs",
+        geometric.build, geometric.preload,
+    ),
+    "ultralytics": Library(
+        "ultralytics", "ultralytics/ultralytics", "AGPL-3.0", "catalogs",
+        ultralytics.build, ultralytics.preload,
+    ),
+    "segmentation_models_pytorch": Library(
+        "segmentation-models-pytorch", "qubvel-org/segmentation_models.pytorch", "MIT", "catalogs",
+        segmentation.build, segmentation.preload,
+    ),
+    "paddle": Library(
+        "paddlepaddle", "PaddlePaddle/Paddle", "Apache-2.0", "paddle", paddle.build, paddle.preload,
+    ),
+}  # fmt: skip
+
+
+def library_of(entry: Entry) -> Library:
+    """Return the library of an entry.
+
+    Raises:
+        CatalogError: there is none of that name.
+    """
+    if entry.library not in LIBRARIES:
+        raise CatalogError(
+            f"`{entry.name}` names the library `{entry.library}` "
+            f"(accepted: {', '.join(LIBRARIES)})."
+        )
+    return LIBRARIES[entry.library]

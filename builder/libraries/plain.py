@@ -1,0 +1,22 @@
+"""Models of this project in plain torch: the functions of `builder.architectures`."""
+
+from __future__ import annotations
+
+import torch
+
+from ..architectures import ARCHITECTURES
+from ..catalog import CatalogError, Entry
+
+
+def preload() -> None:
+    """Nothing is left to import."""
+
+
+def build(entry: Entry) -> torch.nn.Module:
+    """Return what the named function of `builder.architectures` makes of the overrides."""
+    if entry.builder not in ARCHITECTURES:
+        raise CatalogError(
+            f"`{entry.name}` names the architecture `{entry.builder}` "
+            f"(accepted: {', '.join(sorted(ARCHITECTURES))})."
+        )
+    return ARCHITECTURES[entry.builder](**entry.overrides)

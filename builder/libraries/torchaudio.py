@@ -1,0 +1,38 @@
+"""Models of torchaudio: a factory or class of `torchaudio.models` and its arguments.
+
+The wheel on PyPI is built against torch with CUDA, and beside torch for CPUs its C++ library does
+not load. Without the library torchaudio takes its own code in Python, so it is made not to find it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import torch
+
+from ..catalog import CatalogError, Entry
+from .imports import optional
+
+
+@functools.cache
+def preload() -> None:
+    """Import the models."""
+    glob = Path.glob
+
+    def without_library(path: Path, pattern: str) -> Iterator[Path]:
+        return iter(()) if "torchaudio" in pattern else glob(path, pattern)
+
+    with mock.patch.object(Path, "glob", without_library):
+        optional("torchaudio.models")
+
+
+def build(entry: Entry) -> torch.nn.Module:
+    """Return what the named factory makes of the overrides."""
+    preload()
+    models = optional("torchaudio.models")
+    if entry.builder not in models.__all__:
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is no model.")
+    return getattr(models, entry.builder)(**entry.overrides)

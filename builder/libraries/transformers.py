@@ -1,0 +1,59 @@
+"""Models of transformers: a model class and overrides of its config.
+
+The override `stack_depth` is no attribute of a config: it brings every stack of layers down to so
+many after the config is built, see `builder.shrinking`.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+from typing import Any
+
+import torch
+
+from ..catalog import CatalogError, Entry
+from ..shrinking import shrink_config
+from . import torchaudio
+from .torchvision import declare_operators
+
+
+def preload() -> None:
+    """Import what every model of the library needs; it imports torchvision and torchaudio too."""
+    declare_operators()
+    if importlib.util.find_spec("torchaudio") is not None:
+        torchaudio.preload()
+    import transformers
+    from transformers import modeling_utils  # noqa: F401
+
+    transformers.utils.logging.set_verbosity_error()
+
+
+def build(entry: Entry) -> torch.nn.Module:
+    """Return a model of the named class with the default config, overridden."""
+    import transformers
+
+    model_class = getattr(transformers, entry.builder, None)
+    if not isinstance(model_class, type) or not issubclass(
+        model_class, transformers.PreTrainedModel
+    ):
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is no model class.")
+    overrides = dict(entry.overrides)
+    depth = overrides.pop("stack_depth", None)
+    config_class: Any = model_class.config_class
+    config = config_class(**_nested(overrides))
+    if depth is not None:
+        shrink_config(config, depth)
+    return model_class(config)
+
+
+def _nested(overrides: dict[str, Any]) -> dict[str, Any]:
+    """Turn dotted keys into nested dictionaries, which configs of several models take."""
+    nested: dict[str, Any] = {}
+    for key, value in overrides.items():
+        *parents, last = key.split(".")
+        target = nested
+        for parent in parents:
+            target = target.setdefault(parent, {})
+        target[last] = copy.deepcopy(value)
+    return nested

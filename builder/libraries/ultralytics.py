@@ -1,0 +1,37 @@
+"""Models of ultralytics: the name of a YAML file that comes with it, without the ending."""
+
+from __future__ import annotations
+
+import torch
+
+from ..catalog import CatalogError, Entry
+from .imports import optional
+from .torchvision import declare_operators
+
+
+def preload() -> None:
+    """Import the modules that models are made of."""
+    declare_operators()
+    optional("ultralytics.nn.tasks")
+
+
+def build(entry: Entry) -> torch.nn.Module:
+    """Return the model that the named file describes, without its loss and post-processing."""
+    declare_operators()
+    tasks = optional("ultralytics.nn.tasks")
+    classes = {
+        "-cls": tasks.ClassificationModel,
+        "-seg": tasks.SegmentationModel,
+        "-pose": tasks.PoseModel,
+        "-obb": tasks.OBBModel,
+    }
+    for ending, model_class in classes.items():
+        if entry.builder.endswith(ending):
+            return model_class(f"{entry.builder}.yaml", verbose=False)
+    if "rtdetr" in entry.builder:
+        return tasks.RTDETRDetectionModel(f"{entry.builder}.yaml", verbose=False)
+    if "world" in entry.builder:
+        return tasks.WorldModel(f"{entry.builder}.yaml", verbose=False)
+    if not entry.builder.startswith("yolo"):
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is no model.")
+    return tasks.DetectionModel(f"{entry.builder}.yaml", verbose=False)

@@ -1,0 +1,109 @@
+"""The table of captured models in `docs/dataset.md`, written between two markers."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from graphnet_datasets.errors import GraphNetError
+
+from .capturing import Capture
+from .full import Graph
+from .libraries import LIBRARIES
+
+BEGIN, END = "<!-- captured models: begin -->", "<!-- captured models: end -->"
+
+_REASON = re.compile(r"(?P<how>\w+ in \w+)(?:: (?P<kind>[\w.]+)(?P<rest>.*))?", re.DOTALL)
+
+
+def write_report(
+    path: Path, tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int
+) -> None:
+    """Replace what stands between the markers of `path` by the tables of one build.
+
+    Raises:
+        GraphNetError: the file has no markers.
+    """
+    text = path.read_text()
+    if BEGIN not in text or END not in text:
+        raise GraphNetError(
+            f"`{path}` has no lines `{BEGIN}` and `{END}`. Put them where the table goes."
+        )
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    body = "\n".join(_lines(tried, graphs, num_not_tried))
+    temporary = path.with_name(f".{path.name}.partial")
+    temporary.write_text(f"{before}{BEGIN}\n{body}\n{END}{after}")
+    temporary.replace(path)
+
+
+def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int) -> Iterable[str]:
+    num_captured = sum(each.path is not None for each in tried)
+    families = {graph.family for graph in graphs}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    yield (
+        f"On {today}, with torch {version('torch').partition('+')[0]}: {len(tried):,} entries "
+        "tried, "
+        f"{num_captured:,} captured ({num_captured / max(1, len(tried)):.1%}), "
+        f"{num_captured - len(graphs):,} of them the same as another one; "
+        f"**{len(graphs):,} graphs of {len(families):,} families**."
+    )
+    if num_not_tried:
+        yield f"{num_not_tried:,} entries of the catalogs have not been tried yet."
+    yield ""
+    yield "| source | licence | task | tried | captured | graphs | families | failed |"
+    yield "|---|---|---|---|---|---|---|---|"
+    task_of = {graph.id: graph for graph in graphs}
+    groups: dict[tuple[str, str], list[Capture]] = {}
+    for capture in tried:
+        groups.setdefault((capture.entry.library, capture.entry.task), []).append(capture)
+    for (name, task), captures in sorted(groups.items(), key=lambda pair: pair[0]):
+        library = LIBRARIES[name]
+        title = f"{name} {library.version}".strip() if library.distribution else "this project"
+        kept = [task_of[each.entry.name] for each in captures if each.entry.name in task_of]
+        captured = sum(each.path is not None for each in captures)
+        yield (
+            f"| {title} | {library.license} | {task} | {len(captures):,} | {captured:,} "
+            f"| {len(kept):,} | {len({graph.family for graph in kept}):,} "
+            f"| {len(captures) - captured:,} |"
+        )
+    yield ""
+    yield "| why entries failed | entries | by source |"
+    yield "|---|---|---|"
+    reasons: dict[str, Counter[str]] = {}
+    for capture in tried:
+        if capture.path is None:
+            reasons.setdefault(reason_class(capture.reason), Counter())[capture.entry.library] += 1
+    ordered = sorted(reasons.items(), key=lambda pair: (-pair[1].total(), pair[0]))
+    for reason, sources in ordered:
+        by_source = ", ".join(f"{name} {count}" for name, count in sources.most_common())
+        yield f"| {reason} | {sources.total():,} | {by_source} |"
+
+
+def reason_class(reason: str) -> str:
+    """Return the class of failures that a reason belongs to.
+
+    >>> reason_class("error in capture: torch.fx.X.GuardOnDataDependentSymNode Could not guard")
+    'capture: GuardOnDataDependentSymNode'
+    >>> reason_class("timeout in capture")
+    'capture: timeout'
+    """
+    match = _REASON.match(reason)
+    if match is None:
+        return "unknown"
+    ending, _, phase = match["how"].partition(" in ")
+    kind = (match["kind"] or "").rpartition(".")[2]
+    if kind == "CaptureError":
+        rest = match["rest"]
+        kind = next((name for part, name in _CAPTURE_ERRORS if part in rest), kind)
+    return f"{phase}: {kind if ending == 'error' and kind else ending.replace('_', ' ')}"
+
+
+_CAPTURE_ERRORS = (
+    ("breaks into", "the graph breaks"),
+    ("which is not", "an operator is not in the table"),
+    ("cannot be traced", "dynamo cannot trace it"),
+)

@@ -1,0 +1,1 @@
+"""Generators of catalog lines for libraries whose models can be listed by the library itself."""

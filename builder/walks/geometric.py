@@ -1,0 +1,65 @@
+"""Walks the convolutions of PyTorch Geometric whose arguments are numbers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+from ..libraries.imports import optional
+from .overrides import read_overrides
+
+NODES, EDGES = 100, 400
+
+ARGUMENTS = {
+    "in_channels": 32, "out_channels": 32, "channels": 32, "K": 3, "num_relations": 4, "dim": 3,
+    "kernel_size": 3, "alpha": 0.1, "num_layers": 2, "filter_size": 3, "edge_dim": 3,
+    "hidden_channels": 16, "num_node_types": 3, "num_edge_types": 4, "edge_type_emb_dim": 8,
+    "edge_attr_emb_dim": 8,
+}  # fmt: skip
+"""What a convolution is built with, by the name of the argument."""
+
+INPUTS = {
+    "x": f"normal({NODES},32)",
+    "x_0": f"normal({NODES},32)",
+    "edge_index": f"ids(2,{EDGES}; {NODES})",
+    "hyperedge_index": f"ids(2,{EDGES}; {NODES})",
+    "edge_type": f"ids({EDGES}; 4)",
+    "node_type": f"ids({NODES}; 3)",
+    "edge_attr": f"uniform({EDGES},3; 0, 1)",
+    "pos": f"normal({NODES},3)",
+}
+"""What a convolution is called with, by the name of the argument."""
+
+
+def walk() -> Iterator[str]:
+    """Yield catalog lines: each convolution with the arguments that it has to have."""
+    convolutions = optional("torch_geometric.nn").conv
+    overrides = read_overrides("geometric")
+    for name in sorted(convolutions.__all__):
+        override = overrides.get(name)
+        if override is not None and override.is_left_out:
+            continue
+        model_class = getattr(convolutions, name)
+        needed = _required(inspect.signature(model_class.__init__))
+        called = _required(inspect.signature(model_class.forward))
+        if "edge_attr" in needed or {"edge_dim", "dim"} & set(needed):
+            called = list(dict.fromkeys([*called, "edge_attr"]))
+        if not called or not (set(needed) <= ARGUMENTS.keys() and set(called) <= INPUTS.keys()):
+            continue
+        given = " ".join(f"{argument}={ARGUMENTS[argument]}" for argument in needed)
+        inputs = " ".join(f"{argument}={INPUTS[argument]}" for argument in called)
+        fields = (
+            f"torch_geometric/{name}", "scientific", "torch_geometric", name, given, inputs,
+            "float32", "eval", "", "small",
+        )  # fmt: skip
+        yield " | ".join(fields)
+
+
+def _required(signature: inspect.Signature) -> list[str]:
+    """Return what must be given, and what the walk gives though it need not be."""
+    return [
+        name
+        for name, parameter in signature.parameters.items()
+        if name not in ("self", "args", "kwargs")
+        and (parameter.default is parameter.empty or name == "edge_type")
+    ]

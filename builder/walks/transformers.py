@@ -1,0 +1,193 @@
+"""Walks the auto-model mappings of transformers: an entry for every class that a config builds.
+
+What the walk cannot know of a model is in `builder/walks/transformers.txt`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from ..libraries.transformers import preload
+from ..shrinking import EXPERTS, configs
+from .overrides import Override, Overrides, read_overrides
+from .tensors import inputs_of
+
+_TASKS = (
+    ("other", ("TIME_SERIES", "DECISION")),
+    ("multimodal", ("IMAGE_TEXT", "VISUAL_QUESTION", "DOCUMENT_QUESTION", "ZERO_SHOT")),
+)
+"""Tasks that the inputs do not tell, by parts of the names of mappings."""
+
+_PICTURES = ("pixel_values", "pixel_values_videos", "bbox", "flattened_patches")
+_SOUNDS = ("input_values", "input_features")
+
+_VARIANTS = (("bfloat16", "eval"), ("float16", "eval"), ("float32", "train"))
+
+STEP = {"input_ids": "1,1", "attention_mask": "1,33"}
+"""Shapes in a decode step after 32 tokens."""
+
+_IMAGE_TOKENS = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
+
+
+@dataclasses.dataclass(frozen=True)
+class Walked:
+    """A class with its mappings, its parameters and the config that it is built from."""
+
+    name: str
+    mappings: tuple[str, ...]
+    model_type: str
+    parameters: frozenset[str]
+    required: frozenset[str]
+    main: str
+    config: Any
+
+
+def walk() -> Iterator[str]:
+    """Yield catalog lines: every class at small depth, decode steps, variants, real sizes."""
+    preload()
+    overrides = read_overrides("transformers")
+    walked = list(_classes(overrides))
+    entries = [(each, *_describe(each, _override(each, overrides))) for each in walked]
+    entries = [entry for entry in entries if entry[2]]
+    for each, given, inputs in entries:
+        yield _line(each, "", given, inputs)
+    for each, given, inputs in entries:
+        if _has_steps(each) and inputs.keys() <= {"input_ids", "attention_mask"}:
+            step = {name: text.replace("1,32", STEP[name]) for name, text in inputs.items()}
+            cache = "past_key_values"
+            if cache not in each.parameters and "cache_params" in each.parameters:
+                cache = "cache_params"
+            if hasattr(each.config, "is_decoder"):
+                given = f"{given} is_decoder=True"
+            yield _line(each, "-decode", given, step | {cache: "cache(1,32)"})
+    bases = [entry for entry in entries if "MODEL_MAPPING_NAMES" in entry[0].mappings]
+    for each, given, inputs in bases:
+        number = zlib.crc32(each.name.encode())  # what is added moves no variant of another model
+        dtype, mode = _VARIANTS[number % len(_VARIANTS)]
+        suffix = "-train" if mode == "train" else f"-{dtype}"
+        masked = " apply_spec_augment=False" if hasattr(each.config, "apply_spec_augment") else ""
+        yield _line(each, suffix, given + masked * (mode == "train"), inputs, dtype, mode)
+        if number // 16 % 4 == 0:
+            first = next(iter(inputs))
+            axis = int(first in STEP)  # tokens of a text, and pictures and sounds of a batch
+            names = [name for name in STEP if name in inputs] if axis else [first]
+            batched = {name: text.replace("(1,", "(2,", 1) for name, text in inputs.items()}
+            dynamic = " ".join(f"{name}.{axis}" for name in names)
+            yield _line(each, "-dynamic", given, batched, dynamic=dynamic)
+        if number // 16 % 4 == 2 and not _has_experts(each.config):
+            yield _line(each, "-full", "", inputs)
+
+
+def _classes(overrides: Overrides) -> Iterator[Walked]:
+    import transformers
+    from transformers.models.auto import modeling_auto
+
+    found: dict[str, dict[str, list[str]]] = {}
+    for mapping in sorted(vars(modeling_auto)):
+        if mapping.startswith("MODEL_") and mapping.endswith("MAPPING_NAMES"):
+            for model_type, names in getattr(modeling_auto, mapping).items():
+                for name in [names] if isinstance(names, str) else names:
+                    found.setdefault(name, {}).setdefault(mapping, []).append(model_type)
+    for name in sorted(found):
+        if name in overrides and overrides[name].is_left_out:
+            continue
+        try:
+            model_class: Any = getattr(transformers, name)
+            config = model_class.config_class()
+            signature = inspect.signature(model_class.forward)
+        except Exception as error:  # a config without defaults, or a need that is not installed
+            print(f"transformers/{name} has no entry: {error!r:.200}", file=sys.stderr)
+            continue
+        yield Walked(
+            name,
+            tuple(found[name]),
+            config.model_type,
+            frozenset(signature.parameters),
+            frozenset(_required(signature)),
+            str(model_class.main_input_name),
+            config,
+        )
+
+
+def _required(signature: inspect.Signature) -> Iterator[str]:
+    for name, parameter in signature.parameters.items():
+        is_needed = parameter.default is parameter.empty and name != "self"
+        if is_needed and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            yield name
+
+
+def _override(walked: Walked, overrides: Overrides) -> Override:
+    nothing = Override("", "", "")
+    by_type, by_name = overrides.get(walked.model_type, nothing), overrides.get(walked.name)
+    return by_name or by_type
+
+
+def _describe(walked: Walked, override: Override) -> tuple[str, dict[str, str]]:
+    """Return the overrides and the inputs of a class's entry; no inputs if it has no entry."""
+    if override.is_left_out:
+        return "", {}
+    given = override.overrides or "stack_depth=2"
+    if override.inputs:
+        pairs = (part.partition("=") for part in _split(override.inputs))
+        return given, {name: text for name, _, text in pairs}
+    if any(getattr(walked.config, name, None) is not None for name in _IMAGE_TOKENS):
+        return "", {}
+    return given, inputs_of(
+        walked.parameters, walked.required, walked.main, walked.name, walked.config
+    )
+
+
+def _has_experts(config: Any) -> bool:
+    return any(
+        isinstance(vars(each).get(name), int) for each in configs(config) for name in EXPERTS
+    )
+
+
+def _split(text: str) -> list[str]:
+    parts = text.split(") ")
+    return [part if part.endswith(")") else f"{part})" for part in (p.strip() for p in parts)]
+
+
+def _has_steps(walked: Walked) -> bool:
+    return "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES" in walked.mappings
+
+
+def _task(walked: Walked, inputs: dict[str, str]) -> str:
+    for task, parts in _TASKS:
+        if any(part in mapping for part in parts for mapping in walked.mappings):
+            return task
+    if walked.main == "past_values":
+        return "other"
+    if walked.model_type.startswith(("esm", "evolla")):
+        return "scientific"
+    is_text = "input_ids" in inputs
+    if any(name in inputs for name in _PICTURES):
+        return "multimodal" if is_text else "cv"
+    if any(name in inputs for name in _SOUNDS):
+        return "multimodal" if is_text else "audio"
+    is_heard = all("AUDIO" in m or "WAVEFORM" in m or "SPEC" in m for m in walked.mappings)
+    return "audio" if is_heard else "nlp"
+
+
+def _line(
+    walked: Walked,
+    suffix: str,
+    given: str,
+    inputs: dict[str, str],
+    dtype: str = "float32",
+    mode: str = "eval",
+    dynamic: str = "",
+) -> str:
+    if _has_experts(walked.config):  # grouped matrix products take nothing else on CPUs
+        dtype = "bfloat16"
+    calls = " ".join(f"{name}={text}" for name, text in inputs.items())
+    fields = (
+        f"transformers/{walked.name}{suffix}", _task(walked, inputs), "transformers", walked.name,
+        given, calls, dtype, mode, dynamic, "",
+    )  # fmt: skip
+    return " | ".join(fields)

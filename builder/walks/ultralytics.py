@@ -1,0 +1,30 @@
+"""Walks the model files that come with ultralytics, at their smallest scale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..libraries.imports import optional
+from ..libraries.ultralytics import preload
+
+LEFT_OUT = ("world", "yoloe", "rtdetr")
+"""Parts of names: prompts in words come with a text model, and RT-DETR asks for targets."""
+
+
+def walk() -> Iterator[str]:
+    """Yield catalog lines: detection, segmentation, poses, rotated boxes, classification."""
+    preload()
+    models = Path(optional("ultralytics").__file__).parent / "cfg" / "models"
+    for path in sorted(models.rglob("*.yaml")):
+        name = path.stem
+        if any(part in name for part in LEFT_OUT):
+            continue
+        if re.search(r"^scales:", path.read_text(), re.MULTILINE):
+            name = re.sub(r"(?<=\d)(?=-|$)", "n", name, count=1)
+        fields = (
+            f"ultralytics/{name}", "cv", "ultralytics", name, "", "_0=normal(1,3,256,256)",
+            "float32", "eval", "", "",
+        )  # fmt: skip
+        yield " | ".join(fields)
