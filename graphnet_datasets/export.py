@@ -9,20 +9,27 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from .errors import DatasetExistsError, GraphNetError
 from .layout import read_layout, write_readme
 from .loading import DEFAULT_NAME, REVISION, load_dataset, locate, not_on_hub
+from .remote import Url, download, is_empty, upload
 from .schema import sample_from_row
 
 
 def export_dataset(
-    directory: str | os.PathLike[str], name: str | os.PathLike[str] = DEFAULT_NAME
-) -> Path:
-    """Write the dataset `name` as a directory and return its path.
+    directory: str | os.PathLike[str],
+    name: str | os.PathLike[str] = DEFAULT_NAME,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Path | Url:
+    """Write the dataset `name` as a directory and return where it is.
 
     Beside a directory `graphnet`, `datasets.load_dataset("graphnet", "cv")` loads it. The directory
-    appears under its name only when it is complete.
+    appears under its name only when it is complete. It may also be a URL of a file system that
+    `fsspec` knows (`s3://bucket/graphs`), where the README comes last; `storage_options` are for
+    URLs, here and in `name`.
 
     Raises:
         DatasetNotFoundError: no dataset has that name.
@@ -30,21 +37,42 @@ def export_dataset(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     (export_dataset(f"{parent}/graphnet") / "README.md").is_file()
+    ...     copy = export_dataset(f"{parent}/graphnet")
+    ...     (Path(copy) / "README.md").is_file()
     True
     """
-    target = Path(directory)
+    if isinstance(directory, str) and "://" in directory and not directory.startswith("file://"):
+        there = Url(directory, dict(storage_options or {}))
+        if not is_empty(there):
+            raise DatasetExistsError(f"`{there}` exists. Choose another place, or delete it.")
+        with tempfile.TemporaryDirectory(prefix="graphnet-") as temporary:
+            upload(_fetch(name, Path(temporary) / "copy", storage_options), there)
+        return there
+    target = _local(directory)
     _check_free(target)
-    place = locate(name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as temporary:
-        copy = Path(temporary) / target.name
-        if isinstance(place, Path):
-            _copy(place, copy)
-        else:
-            _download(place, copy)
-        copy.replace(target)
+        _fetch(name, Path(temporary) / target.name, storage_options).replace(target)
     return target
+
+
+def _local(directory: str | os.PathLike[str]) -> Path:
+    text = os.fspath(directory)
+    return Path(unquote(urlsplit(text).path) if text.startswith("file://") else text)
+
+
+def _fetch(
+    name: str | os.PathLike[str], copy: Path, storage_options: Mapping[str, Any] | None
+) -> Path:
+    """Copy a dataset from wherever it is to a new local directory, and return that."""
+    place = locate(name, storage_options)
+    if isinstance(place, Path):
+        _copy(place, copy)
+    elif isinstance(place, Url):
+        download(place, copy)
+    else:
+        _download(place, copy)
+    return copy
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,6 +54,10 @@ class Layout(NamedTuple):
     default: str
 
 
+Find = Callable[[str], Iterable[str]]
+"""Takes a pattern and gives the names of files below a dataset's root, relative to it."""
+
+
 def read_layout(directory: str | os.PathLike[str]) -> Layout:
     """Read which configs and splits a dataset directory has.
 
@@ -66,8 +70,11 @@ def read_layout(directory: str | os.PathLike[str]) -> Layout:
     root = Path(directory)
     if not root.is_dir():
         raise DatasetNotFoundError(f"There is no directory `{directory}`.")
-    entries = _card_data(root).get("configs")
-    layout = _from_card(root, entries) if entries else _from_folders(root)
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise DatasetNotFoundError(
+            f"You may not read the directory `{directory}`. Ask its owner for the right to."
+        )
+    layout = _layout(root, _card_data(root).get("configs"))
     if not any(layout.configs.values()):
         found = next(root.rglob("graph_net.json"), None)
         advice = (
@@ -93,7 +100,7 @@ def write_readme(directory: str | os.PathLike[str], body: str | None = None) -> 
     from huggingface_hub import DatasetCard, DatasetCardData
 
     root = Path(directory)
-    layout = _from_folders(root)
+    layout = _layout(root, None)
     if not layout.configs:
         raise DatasetNotFoundError(f"`{directory}` holds no Parquet table.")
     files = [
@@ -172,62 +179,86 @@ def group_by_folder(paths: Iterable[str]) -> tuple[dict[str, dict[str, list[str]
 
 
 def _card_data(root: Path) -> dict[str, Any]:
+    readme = root / "README.md"
+    return read_card_data(readme, str(readme)) if readme.is_file() else {}
+
+
+def read_card_data(readme: Path, where: str) -> dict[str, Any]:
+    """Return the YAML at the top of a README that stands, or stood, at `where`.
+
+    Raises:
+        SchemaError: it is no YAML.
+    """
     from huggingface_hub import metadata_load
 
-    readme = root / "README.md"
-    if not readme.is_file():
-        return {}
     try:
         return metadata_load(readme) or {}
     except Exception as error:  # a YAML error has no base class of its own in huggingface_hub
-        raise SchemaError(f"The YAML at the top of `{readme}` cannot be read: {error}.") from error
+        raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
 
 
-def _from_card(root: Path, entries: Any) -> Layout:
-    configs: dict[str, dict[str, list[Path]]] = {}
+def _layout(root: Path, entries: Any) -> Layout:
+    configs, default = find_configs(
+        entries,
+        lambda pattern: (str(path.relative_to(root)) for path in root.glob(pattern)),
+        str(root),
+    )
+    return Layout(
+        {
+            config: {split: [root / name for name in names] for split, names in splits.items()}
+            for config, splits in configs.items()
+        },
+        default,
+    )
+
+
+def find_configs(
+    entries: Any, find: Find, where: str
+) -> tuple[dict[str, dict[str, list[str]]], str]:
+    """Return the names of a dataset's files by config and split, and the default config.
+
+    `entries` are the `configs` of its README; without them the folders say what there is.
+
+    Raises:
+        SchemaError: the entries are something else than configs with their files.
+
+    >>> find_configs(None, lambda pattern: ["cv/train-0.parquet"], "mine")[0]["cv"]
+    {'train': ['cv/train-0.parquet']}
+    """
+    if not entries:
+        return group_by_folder(find("*/*-*.parquet"))
+    configs: dict[str, dict[str, list[str]]] = {}
     default = ""
     try:
         for entry in entries:
             name = str(entry["config_name"])
-            configs[name] = _files_of(root, entry["data_files"])
+            configs[name] = _files_of(find, entry["data_files"])
             if entry.get("default"):
                 default = name
     except (KeyError, TypeError, AttributeError, ValueError, NotImplementedError) as error:
         raise SchemaError(
-            f"The `configs` in `{root / 'README.md'}` are not a list of `config_name` and "
+            f"The `configs` in `{where}/README.md` are not a list of `config_name` and "
             "`data_files`, each with a `split` and a `path` inside the directory."
         ) from error
-    return Layout(configs, default or next(iter(configs)))
+    return configs, default or next(iter(configs))
 
 
-def _files_of(root: Path, data_files: Any) -> dict[str, list[Path]]:
+def _files_of(find: Find, data_files: Any) -> dict[str, list[str]]:
     """Return the files per split of one config, in any of the forms that `datasets` accepts."""
     if isinstance(data_files, dict):
         data_files = [{"split": split, "path": path} for split, path in data_files.items()]
     elif isinstance(data_files, str) or isinstance(data_files[0], str):
         data_files = [{"split": "train", "path": data_files}]
-    splits: dict[str, list[Path]] = {}
+    splits: dict[str, list[str]] = {}
     for entry in data_files:
         patterns = [entry["path"]] if isinstance(entry["path"], str) else entry["path"]
         if any(".." in Path(pattern).parts for pattern in patterns):
             raise ValueError("a path outside the directory")
-        files = sorted({path for pattern in patterns for path in root.glob(pattern)})
+        files = sorted({name for pattern in patterns for name in find(pattern)})
         split = str(entry["split"])
         if files:
             splits[split] = files
     return splits
-
-
-def _from_folders(root: Path) -> Layout:
-    found = (str(path.relative_to(root)) for path in root.glob("*/*-*.parquet"))
-    configs, default = group_by_folder(found)
-    return Layout(
-        {
-            name: {split: [root / path for path in paths] for split, paths in splits.items()}
-            for name, splits in configs.items()
-        },
-        default,
-    )
 
 
 def _sha256(path: Path) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from .layout import Layout, read_layout
+from .remote import Url, read_listing, read_schemas
 from .schema import SCHEMA_VERSION
 from .table import check_file
 
@@ -47,6 +49,7 @@ def load_dataset(
     filters: Any = ...,
     columns: Sequence[str] | None = ...,
     revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
 ) -> datasets.Dataset: ...
 @overload
 def load_dataset(
@@ -58,6 +61,7 @@ def load_dataset(
     filters: Any = ...,
     columns: Sequence[str] | None = ...,
     revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
 ) -> datasets.IterableDataset: ...
 @overload
 def load_dataset(
@@ -69,6 +73,7 @@ def load_dataset(
     filters: Any = ...,
     columns: Sequence[str] | None = ...,
     revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
 ) -> Loaded: ...
 def load_dataset(
     name: str | os.PathLike[str] = DEFAULT_NAME,
@@ -79,18 +84,20 @@ def load_dataset(
     filters: Any = None,
     columns: Sequence[str] | None = None,
     revision: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Loaded:
     """Load a table of graphs as a Hugging Face dataset.
 
     `name` is the embedded dataset (`graphnet`, or what `GRAPHNET_DATASETS_REPO` names instead), a
-    path with a slash in it or a `Path` (a dataset directory, or one Parquet file), or a Hub
+    path with a slash in it or a `Path` (a dataset directory, or one Parquet file), a URL of a file
+    system that `fsspec` knows (`s3://bucket/graphs`; `storage_options` are handed to it), or a Hub
     repository (`org/name`). `config` is a task, or `all`, the default; `excluded` holds the graphs
     that failed a check (`why_excluded`), which no other config does. `split` reads as in
     `datasets` (`train[:10]`, `train+test`); None gives all splits by name. `filters` are those of
     Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv", "nlp"])]`, a list of such lists for
-    alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars. `revision` is
-    a branch, tag or commit of a Hub repository; the default is that of this format version
-    where there is one (`v1`), else the main branch.
+    alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars, and an empty
+    list keeps all. `revision` is a branch, tag or commit of a Hub repository; the default is the
+    branch of this format version.
     What nothing matches is an empty dataset.
 
     Raises:
@@ -106,10 +113,13 @@ def load_dataset(
     import datasets
     from datasets.exceptions import DatasetGenerationError
 
-    place = locate(name)
+    place = locate(name, storage_options)
     columns = None if columns is None else list(columns)
+    filters = _without_nothing(filters)
     if isinstance(place, Path):
         builder = _local_builder(place, config, filters, columns)
+    elif isinstance(place, Url):
+        builder = _url_builder(place, config, filters, columns)
     else:
         builder = _hub_builder(place, config, revision, filters, columns)
     # Offline, `datasets` knows the splits that it has cached and no files.
@@ -118,7 +128,9 @@ def load_dataset(
     try:
         if streaming:
             return builder.as_streaming_dataset(split=split)
-        builder.download_and_prepare(verification_mode="no_checks")
+        builder.download_and_prepare(
+            verification_mode="no_checks", download_config=_download_config(place)
+        )
     except DatasetGenerationError as error:
         cause = str(error.__cause__ or error).splitlines()[0].rstrip(".")
         raise SchemaError(
@@ -129,14 +141,20 @@ def load_dataset(
     return datasets.DatasetDict({each: _as_dataset(builder, each, place) for each in splits})
 
 
-def locate(name: str | os.PathLike[str]) -> Path | str:
-    """Return the path, or the Hub repository, that a dataset's name stands for.
+def locate(
+    name: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
+) -> Path | Url | str:
+    """Return the path, the URL or the Hub repository that a dataset's name stands for.
 
     Raises:
         DatasetNotFoundError: the name can be neither.
     """
     if isinstance(name, os.PathLike):
         return Path(name)
+    if name.startswith("file://"):
+        return Path(unquote(urlsplit(name).path))
+    if "://" in name:
+        return Url(name, dict(storage_options or {}))
     if name.startswith((".", "/", "~")) or name.endswith(".parquet"):
         return Path(name).expanduser()
     if _REPO_ID.match(name):
@@ -146,10 +164,10 @@ def locate(name: str | os.PathLike[str]) -> Path | str:
         if not configured:
             return STARTER
         if configured != DEFAULT_NAME:
-            return locate(configured)
+            return locate(configured, storage_options)
     raise DatasetNotFoundError(
         f"There is no dataset `{name}`. Write `{DEFAULT_NAME}` for the embedded one, `./{name}` "
-        "for a path, or `org/name` for a repository on the Hub."
+        "for a path, `s3://…` or another URL, or `org/name` for a repository on the Hub."
     )
 
 
@@ -167,11 +185,7 @@ def _local_builder(
     if splits is None:
         raise _no_config(place, config, layout.configs)
     schemas = [check_file(path) for paths in splits.values() for path in paths]
-    # A version may gain columns that may be null: files from before then have null there.
-    widest = max(schemas, key=lambda schema: len(schema.names))
-    is_mixed = any(len(schema.names) < len(widest.names) for schema in schemas)
-    features = datasets.Features.from_arrow_schema(widest) if is_mixed else None
-    _check_columns(widest, filters, columns, place)
+    features = _common_features(schemas, filters, columns, place)
     # Files by name instead of the directory: `datasets` caches a directory by its README alone, and
     # takes a cached dataset of the same name where the directory is missing.
     data_files = {
@@ -183,6 +197,61 @@ def _local_builder(
         data_files=data_files,
         **_given(filters=filters, columns=columns, features=features),
     )
+
+
+def _url_builder(
+    place: Url, config: str | None, filters: Any, columns: Sequence[str] | None
+) -> Any:
+    """Return the builder of a directory or file at a URL."""
+    import datasets
+
+    listing = read_listing(place)
+    splits = listing.configs.get(config or listing.default)
+    if splits is None:
+        raise _no_config(place, config, listing.configs)
+    schemas = read_schemas([url for urls in splits.values() for url in urls])
+    features = _common_features(schemas, filters, columns, place)
+    data_files = {split: [glob.escape(str(url)) for url in urls] for split, urls in splits.items()}
+    return datasets.load_dataset_builder(
+        "parquet",
+        data_files=data_files,
+        storage_options=dict(place.options) or None,
+        # Part of the cache's key: not every file system says when a file has changed in a way that
+        # `datasets` looks at.
+        description=f"state {listing.state}",
+        **_given(filters=filters, columns=columns, features=features),
+    )
+
+
+def _common_features(
+    schemas: Sequence[pa.Schema], filters: Any, columns: Any, place: Path | Url
+) -> Any:
+    """Check what is asked of files, and return the features of all where they are not alike."""
+    import datasets
+
+    # A version may gain columns that may be null: files from before then have null there.
+    widest = max(schemas, key=lambda schema: len(schema.names))
+    _check_columns(widest, filters, columns, place)
+    is_mixed = any(len(schema.names) < len(widest.names) for schema in schemas)
+    return datasets.Features.from_arrow_schema(widest) if is_mixed else None
+
+
+def _download_config(place: Path | Url | str) -> Any:
+    """Return how to fetch what is to be prepared; None is as `datasets` does it."""
+    from datasets import DownloadConfig
+
+    if not isinstance(place, Url):
+        return None
+    # Kept by their URL alone, files that have been fetched once would never change.
+    return DownloadConfig(force_download=True, storage_options=dict(place.options))
+
+
+def _without_nothing(filters: Any) -> Any:
+    """Return filters, or None where they are lists without any condition."""
+    is_nothing = isinstance(filters, list | tuple) and not any(
+        each for each in filters if not isinstance(each, list) or each
+    )
+    return None if is_nothing else filters
 
 
 def _hub_builder(
@@ -225,13 +294,15 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _no_config(place: Path | str, config: str | None, names: Iterable[str]) -> DatasetNotFoundError:
+def _no_config(
+    place: Path | Url | str, config: str | None, names: Iterable[str]
+) -> DatasetNotFoundError:
     return DatasetNotFoundError(
         f"`{place}` has no config `{config}`. Its configs are {', '.join(names)}."
     )
 
 
-def _check_split(split: str | None, names: Sequence[str], place: Path | str) -> None:
+def _check_split(split: str | None, names: Sequence[str], place: Path | Url | str) -> None:
     """Refuse a split that does not exist; what stands in brackets is for `datasets` to check."""
     for part in split.split("+") if split is not None else ():
         found = _SPLIT_NAME.match(part)
@@ -242,7 +313,7 @@ def _check_split(split: str | None, names: Sequence[str], place: Path | str) -> 
 
 
 def _check_columns(
-    schema: pa.Schema, filters: Any, columns: Sequence[str] | None, place: Path | str
+    schema: pa.Schema, filters: Any, columns: Sequence[str] | None, place: Path | Url | str
 ) -> None:
     """Refuse what asks for columns that do not exist, before anything is read."""
     alternatives = filters if isinstance(filters, list) else []
@@ -270,7 +341,7 @@ def _check_columns(
         ) from error
 
 
-def _as_dataset(builder: Any, split: str, place: Path | str) -> datasets.Dataset:
+def _as_dataset(builder: Any, split: str, place: Path | Url | str) -> datasets.Dataset:
     """Return a prepared split; an empty one where `datasets` raises because there are no rows."""
     import datasets
 

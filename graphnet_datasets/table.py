@@ -102,14 +102,19 @@ def check_file(path: str | os.PathLike[str]) -> pa.Schema:
     """
     if not Path(path).is_file():
         raise DatasetNotFoundError(f"There is no file `{path}`.")
+    return check_schema(path, path)
+
+
+def check_schema(file: Any, name: str | os.PathLike[str]) -> pa.Schema:
+    """Do as `check_file` for a path, or a file that is open, which messages call `name`."""
     try:
-        schema = pq.read_schema(path)
+        schema = pq.read_schema(file)
     except (pa.ArrowInvalid, OSError) as error:
-        raise unreadable(path, error) from error
+        raise unreadable(name, error) from error
     version = _version_of(schema)
     if version is not None and version != SCHEMA_VERSION:
         raise FormatVersionError(
-            f"`{path}` has format version {version}; this library reads {SCHEMA_VERSION}. Install "
+            f"`{name}` has format version {version}; this library reads {SCHEMA_VERSION}. Install "
             f"the release of `graphnet-datasets` that reads version {version}, or make the file "
             "anew with this one."
         )
@@ -119,6 +124,8 @@ def check_file(path: str | os.PathLike[str]) -> pa.Schema:
 def unreadable(path: str | os.PathLike[str], error: Exception) -> SchemaError:
     """Return the error that says that a file is damaged."""
     reason = str(error).splitlines()[0].rstrip(".")
+    if isinstance(error, PermissionError):
+        return SchemaError(f"You may not read `{path}`. Ask its owner for the right to.")
     return SchemaError(
         f"`{path}` is not a complete Parquet file: {reason}. Fetch it or write it again."
     )

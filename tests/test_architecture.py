@@ -16,7 +16,7 @@ ORDER = [
     {"frameworks"},
     {"directory", "analysis", "transforms"},
     {"validation"},
-    {"table", "layout", "shards", "loading", "export", "extraction", "importing", "hub"},
+    {"table", "layout", "shards", "remote", "loading", "export", "extraction", "importing", "hub"},
     {"compilers"},
     {"scores", "metrics"},
     {"benchmark"},

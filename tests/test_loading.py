@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pyarrow.dataset
@@ -19,7 +20,7 @@ from graphnet_datasets.errors import DatasetNotFoundError, FormatVersionError, S
 from graphnet_datasets.layout import config_of, write_readme
 from graphnet_datasets.loading import REPO_VARIABLE, STARTER
 from graphnet_datasets.schema import GRAPHS_SCHEMA
-from graphnet_datasets.table import read_table, write_table
+from graphnet_datasets.table import read_table, unreadable, write_table
 from tests.exact import exact
 from tests.tables import chain, rows, write_dataset
 
@@ -112,6 +113,28 @@ def test_what_nothing_matches_is_an_empty_dataset_with_the_columns_asked_for(roo
     assert len(load_dataset(root, "cv", split="train[:0]")) == 0
 
 
+@pytest.mark.parametrize("filters", [[], [[]], ()], ids=str)
+def test_filters_without_a_condition_keep_all(root: Path, filters: Any) -> None:
+    assert len(load_dataset(root, "nlp", filters=filters)) == 5
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged(root: Path) -> None:
+    error = PermissionError(13, "Permission denied")
+    assert str(unreadable(root / "cv.parquet", error)) == (
+        f"You may not read `{root / 'cv.parquet'}`. Ask its owner for the right to."
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any directory")
+def test_a_directory_that_may_not_be_read_says_so(root: Path) -> None:
+    root.chmod(0)
+    try:
+        with pytest.raises(DatasetNotFoundError, match=r"^You may not read the directory"):
+            load_dataset(root)
+    finally:
+        root.chmod(0o700)
+
+
 def test_the_filter_of_datasets_works_on_rows(root: Path) -> None:
     dataset = load_dataset(root, "cv")
     assert sizes(dataset.filter(lambda row: row["num_ops"] < 4)) == [1, 2, 3]
@@ -185,7 +208,7 @@ def test_the_configured_default_replaces_the_embedded_one(
 def test_a_name_that_is_nothing_says_what_a_name_can_be(name: str) -> None:
     message = (
         f"There is no dataset `{name}`. Write `graphnet` for the embedded one, `./{name}` for a "
-        "path, or `org/name` for a repository on the Hub."
+        "path, `s3://…` or another URL, or `org/name` for a repository on the Hub."
     )
     with pytest.raises(DatasetNotFoundError, match=f"^{re.escape(message)}$"):
         load_dataset(name)
@@ -226,7 +249,6 @@ def test_unknown_configs_splits_and_columns_list_those_that_exist(root: Path) ->
         [("tags", "==", "vision")],
         [("num_ops",)],
         "num_ops < 3",
-        [],
     ],
     ids=str,
 )

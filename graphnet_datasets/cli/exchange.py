@@ -74,7 +74,9 @@ def import_trees(
 
 @app.command("export", epilog="Example: graphnet export graphnet")
 def export(
-    directory: Annotated[Path, typer.Argument(help="What to write; it must not exist.")],
+    directory: Annotated[
+        str, typer.Argument(help="What to write, which must not exist: a path, or `s3://…`.")
+    ],
     dataset: Annotated[
         str,
         typer.Option(help="`graphnet`, `org/name` on the Hub, or a path that starts with `./`."),
