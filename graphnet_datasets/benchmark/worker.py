@@ -76,7 +76,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     baseline = Arm(workload, workload.module, is_poisoned=True)
     workload.note_writes()
     # Bound before the candidate is imported, which could replace what they are made of.
-    clock = _make_clock(payload["device"])
+    clock = _make_clock(payload, runtime)
     evict_caches = _make_evictor(payload)
     alone_ms, baseline_peak = _time_eager_first(
         baseline, runtime, resident_bytes, clock, evict_caches
@@ -216,13 +216,13 @@ def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     alone = measure_alone(
         arm,
         settings=TimingSettings(**payload["timing"]),
-        clock=_make_clock(payload["device"]),
+        clock=_make_clock(payload, workload.runtime),
         before_each=lambda *_: arm.prepare(next(turn) % payload["num_input_sets"]),
         evict_caches=_make_evictor(payload),
         num_calls=payload["alone_calls"],
     )
     reporter.send({"baseline_alone_ms": alone})
-    if payload["has_oracle"] and payload["framework"] == "torch":
+    if payload["has_oracle"]:
         arm.discard()
         reporter.enter("oracle")
         _run_oracle(workload, reporter, directory)
@@ -230,9 +230,11 @@ def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
 
 def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None:
     """Hand over the outputs of the first call in float64; that there are none is no failure."""
-    from .torch_oracle import float64_outputs
-
     sample = sample_from_row(read_row(directory / SAMPLE_FILE))
+    if sample.framework == "paddle":
+        from .paddle_oracle import float64_outputs
+    else:
+        from .torch_oracle import float64_outputs
     try:
         outputs = float64_outputs(workload, sample)
         if outputs is not None:
@@ -284,8 +286,12 @@ def _time_eager_first(
     return times, peak
 
 
-def _make_clock(device: str) -> Clock:
-    return CudaEventClock(device) if device.startswith("cuda") else WallClock()
+def _make_clock(payload: Mapping[str, Any], runtime: Runtime) -> Clock:
+    if not payload["device"].startswith("cuda"):
+        return WallClock()
+    if payload["framework"] == "paddle":  # whose events promise no more than whole milliseconds
+        return WallClock(runtime.synchronize)
+    return CudaEventClock(payload["device"])
 
 
 def _waiting_for(compiler: Compiler, clock: Clock) -> Clock:
