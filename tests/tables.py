@@ -31,7 +31,7 @@ def rows(task: str, sizes: range) -> list[dict[str, Any]]:
     return [
         sample_to_row(
             chain(f"{task}/chain-{size}", size, task, source=f"{task}-library"),
-            {"family": "even" if size % 2 == 0 else "odd"},
+            {"family": "even" if size % 2 == 0 else "odd", "flops": 6 * size},
         )
         for size in sizes
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -23,22 +24,38 @@ Dataset = Annotated[
     str, typer.Option(help="`graphnet`, `org/name` on the Hub, or a path that starts with `./`.")
 ]
 
-LISTED = ("id", "framework", "task", "source", "family", "num_ops", "num_params", "dtype")
+LISTED = (
+    *("id", "framework", "task", "source", "kind", "family", "num_ops", "num_params", "flops"),
+    *("dtype", "is_dynamic", "license"),
+)
+NUMBERS = frozenset({"num_ops", "num_params", "flops"})
 FAMILY_LENGTH = 8
 """Characters of a family's hash that are shown; `--family` takes as many as it is given."""
 
 
 @app.command("list", epilog="Example: graphnet list cv --max-ops 200 --source timm")
 def print_rows(
-    config: Annotated[str, typer.Argument(help="A task, or `all`.")] = "all",
+    config: Annotated[
+        str, typer.Argument(help="A task, `all`, or `excluded`: what failed a check.")
+    ] = "all",
     dataset: Dataset = "graphnet",
     task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None,
     framework: Annotated[str | None, typer.Option(help="torch or paddle.")] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only this source (repeatable).")] = None,
+    kind: Annotated[str | None, typer.Option(help="graph, subgraph, backward, …")] = None,
     family: Annotated[str | None, typer.Option(help="A family's hash or its beginning.")] = None,
     min_ops: Annotated[int | None, typer.Option(help="At least this many operators.")] = None,
     max_ops: Annotated[int | None, typer.Option(help="At most this many operators.")] = None,
+    min_params: Annotated[int | None, typer.Option(help="At least this many parameters.")] = None,
     max_params: Annotated[int | None, typer.Option(help="At most this many parameters.")] = None,
+    min_flops: Annotated[float | None, typer.Option(help="At least this many, as 1e9.")] = None,
+    max_flops: Annotated[float | None, typer.Option(help="At most this many, as 1e9.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="That of most weights: float32, …")] = None,
+    dynamic: Annotated[
+        bool | None,
+        typer.Option("--dynamic/--static", help="With or without symbolic dimensions."),
+    ] = None,
+    license: Annotated[str | None, typer.Option(help="Only this licence, as recorded.")] = None,
     limit: Annotated[int | None, typer.Option(help="Print this many at most.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
@@ -51,18 +68,25 @@ def print_rows(
     conditions = []
     if task:
         conditions.append(column("task").isin(task))
-    if framework is not None:
-        conditions.append(column("framework") == framework)
+    for name, wanted in (
+        ("framework", framework), ("kind", kind), ("dtype", dtype), ("license", license),
+        ("is_dynamic", dynamic),
+    ):  # fmt: skip
+        if wanted is not None:
+            conditions.append(column(name) == wanted)
     if source:
         conditions.append(column("source").isin(source))
     if family is not None:
         conditions.append(_starts_with(column("family"), family))
-    if min_ops is not None:
-        conditions.append(column("num_ops") >= min_ops)
-    if max_ops is not None:
-        conditions.append(column("num_ops") <= max_ops)
-    if max_params is not None:
-        conditions.append(column("num_params") <= max_params)
+    for name, least, most in (
+        ("num_ops", min_ops, max_ops),
+        ("num_params", min_params, max_params),
+        ("flops", min_flops, max_flops),
+    ):
+        if least is not None:
+            conditions.append(column(name) >= math.ceil(least))
+        if most is not None:
+            conditions.append(column(name) <= math.floor(most))
     filters = None
     for condition in conditions:
         filters = condition if filters is None else filters & condition
@@ -90,8 +114,17 @@ def print_sample(
     names: Annotated[
         str, typer.Option(help="Names of the arguments: canonical, or those of the source.")
     ] = "canonical",
+    svg: Annotated[
+        Path | None, typer.Option(help="Write a picture to this file instead of printing it all.")
+    ] = None,
+    max_boxes: Annotated[
+        int, typer.Option(min=4, help="Boxes in the picture; larger graphs are folded by module.")
+    ] = 40,
 ) -> None:
-    """Print a graph: what is known of it, its inputs, and its operators as Python text."""
+    """Print a graph: what is known of it, its inputs, and its operators as Python text.
+
+    With `--svg` it is drawn: modules, repeated blocks and operators as boxes, with shapes.
+    """
     from ..benchmark.selection import select_rows
     from ..frameworks import print_source
     from ..sample import Sample
@@ -105,9 +138,14 @@ def print_sample(
             f"`{what}` is {len(rows)} samples. Show one of them by its id: {listed} …"
         )
     (row,) = rows
-    for name in (*LISTED, "is_dynamic", "mode", "license", "structure_hash", "signature_hash"):
-        typer.echo(f"{name:<16}{row[name]}")
+    for name in (*LISTED, "mode", "structure_hash", "signature_hash", "why_excluded"):
+        typer.echo(f"{name:<16}{row.get(name)}")
     sample = Sample.from_row(row)
+    if svg is not None:
+        from ..report.graph_picture import write_graph
+
+        typer.echo(f"\nThe picture is `{write_graph(sample, svg, max_boxes)}`.")
+        return
     typer.echo("")
     for line in _describe_inputs(sample):
         typer.echo(line)
@@ -128,20 +166,25 @@ def _print_table(rows: Iterable[dict[str, Any]]) -> None:
 
     table = Table(box=None, pad_edge=False)
     for name in LISTED:
-        is_number = name.startswith("num_")
         table.add_column(
-            name.removeprefix("num_"), justify="right" if is_number else "left", no_wrap=True
+            name.removeprefix("num_").removeprefix("is_"),
+            justify="right" if name in NUMBERS else "left",
+            no_wrap=True,
         )
     for row in rows:
-        cells = {**row, "family": (row["family"] or "")[:FAMILY_LENGTH]}
-        table.add_row(
-            *(
-                f"{cell:,}" if isinstance(cell, int) else escape(str(cell or ""))
-                for cell in cells.values()
-            )
-        )
+        table.add_row(*(escape(_cell(name, value)) for name, value in row.items()))
     # Into a pipe a line is as long as it is; rich would cut it at 80 columns.
     Console(width=None if sys.stdout.isatty() else 10_000).print(table)
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name == "family":
+        return value[:FAMILY_LENGTH]
+    if name == "is_dynamic":
+        return "yes" if value else "no"
+    return f"{value:,}" if name in NUMBERS else str(value)
 
 
 def _describe_inputs(sample: Sample) -> Iterator[str]:

@@ -1,6 +1,14 @@
 """Pictures and pages of scores."""
 
+from .graph_picture import draw_graph, write_graph
 from .page import write_page
 from .plots import plot_runs, plot_scores, plot_speedups
 
-__all__ = ["plot_runs", "plot_scores", "plot_speedups", "write_page"]
+__all__ = [
+    "draw_graph",
+    "plot_runs",
+    "plot_scores",
+    "plot_speedups",
+    "write_graph",
+    "write_page",
+]

@@ -37,9 +37,18 @@ def listed(*options: str | Path) -> list[str]:
 def test_list_prints_a_table_by_size(root: Path) -> None:
     lines = call("list", "nlp", "--dataset", root, "--limit", "2").stdout.splitlines()
     assert [line.split() for line in lines] == [
-        ["id", "framework", "task", "source", "family", "ops", "params", "dtype"],
-        ["nlp/chain-1", "torch", "nlp", "nlp-library", "odd", "1", "0", "float32"],
-        ["nlp/chain-2", "torch", "nlp", "nlp-library", "even", "2", "0", "float32"],
+        [
+            *("id", "framework", "task", "source", "kind", "family", "ops", "params", "flops"),
+            *("dtype", "dynamic", "license"),
+        ],
+        [
+            *("nlp/chain-1", "torch", "nlp", "nlp-library", "graph", "odd", "1", "0", "6"),
+            *("float32", "no"),
+        ],
+        [
+            *("nlp/chain-2", "torch", "nlp", "nlp-library", "graph", "even", "2", "0", "12"),
+            *("float32", "no"),
+        ],
         ["5", "graphs,", "3", "not", "shown"],
     ]
 
@@ -52,6 +61,15 @@ def test_list_prints_a_table_by_size(root: Path) -> None:
         (["--task", "nlp", "--task", "audio", "--limit", "1"], ["nlp/chain-1"]),
         (["cv", "--source", "nlp-library"], []),
         (["--framework", "paddle"], []),
+        (["--kind", "subgraph"], []),
+        (["nlp", "--kind", "graph", "--dtype", "float32", "--max-ops", "1"], ["nlp/chain-1"]),
+        (["--dtype", "bfloat16"], []),
+        (["--dynamic"], []),
+        (["nlp", "--static", "--max-ops", "1"], ["nlp/chain-1"]),
+        (["--license", "MIT"], []),
+        (["--min-flops", "1.5e2"], ["cv/chain-25"]),
+        (["--max-flops", "6.5", "--min-params", "0"], ["cv/chain-1", "nlp/chain-1"]),
+        (["--min-params", "1"], []),
         (
             ["--max-params", "0", "--min-ops", "20", "--max-ops", "21"],
             ["cv/chain-20", "cv/chain-21"],
@@ -83,6 +101,13 @@ def test_show_prints_a_graph(root: Path) -> None:
     assert "num_ops         2" in head.splitlines()
     assert inputs == "input_0         float32[2, 3]                   mean 0, std 1"
     assert source.count("torch.relu(") == 2
+
+
+def test_show_draws_a_graph(root: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "pictures" / "chain.svg"
+    result = call("show", "cv/chain-20", "--dataset", root, "--svg", picture, "--max-boxes", "8")
+    assert result.stdout.endswith(f"\nThe picture is `{picture}`.\n")
+    assert "relu  x 20</text>" in picture.read_text()
 
 
 def test_show_wants_one_sample(root: Path) -> None:

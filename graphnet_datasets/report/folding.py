@@ -1,0 +1,269 @@
+"""Folds a graph into as many boxes as a picture can hold: modules, repeated blocks, single calls.
+
+A box is a stretch of operators that follow each other in the sample's order, so that edges between
+boxes only go forward. Stretches are cut where the module changes, as deep in the tree of modules as
+the number of boxes allows; where a sample knows no modules, into stretches of equal length.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal
+
+from ..analysis.tags import base_name
+from ..arguments import iterate_refs
+from ..sample import Op, Sample, Value
+from ..vocabulary import WEIGHT_ROLES
+
+Kind = Literal["input", "output", "product", "norm", "shape", "other", "group"]
+
+_PRODUCTS = ("linear", "matmul", "mm", "conv", "attention", "einsum", "embedding", "lstm", "gru")
+_SHAPE_NAMES = """
+    view reshape permute transpose contiguous expand unsqueeze squeeze flatten unflatten getitem
+    chunk split size cat stack slice select t to clone t_ shape dim unbind repeat narrow
+"""
+_SHAPES = frozenset(_SHAPE_NAMES.split())
+
+
+_TITLE_LENGTH = 26
+
+
+@dataclasses.dataclass(frozen=True)
+class Box:
+    """One box: what it is called, the operators `start` to `stop`, and what it gives.
+
+    `times` blocks of the same operators follow each other in it. `shape` is that of the last value
+    that leaves it, as text.
+    """
+
+    title: str
+    kind: Kind
+    start: int
+    stop: int
+    detail: str = ""
+    shape: str = ""
+    times: int = 1
+
+    @property
+    def num_ops(self) -> int:
+        """Number of operators inside."""
+        return self.stop - self.start
+
+
+@dataclasses.dataclass(frozen=True)
+class Folded:
+    """Boxes in order, and the edges between them as pairs of places."""
+
+    boxes: tuple[Box, ...]
+    edges: tuple[tuple[int, int], ...]
+
+
+def fold(sample: Sample, max_boxes: int = 40) -> Folded:
+    """Return a sample as at most about `max_boxes` boxes; inputs and outputs come on top of that.
+
+    Weights have no box: they are counted in the box that takes them.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input
+    >>> chain = Sample("example/chain", "torch", "other",
+    ...     (Input("input", Value("float32", (2, 3))),),
+    ...     tuple(Op("torch.relu", (Ref(index),)) for index in range(5)), (Ref(5),))
+    >>> [(box.title, box.times) for box in fold(chain, max_boxes=4).boxes]
+    [('input_0', 1), ('relu', 5), ('output', 1)]
+    """
+    stretches = _stretches(sample, max_boxes)
+    boxes = [_box(sample, *stretch) for stretch in stretches]
+    data = [index for index, each in enumerate(sample.inputs) if each.role not in WEIGHT_ROLES]
+    used = {ref for op in sample.ops for ref in iterate_refs((op.args, op.kwargs))}
+    used |= set(iterate_refs(sample.outputs))
+    data = [index for index in data if index in used]
+    tops = [
+        Box(
+            sample.input_names[index], "input", 0, 0, "", _shape(sample, sample.inputs[index].value)
+        )
+        for index in data
+    ]
+    place_of: dict[int, int] = {index: place for place, index in enumerate(data)}
+    num_inputs = len(sample.inputs)
+    for place, box in enumerate(boxes, start=len(tops)):
+        for position in range(box.start, box.stop):
+            place_of[num_inputs + position] = place
+    last = len(tops) + len(boxes)
+    edges: dict[tuple[int, int], None] = {}
+    for position, op in enumerate(sample.ops):
+        for ref in iterate_refs((op.args, op.kwargs)):
+            edges[place_of.get(ref, -1), place_of[num_inputs + position]] = None
+    for ref in iterate_refs(sample.outputs):
+        edges[place_of.get(ref, -1), last] = None
+    kept = tuple(sorted(edge for edge in edges if edge[0] >= 0 and edge[0] != edge[1]))
+    return Folded((*tops, *boxes, Box("output", "output", sample.num_ops, sample.num_ops)), kept)
+
+
+_LONGEST_PERIOD = 200
+"""Operators of the longest block that is looked for where no modules are known."""
+
+Stretch = tuple[int, int, str, int]
+"""First operator, the one after the last, module, and how often the block repeats."""
+
+
+def _stretches(sample: Sample, max_boxes: int) -> list[Stretch]:
+    num_ops = sample.num_ops
+    single = [(position, position + 1, "", 1) for position in range(num_ops)]
+    if num_ops <= max_boxes:
+        return single
+    paths = [op.module.split(".") if op.module else [] for op in sample.ops]
+    deepest = max(map(len, paths), default=0)
+    for depth in range(deepest, 0, -1):
+        cut = _merge_repeats(sample, _by_module(paths, depth, 0, num_ops), 1)
+        if len(cut) <= max_boxes:
+            return _open(sample, paths, cut, depth, deepest, max_boxes)
+    # There are no modules, or more of them side by side than there may be boxes.
+    cut = _merge_repeats(sample, single, _LONGEST_PERIOD)
+    if len(cut) <= max_boxes:
+        return cut
+    size = -(-num_ops // max_boxes)
+    return [(start, min(start + size, num_ops), "", 1) for start in range(0, num_ops, size)]
+
+
+def _open(
+    sample: Sample,
+    paths: Sequence[Sequence[str]],
+    cut: list[Stretch],
+    depth: int,
+    deepest: int,
+    max_boxes: int,
+) -> list[Stretch]:
+    """Show what is inside of stretches that do not repeat, as far as there is room."""
+    for deeper in range(depth + 1, deepest + 2):
+        opened: list[Stretch] = []
+        for place, stretch in enumerate(cut):
+            start, stop, _, times = stretch
+            inside = [stretch]
+            if times == 1 and stop - start > 1:
+                inside = [(position, position + 1, "", 1) for position in range(start, stop)]
+                if deeper <= deepest and any(len(paths[at]) >= deeper for at in range(start, stop)):
+                    inside = _merge_repeats(sample, _by_module(paths, deeper, start, stop), 1)
+            has_room = len(opened) + len(inside) + len(cut) - place - 1 <= max_boxes
+            opened += inside if has_room else [stretch]
+        cut = opened
+    return cut
+
+
+def _by_module(paths: Sequence[Sequence[str]], depth: int, start: int, stop: int) -> list[Stretch]:
+    stretches: list[Stretch] = []
+    for position in range(start, stop):
+        name = ".".join(paths[position][:depth])
+        if stretches and stretches[-1][2] == name:
+            stretches[-1] = (stretches[-1][0], position + 1, name, 1)
+        else:
+            stretches.append((position, position + 1, name, 1))
+    return stretches
+
+
+def _merge_repeats(sample: Sample, stretches: list[Stretch], longest_period: int) -> list[Stretch]:
+    """Put stretches that repeat the same operators, one block after the other, into one."""
+    words = [tuple(op.target for op in sample.ops[start:stop]) for start, stop, _, _ in stretches]
+    merged: list[Stretch] = []
+    place = 0
+    while place < len(stretches):
+        period, times = _repetition(words, place, longest_period)
+        start, _, first, _ = stretches[place]
+        end = place + period * times
+        _, stop, last, _ = stretches[end - 1]
+        if times > 1:
+            merged.append((start, stop, _common(first, last), times))
+            place = end
+        else:
+            merged.append(stretches[place])
+            place += 1
+    return merged
+
+
+def _repetition(
+    words: Sequence[tuple[str, ...]], place: int, longest_period: int
+) -> tuple[int, int]:
+    """Return the period, and the number of repeats, that hide the most stretches."""
+    best = (1, 1)
+    for period in range(1, longest_period + 1):
+        block = words[place : place + period]
+        times = 1
+        while words[place + times * period : place + (times + 1) * period] == block:
+            times += 1
+        hides_more = (times - 1) * period > (best[1] - 1) * best[0]
+        if times > 1 and hides_more and (period == 1 or times > 2):
+            best = (period, times)
+    return best
+
+
+def _common(first: str, last: str) -> str:
+    """Return `layers.0-11` for `layers.0.linear` and `layers.11.norm`, else what they share.
+
+    >>> _common("encoder.layers.0.linear", "encoder.layers.11.norm"), _common("a.b", "a.c")
+    ('encoder.layers.0-11', 'a')
+    """
+    if first == last:
+        return first
+    shared: list[str] = []
+    for one, other in zip(first.split("."), last.split("."), strict=False):
+        if one == other:
+            shared.append(one)
+        elif one.isdigit() and other.isdigit():
+            return ".".join([*shared, f"{one}-{other}"])
+        else:
+            break
+    return ".".join(shared)
+
+
+def _box(sample: Sample, start: int, stop: int, module: str, times: int) -> Box:
+    ops = sample.ops[start:stop]
+    shape = _shape_of_last(sample, start, stop)
+    block = ops[: len(ops) // times]
+    if len(block) == 1:
+        name = base_name(block[0].target)
+        return Box(name, _kind(name), start, stop, _weights(sample, ops), shape, times)
+    counts = collections.Counter(base_name(op.target) for op in block)
+    telling = [name for name in counts if name.rstrip("_") not in _SHAPES] or list(counts)
+    telling.sort(key=lambda name: (_kind(name) != "product", -counts[name], name))
+    words = ", ".join(
+        f"{counts[name]} {name}" if counts[name] > 1 else name for name in telling[:3]
+    )
+    detail = words + (", …" if len(counts) > 3 else "")
+    title = _short(module) or f"{len(block)} operators"
+    return Box(title, "group", start, stop, detail, shape, times)
+
+
+def _kind(name: str) -> Kind:
+    if any(word in name for word in _PRODUCTS):
+        return "product"
+    if "norm" in name:
+        return "norm"
+    return "shape" if name.rstrip("_") in _SHAPES else "other"
+
+
+def _weights(sample: Sample, ops: Sequence[Op]) -> str:
+    refs = {ref for op in ops for ref in iterate_refs((op.args, op.kwargs))}
+    shapes = [
+        _shape(sample, sample.inputs[ref].value)
+        for ref in sorted(refs)
+        if ref < len(sample.inputs) and sample.inputs[ref].role in WEIGHT_ROLES
+    ]
+    return f"weights {shapes[0]}" + (", …" if len(shapes) > 1 else "") if shapes else ""
+
+
+def _shape_of_last(sample: Sample, start: int, stop: int) -> str:
+    for position in range(stop - 1, start - 1, -1):
+        results = sample.ops[position].results
+        if results:
+            return _shape(sample, results[0])
+    return ""
+
+
+def _shape(sample: Sample, value: Value) -> str:
+    dims = sample.shape_of(value)
+    return "" if dims is None else "x".join(map(str, dims)) or "scalar"
+
+
+def _short(module: str) -> str:
+    return module if len(module) <= _TITLE_LENGTH else "…" + ".".join(module.split(".")[-2:])
