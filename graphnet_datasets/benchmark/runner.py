@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..compilers import find_entry
 from ..errors import RunError
 from ..schema import Status, sample_from_row
 from .environment import environment_id
 from .executors import Executor, LocalExecutor, parse_devices
+from .matching import match_compilers
 from .output_files import OutputStore
 from .progress import show_progress
 from .records import RunStore, make_run_id
 from .reference import check_reference
 from .sample_runner import Arm, SampleJob
-from .selection import Filters, select_rows
+from .selection import Filters
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -64,6 +64,10 @@ def run(
         against: a directory of runs made with `keep_outputs`; it is checked first that these are of
             the same samples, seed and input mode. `compare_with_reference` gives the verdicts.
 
+    A compiler runs on the samples of its own framework, and samples of a framework that none of the
+    compilers is for are left out. One that is named as `module:attribute` tells its framework only
+    when it is loaded: it is taken for torch's where there are samples of both.
+
     Returns:
         A dataset with a row of `RUNS_SCHEMA` for each sample and compiler, in the order given.
 
@@ -82,16 +86,8 @@ def run(
     ('ok', -inf)
     """
     chosen = _settings(settings, changes)
-    rows = select_rows(dataset, filters, dataset=source)
-    if not rows:
-        raise RunError("There is nothing to run: no sample was given, or the filters keep none.")
     compilers = [compiler] if isinstance(compiler, str) else list(dict.fromkeys(compiler))
-    if not compilers:
-        raise RunError("There is nothing to run: no compiler was given.")
-    frameworks = sorted({row["framework"] for row in rows})
-    for framework in frameworks:
-        for name in compilers:
-            find_entry(name, framework)  # an unknown name costs no worker
+    rows, compilers_of = match_compilers(dataset, filters, source, compilers)
     devices = parse_devices(device)
     is_kept = keep_outputs or against is not None
     with contextlib.ExitStack() as stack:
@@ -108,8 +104,8 @@ def run(
         )
         stack.callback(runs_on.close)
         arms = {
-            framework: [runs_on.find_arm(name, framework, options or {}) for name in compilers]
-            for framework in frameworks
+            framework: [runs_on.find_arm(name, framework, options or {}) for name in names]
+            for framework, names in compilers_of.items()
         }
         # Of several devices, which are alike, it does not matter which one a sample was run on.
         named = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]

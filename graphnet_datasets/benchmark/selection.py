@@ -65,13 +65,13 @@ def select_rows(
     """
     filters = filters or Filters()
     several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     groups: list[list[dict[str, Any]]] = []
     for each in what if several else [what]:
         groups.append([])
         for row in _find(each, dataset):
-            if row["id"] not in seen and filters.keeps(row):
-                seen.add(row["id"])
+            if (row["id"], row["framework"]) not in seen and filters.keeps(row):
+                seen.add((row["id"], row["framework"]))
                 groups[-1].append(row)
     limit = len(seen) if filters.limit is None else filters.limit
     return [

@@ -138,7 +138,9 @@ def run_samples(
             "commands one after another."
         )
     is_reference = reference is not None or against is not None
-    compilers = compiler or ["eager" if is_reference else "inductor"]
+    is_paddle = framework == ["paddle"]
+    usual = ("paddle-eager", "paddle-to-static") if is_paddle else ("eager", "inductor")
+    compilers = compiler or [usual[0] if is_reference else usual[1]]
     out = reference or out or Path("runs")
     options = parse_options(option or [])
     if options and len(compilers) > 1:

@@ -1,0 +1,66 @@
+"""Which compilers run which samples: those of the sample's own framework."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ..compilers import find_entry
+from ..errors import RunError, UnknownCompilerError
+from ..vocabulary import FRAMEWORKS, Framework
+from .selection import Filters, select_rows
+
+
+def match_compilers(
+    dataset: Any,
+    filters: Filters | None,
+    source: str | os.PathLike[str],
+    compilers: Sequence[str],
+) -> tuple[list[dict[str, Any]], dict[Framework, list[str]]]:
+    """Return the rows that a run is about, and the compilers that run those of each framework.
+
+    Samples of a framework that none of the compilers is for are left out, as if the filters named
+    the others. A compiler that is named as `module:attribute` tells its framework only when it is
+    loaded: it is taken for torch's where there are samples of both.
+
+    Raises:
+        UnknownCompilerError: a compiler is for none of the samples.
+        RunError: there is nothing to run.
+    """
+    if not compilers:
+        raise RunError("There is nothing to run: no compiler was given.")
+    filters = filters or Filters()
+    known = {name: _frameworks_of(name) for name in compilers}
+    wanted = tuple(each for each in FRAMEWORKS if any(each in found for found in known.values()))
+    rows = select_rows(dataset, filters, dataset=source)
+    if not filters.framework and any(row["framework"] not in wanted for row in rows):
+        fitting = select_rows(
+            dataset, dataclasses.replace(filters, framework=wanted or FRAMEWORKS), dataset=source
+        )
+        rows = fitting or rows
+    if not rows:
+        raise RunError("There is nothing to run: no sample was given, or the filters keep none.")
+    frameworks = [each for each in FRAMEWORKS if any(row["framework"] == each for row in rows)]
+    matched: dict[Any, list[str]] = {framework: [] for framework in frameworks}
+    for name, found in known.items():
+        fitting = [each for each in frameworks if each in found]
+        if not fitting:
+            find_entry(name, frameworks[0])  # says which ones there are
+        for framework in fitting[:1] if ":" in name else fitting:
+            matched[framework].append(name)
+    return [row for row in rows if matched[row["framework"]]], {
+        framework: names for framework, names in matched.items() if names
+    }
+
+
+def _frameworks_of(name: str) -> list[str]:
+    found = []
+    for framework in FRAMEWORKS:
+        try:
+            find_entry(name, framework)
+        except UnknownCompilerError:
+            continue
+        found.append(framework)
+    return found
