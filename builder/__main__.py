@@ -16,11 +16,15 @@ from .starter import CATALOGS, write_dataset, write_failures
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["import"]:
+        return _import(arguments)
     parser = argparse.ArgumentParser(prog="python -m builder", description=__doc__)
     commands = parser.add_subparsers(required=True)
     _add_starter(commands.add_parser("starter", help="the embedded dataset, byte for byte"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
+    commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")
     options = parser.parse_args(arguments)
     try:
         return options.run(options)
@@ -130,6 +134,16 @@ def _choose(options: argparse.Namespace) -> int:
     lines = choose([capture for capture in found if capture is not None], options.count)
     options.out.write_text("\n".join(lines) + "\n")
     print(f"{len(lines)} lines in {options.out}")
+    return 0
+
+
+def _import(arguments: list[str]) -> int:
+    from graphnet_datasets.cli.app import app
+
+    try:
+        app(arguments, prog_name="python -m builder")
+    except SystemExit as end:
+        return int(end.code or 0)
     return 0
 
 

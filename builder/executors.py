@@ -1,0 +1,94 @@
+"""Where captures run: in processes of this machine, or of the nodes of a Ray cluster.
+
+The worker is the same program either way: one job is one model, in a process of its own with the
+same limits. On a cluster its row comes back as bytes and is kept in the same build directory under
+the same key, so a build may go on with the other executor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from graphnet_datasets.errors import RunError
+from graphnet_datasets.isolation import RESULT_FILE, Finished, PoolJob, Work
+from graphnet_datasets.isolation.ray_pool import RayPool
+
+from . import capturing
+from .capturing import (
+    FAILURE,
+    LIBRARY_VARIABLE,
+    LIMITS,
+    PHASES,
+    Capture,
+    Keys,
+    known,
+    worker_of,
+)
+from .catalog import Entry
+
+EXECUTORS = ("local", "ray")
+
+
+def capture_all(
+    entries: Iterable[Entry],
+    build: Path,
+    jobs: int = 1,
+    *,
+    executor: str = "local",
+    keys: Keys | None = None,
+    is_failure_kept: bool = False,
+) -> Iterator[Capture]:
+    """Capture entries and yield each as it ends, from the build directory if it is there.
+
+    On a Ray cluster there are as many workers as it has processors, and `jobs` is not looked at. A
+    worker that is lost is replaced and its entry captured once more; one that loses two is a
+    failure, and the rest goes on. For the rest see `capturing.capture_all`.
+
+    Raises:
+        RunError: there is no such executor, no cluster, or no worker can be started.
+        MissingExtraError: Ray is not installed.
+    """
+    if executor not in EXECUTORS:
+        raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
+    if executor == "local":
+        yield from capturing.capture_all(
+            entries, build, jobs, keys=keys, is_failure_kept=is_failure_kept
+        )
+        return
+    build.mkdir(parents=True, exist_ok=True)
+    keys = keys or Keys()
+    waiting: dict[str, list[Entry]] = {}
+    for entry in entries:
+        capture = known(entry, keys.path(entry, build), is_failure_kept)
+        if capture is not None:
+            yield capture
+        else:
+            waiting.setdefault(entry.library, []).append(entry)
+    for library, of_library in waiting.items():
+        work = Work(worker_of(library), PHASES, LIMITS, {LIBRARY_VARIABLE: library})
+        by_line = {entry.line: entry for entry in of_library}
+        with contextlib.closing(RayPool(work)) as pool:
+            for finished in pool.run(map(_job, of_library)):
+                entry = by_line[finished.job.payload["line"]]
+                yield keep(entry, finished, keys.path(entry, build))
+
+
+def _job(entry: Entry) -> PoolJob:
+    # A job runs in its own directory, wherever that is.
+    return PoolJob(entry.name, {"line": entry.line, "out": RESULT_FILE})
+
+
+def keep(entry: Entry, finished: Finished, path: Path) -> Capture:
+    """Put the row of a finished job, or the reason why there is none, into the build directory."""
+    failure = path.with_suffix(FAILURE)
+    if finished.result is None:
+        reason = finished.reason or "finished without a row"
+        failure.write_text(reason)
+        return Capture(entry, None, reason)
+    temporary = path.with_suffix(".partial")
+    temporary.write_bytes(finished.result)
+    temporary.replace(path)
+    failure.unlink(missing_ok=True)
+    return Capture(entry, path)
