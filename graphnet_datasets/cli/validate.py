@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetNotFoundError
+from ..errors import DatasetExistsError, DatasetNotFoundError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,12 +33,27 @@ def validate(
         float, typer.Option(help="Gigabytes that one sample may take; larger ones are skipped.")
     ] = 8.0,
     timeout: Annotated[float, typer.Option(help="Seconds that one check may take.")] = 300.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the graphs with what was found: a Parquet file, or a dataset directory in "
+            "which those that fail are in the config `excluded`."
+        ),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code", help="Let the source of custom operators run; read it first."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per sample.")] = False,
 ) -> None:
     """Check that samples run, can be cut, stored, analysed and captured again.
 
     The exit status is 1 if any check failed.
     """
+    if out is not None and out.exists():
+        raise DatasetExistsError(f"`{out}` exists. Choose another, or delete it.")
     from datasets.utils import tqdm
 
     from ..benchmark.selection import Filters, select_rows
@@ -51,21 +68,51 @@ def validate(
     if not rows:
         raise DatasetNotFoundError(f"There is no sample in {', '.join(what)}.")
     validations: list[Validation] = []
-    with Validator(memory_limit_bytes=round(memory_limit * 1e9), timeout_s=timeout) as validator:
+    with Validator(
+        memory_limit_bytes=round(memory_limit * 1e9),
+        timeout_s=timeout,
+        trust_remote_code=trust_remote_code,
+    ) as validator:
         for row in tqdm(rows, desc="Validating", unit="sample", disable=len(rows) == 1 or None):
             validation = validator.validate(Sample.from_row(row), checks)
             validations.append(validation)
+            row |= validation.to_columns()
             if as_json:
                 typer.echo(validation.to_json())
+    if out is not None:
+        _write(rows, out)
     num_invalid = sum(not validation.is_valid for validation in validations)
     if not as_json:
         from rich.console import Console
 
         # Into a pipe a line is as long as it is; rich would cut it at 80 columns.
         Console(width=None if sys.stdout.isatty() else 10_000).print(_table(validations))
-        typer.echo(f"{len(validations)} samples, {num_invalid} of them not valid")
+        written = f"; written to `{out}`" if out is not None else ""
+        typer.echo(f"{len(validations)} samples, {num_invalid} of them not valid{written}")
     if num_invalid:
         raise typer.Exit(1)
+
+
+def _write(rows: list[dict[str, Any]], out: Path) -> None:
+    """Write rows as one table, or as a directory with a table per config and split."""
+    from ..analysis.splits import split_of
+    from ..layout import EXCLUDED, config_of, write_readme
+    from ..table import write_table
+
+    if out.suffix == ".parquet":
+        write_table(rows, out)
+        return
+    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (row["num_ops"], row["id"])):
+        config = config_of(row)
+        split = "train" if config == EXCLUDED else split_of(row["family"])
+        places.setdefault((config, split), []).append(row)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
+        written = Path(temporary) / out.name
+        for (config, split), of_place in places.items():
+            write_table(of_place, written / config / f"{split}-0000.parquet")
+        write_readme(written)
+        written.rename(out)
 
 
 def _table(validations: list[Validation]) -> Table:

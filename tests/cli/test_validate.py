@@ -7,9 +7,10 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from graphnet_datasets import write_directory, write_table
+from graphnet_datasets import Sample, load_dataset, write_directory, write_table
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.validation import CHECKS
+from graphnet_datasets.table import read_table
+from graphnet_datasets.validation import CHECKS, Validation
 from tests.validation.graphs import NONZERO, VALID
 
 READING = ["--check", "serializable", "--check", "statically_analysable"]
@@ -35,6 +36,27 @@ def test_the_exit_status_is_1_where_a_check_fails(tmp_path: Path) -> None:
         ("test/nonzero", False),
     ]
     assert [each["check"] for each in found[0]["checks"]] == READING[3::-2]
+
+
+def test_what_was_found_is_written_with_the_graphs(tmp_path: Path) -> None:
+    path = write_table([VALID, NONZERO], tmp_path / "two.parquet")
+    out = tmp_path / "checked.parquet"
+    command = ["--quiet", "validate", str(path), *READING, "--out"]
+    result = CliRunner().invoke(app, [*command, str(out)])
+    assert result.exit_code == 1, result.output
+    assert result.stdout.splitlines()[-1] == (f"2 samples, 1 of them not valid; written to `{out}`")
+    valid, failed = read_table(out).to_pylist()
+    assert [each.outcome for each in Validation.from_row(valid).results] == ["passed"] * 2  # type: ignore[union-attr]
+    assert valid["why_excluded"] is None
+    assert failed["why_excluded"].startswith("statically_analysable: Shapes or dtypes are known")
+    assert Sample.from_row(failed) == NONZERO
+    directory = tmp_path / "checked"
+    assert CliRunner().invoke(app, [*command, str(directory)]).exit_code == 1
+    assert load_dataset(directory, "excluded")["id"][:] == [NONZERO.id]
+    (kept,) = load_dataset(directory, split=None).values()
+    assert kept["id"][:] == [VALID.id]
+    again = CliRunner().invoke(app, [*command, str(out)])
+    assert again.stderr == f"Error: `{out}` exists. Choose another, or delete it.\n"
 
 
 def test_an_unknown_check_is_a_wrong_option(tmp_path: Path) -> None:
