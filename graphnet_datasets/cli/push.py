@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetNotFoundError
+from ..errors import DatasetNotFoundError, SampleError
+from .exchange import PARTLY, show_count
 
 if TYPE_CHECKING:
     from ..hub import Pushed
+    from ..importing import FolderOutcome, ImportReport
     from ..sample import Sample
 
 app = typer.Typer()
@@ -46,7 +50,8 @@ def push(
     """Add graphs, or records of timed runs, that a repository does not hold yet.
 
     You are who `hf auth login` or HF_TOKEN says. What is there already is left out, and so is what
-    fails a check (`graphnet validate`); several people may push at once.
+    fails a check (`graphnet validate`); several people may push at once. It exits 3 where sample
+    directories could not be read and the others were pushed.
     """
     from ..hub import push_runs, push_samples
 
@@ -60,12 +65,29 @@ def push(
             raise typer.BadParameter(
                 "run records go to the config `runs`, split `train`, without checks"
             )
-        pushed = push_runs(read_runs(path), repository, **where)
-    else:
+        _report(push_runs(read_runs(path), repository, **where), repository, verbose)
+        return
+    failures: list[FolderOutcome] = []
+    with contextlib.ExitStack() as stack:
+        source = path
+        if _holds_directories(path):
+            read = stack.enter_context(_read_directories(path))
+            failures = read.failures
+            if read.out is None:
+                raise SampleError(
+                    f"None of the {len(failures)} sample directories in `{path}` can be read. The "
+                    f"first, `{failures[0].path}`: {failures[0].reason}"
+                )
+            source = read.out
         pushed = push_samples(
-            _samples(path), repository, config, split, skip_validation=skip_validation, **where
+            _samples(source), repository, config, split, skip_validation=skip_validation, **where
         )
     _report(pushed, repository, verbose)
+    for each in failures if verbose else failures[:MAX_REASONS]:
+        typer.echo(f"{each.path}: {each.reason}", err=True)
+    if failures:
+        typer.echo(f"{len(failures)} directories could not be read", err=True)
+        raise typer.Exit(PARTLY)
 
 
 def _report(pushed: Pushed, repository: str, is_verbose: bool) -> None:
@@ -99,13 +121,15 @@ def _holds_runs(path: Path) -> bool:
     )
 
 
+def _holds_directories(path: Path) -> bool:
+    return path.is_dir() and next(path.rglob("graph_net.json"), None) is not None
+
+
 def _samples(path: Path) -> Iterator[Sample | Mapping[str, Any]]:
     from datasets.utils import tqdm
 
     if path.is_file():
         yield from tqdm(_rows(path), desc="Reading", unit="graph")
-    elif next(path.rglob("graph_net.json"), None) is not None:
-        yield from _samples_of_directories(path)
     else:
         from ..layout import ALL, read_layout
 
@@ -130,13 +154,15 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         raise unreadable(path, error) from error
 
 
-def _samples_of_directories(root: Path) -> Iterator[Sample]:
-    """Yield the samples of GraphNet directories; the first that cannot be read ends the push."""
-    from datasets.utils import tqdm
+@contextlib.contextmanager
+def _read_directories(root: Path) -> Iterator[ImportReport]:
+    """Read GraphNet directories into a table that is there within the block."""
+    from ..importing import import_directories
 
-    from ..directory import read_directory
-
-    found = sorted({path.parent for path in root.rglob("graph_net.json")})
-    topmost = [path for path in found if not any(above in path.parents for above in found)]
-    for path in tqdm(topmost, desc="Reading", unit="directory"):
-        yield from read_directory(path)
+    with (
+        tempfile.TemporaryDirectory(prefix="graphnet-push-") as directory,
+        show_count("Reading", "directories") as count,
+    ):
+        out = Path(directory) / "graphs.parquet"
+        # What is there twice, `push_samples` itself names and leaves out.
+        yield import_directories(root, out, keeps_duplicates=True, on_progress=count)

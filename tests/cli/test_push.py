@@ -51,6 +51,23 @@ def test_directories_of_either_kind_are_pushed(tmp_path: Path) -> None:
     assert f"cv/chain-1: `{REPO}` has it already as `one/relu`.\n" in result.stderr
 
 
+@pytest.mark.usefixtures("hub")
+def test_a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_pushed(
+    tmp_path: Path,
+) -> None:
+    for name in ("good", "torn"):
+        write_directory(chain(f"one/{name}", len(name), "nlp"), tmp_path / "samples" / name)
+    (tmp_path / "samples" / "torn" / "model.py").write_text("import os\n")
+    result = call(tmp_path / "samples", "org/graphs", *UNCHECKED, exit_code=3)
+    assert result.stdout.splitlines()[0] == "1 added to org/graphs, 0 left out"
+    errors = result.stderr.splitlines()
+    assert errors[-2].startswith(f"{tmp_path}/samples/torn: `{tmp_path}/samples/torn/model.py`")
+    assert errors[-1] == "1 directories could not be read"
+    (tmp_path / "samples" / "good" / "model.py").unlink()
+    result = call(tmp_path / "samples", "org/other", *UNCHECKED, exit_code=1)
+    assert "None of the 2 sample directories in" in result.stderr
+
+
 def test_runs_are_pushed_and_a_contribution_is_a_pull_request(hub: Hub, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
