@@ -3,9 +3,10 @@
     python benchmarks/import_directories.py [DIRECTORY OR ARCHIVE OF GRAPHNET SAMPLES]
 
 Prints one JSON object per step and framework: milliseconds of CPU time per sample, median, 95th
-percentile and largest. `metadata` reads `weight_meta.py` by its line grammar, `metadata_ast` parses
-the same text by `ast` for comparison in the same run, `import` is `read_directory` whole, `export`
-is `write_directory` with its check that what is printed reads back.
+percentile and largest. `parse` reads the operators of a `model.py` of paddle, `metadata` reads
+`weight_meta.py` by its line grammar, `metadata_ast` parses the same text by `ast` for comparison in
+the same run, `import` is `read_directory` whole, `export` is `write_directory` with its check that
+what is printed reads back.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import TypeVar
 
 from graphnet_datasets import read_directory, write_directory
 from graphnet_datasets.frameworks.metas import parse_metas
+from graphnet_datasets.frameworks.paddle.source import parse_graph
 
 ARCHIVE = Path(__file__).parents[2] / "shared/data/graphnet-upstream-subset.tar.xz"
 Result = TypeVar("Result")
@@ -63,6 +65,9 @@ def main() -> None:
             times_ms.clear()
             for folder in folders_of(root / name):
                 text = (folder / "weight_meta.py").read_text()
+                if framework == "paddle":
+                    model = (folder / "model.py").read_text()
+                    timed("parse", lambda model=model: parse_graph(model))
                 timed("metadata", lambda text=text: parse_metas(text))
                 timed("metadata_ast", lambda text=text: ast.parse(text))
                 [sample] = timed("import", lambda folder=folder: read_directory(folder))
