@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import platform
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -128,9 +129,15 @@ class Validator:
                 module, environment={"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
             )
         server = self._servers[sample.framework]
+        outcome = self._attempt(server, name, sample)
+        if _is_killed_from_outside(outcome):
+            outcome = self._attempt(server, name, sample)
+        return _judge(name, outcome, versions)
+
+    def _attempt(self, server: ForkServer, name: str, sample: Sample) -> Outcome:
         with server.directory() as directory:
             write_row(sample, directory / SAMPLE_FILE)
-            outcome = server.run(
+            return server.run(
                 {
                     "check": name,
                     "memory_limit_bytes": self._memory_limit_bytes,
@@ -140,7 +147,6 @@ class Validator:
                 phases=(name,),
                 limits=self._limits,
             )
-        return _judge(name, outcome, versions)
 
 
 SAMPLE_FILE = "sample.arrow"
@@ -153,6 +159,15 @@ def write_row(sample: Sample, path: Path) -> None:
         writer.write_table(table)
 
 
+def _is_killed_from_outside(outcome: Outcome) -> bool:
+    """Tell whether a SIGKILL that we did not send ended the process.
+
+    No operator can send one: it is the kernel, for want of memory that others take, or a person.
+    That says nothing of the sample.
+    """
+    return outcome.ending is Ending.CRASH and outcome.exit_code == -signal.SIGKILL
+
+
 def _judge(name: str, outcome: Outcome, versions: Mapping[str, str]) -> CheckResult:
     if outcome.ending is Ending.FINISHED:
         said = outcome.merged()
@@ -160,6 +175,11 @@ def _judge(name: str, outcome: Outcome, versions: Mapping[str, str]) -> CheckRes
         if found in ("passed", "failed", "skipped"):
             return CheckResult(name, found, str(said.get("reason", ""))[:2000], versions)
         return CheckResult(name, "failed", "The process ended without a word.", versions)
+    if _is_killed_from_outside(outcome):
+        reason = (
+            "The process was killed from outside, twice (SIGKILL); is the machine out of memory?"
+        )
+        return CheckResult(name, "skipped", reason, versions)
     if outcome.error is not None:
         kind = outcome.error["type"].rpartition(".")[2]
         reason = f"{kind}: {outcome.error['message']}"[:2000]

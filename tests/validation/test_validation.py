@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from graphnet_datasets import Sample, load_dataset, validate
 from graphnet_datasets.errors import SampleError
-from graphnet_datasets.sample import Input, Statistics
+from graphnet_datasets.sample import Input, Statistics, hash_source
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.table import read_table, write_table
 from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator, reading
@@ -137,6 +138,25 @@ def test_a_sample_that_takes_more_than_it_may_is_skipped() -> None:
         outcome, reason = found(validator, VALID, "runnable")
     assert outcome == "skipped"
     assert reason.startswith("The inputs of `test/graph` take")
+
+
+@pytest.mark.parametrize(
+    ("signal_number", "outcome"), [(signal.SIGKILL, "skipped"), (signal.SIGSEGV, "failed")]
+)
+def test_a_process_that_is_killed_from_outside_says_nothing_of_the_sample(
+    signal_number: int, outcome: str
+) -> None:
+    # A machine out of memory once made a valid sample fail: the kernel had killed its process.
+    sleeps = (
+        "import os, time\n\n\ndef double(x):\n"
+        f"    os.kill(os.getpid(), {int(signal_number)})\n    time.sleep(60)\n    return x + x\n"
+    )
+    (operator,) = WITH_SOURCE.custom_operators
+    killed = dataclasses.replace(operator, source=sleeps, source_hash=hash_source(sleeps))
+    sample = dataclasses.replace(WITH_SOURCE, custom_operators=(killed,))
+    result = validate(sample, ["runnable"], trust_remote_code=True)["runnable"]
+    assert result.outcome == outcome
+    assert ("killed from outside" in result.reason) == (outcome == "skipped"), result.reason
 
 
 def test_a_sample_that_comes_back_changed_is_not_serializable(
