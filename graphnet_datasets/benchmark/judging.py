@@ -14,7 +14,7 @@ from typing import Any
 
 from ..isolation import Ending, Outcome
 from ..schema import ERROR_CODES, Reason, Status, empty_run
-from .audit import find_contradiction
+from .audit import find_contradiction, is_slower_than_timed
 from .correctness import (
     Output,
     compare_outputs,
@@ -192,14 +192,20 @@ class Run:
             self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
 
     def _find_contradiction(self) -> str | None:
-        outcome = self._outcome
-        return find_contradiction(
-            self.record["candidate_latency_ms"],
-            self.record["baseline_latency_ms"],
-            self._messages.get("audited_calls"),
+        """Return how the reported times contradict what the parent saw; warn where they might."""
+        outcome, audited = self._outcome, self._messages.get("audited")
+        candidate = self.record["candidate_latency_ms"]
+        contradiction = find_contradiction(
+            [*candidate, *self.record["baseline_latency_ms"]],
+            audited,
             outcome.marks_s,
             outcome.phase_s.get("run", 0.0),
         )
+        if contradiction is None and is_slower_than_timed(audited, candidate):
+            self.record["warnings"].append(
+                "slower_when_audited: calls after the timed ones took more than three times their time."
+            )
+        return contradiction
 
     def fail_protocol(self, message: str) -> None:
         """Record that the worker's messages or files made no sense after the baseline had run."""

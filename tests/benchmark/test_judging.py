@@ -22,7 +22,7 @@ REPORT = {
     "clock": "perf_counter",
     "stopped_by": "precision",
     "compile_time_s": 0.5,
-    "audited_calls": [50],
+    "audited": [[50, 50.0]],
     "is_timed": True,
     f"outputs {FIRST}": [],
 }
