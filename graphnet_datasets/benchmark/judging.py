@@ -203,7 +203,7 @@ class Run:
         )
         if contradiction is None and is_slower_than_timed(audited, candidate):
             self.record["warnings"].append(
-                "slower_when_audited: calls after the timed ones took more than three times their time."
+                "slower_when_audited: calls after the timed ones took over three times as long."
             )
         return contradiction
 
