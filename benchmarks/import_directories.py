@@ -6,7 +6,10 @@ Prints one JSON object per step and framework: milliseconds of CPU time per samp
 percentile and largest. `parse` reads the operators of a `model.py` of paddle, `metadata` reads
 `weight_meta.py` by its line grammar, `metadata_ast` parses the same text by `ast` for comparison in
 the same run, `import` is `read_directory` whole, `export` is `write_directory` with its check that
-what is printed reads back.
+what is printed reads back. The last lines are `graphnet import` of one directory, which is what
+starting costs, and of everything, in as many processes as there are processors: directories a
+second on the wall, CPU time of all processes, which a busy machine changes less, and
+`two_cores_per_s`, what two idle cores would do at that CPU time.
 """
 
 from __future__ import annotations
@@ -14,7 +17,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
+import os
+import resource
+import shutil
 import statistics
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -50,6 +57,41 @@ def folders_of(root: Path) -> list[Path]:
     return sorted(path.parent for path in root.rglob("model.py"))
 
 
+def measure_import(root: Path, name: str) -> None:
+    """Import a tree by the command line, and report what that takes."""
+    environment = {**os.environ, "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as target:
+        out = Path(target) / "graphs"
+        command = [
+            sys.executable,
+            "-m",
+            "graphnet_datasets",
+            "import",
+            str(root),
+            "--out",
+            str(out),
+        ]
+        subprocess.run(  # noqa: S603 - this library
+            command, check=True, env=environment, stdout=subprocess.DEVNULL
+        )
+        wall_s = time.perf_counter() - start
+        outcomes = (out / "import-report.jsonl").read_text().splitlines()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    figures = {
+        "step": name,
+        "directories": len(outcomes),
+        "wall_s": round(wall_s, 2),
+        "per_s": round(len(outcomes) / wall_s, 1),
+        "cpu_s": round(cpu_s, 2),
+        "two_cores_per_s": round(2 * len(outcomes) / cpu_s, 1),
+        "load": round(os.getloadavg()[0], 1),
+    }
+    print(json.dumps(figures), flush=True)
+
+
 def main() -> None:
     """Read and write every sample once."""
     times_ms: dict[str, list[float]] = defaultdict(list)
@@ -83,6 +125,9 @@ def main() -> None:
                     "largest_ms": round(max(all_times), 2),
                 }
                 print(json.dumps(figures), flush=True)
+        shutil.copytree(folders_of(root)[0], Path(target) / "one" / "samples" / "first")
+        measure_import(Path(target) / "one", "graphnet import, one directory")
+        measure_import(root, "graphnet import, everything")
 
 
 if __name__ == "__main__":

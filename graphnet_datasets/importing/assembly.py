@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import RunError
-from ..isolation import Pool, PoolJob
+from ..isolation import Pool, PoolJob, num_processors
 from .outcomes import FolderOutcome
 
 ID_CHARACTERS = 8
@@ -89,9 +89,10 @@ def assemble(assembly: Assembly, out: Path, is_file: bool, directory: Path, pool
             folder = str(out.absolute() / config)
             plans.append({"folder": folder, "split": split, "rows": _listed(rows)})
     jobs = []
-    for number, plan in enumerate(plans):
+    # As many jobs as processors: each imports `datasets`, which costs a second or two.
+    for number, some in enumerate(_share_out(plans, num_processors())):
         path = directory.absolute() / f"plan-{number}.json"
-        path.write_text(json.dumps(plan))
+        path.write_text(json.dumps(some))
         jobs.append(PoolJob(str(out), {"plan": str(path)}))
     for finished in pool.run(jobs):
         if not finished.is_success:
@@ -99,6 +100,17 @@ def assemble(assembly: Assembly, out: Path, is_file: bool, directory: Path, pool
                 f"A table of `{out}` could not be written: {finished.reason}. What was read is "
                 "kept; the same command goes on."
             )
+
+
+def _share_out(plans: list[dict[str, Any]], num_shares: int) -> list[list[dict[str, Any]]]:
+    """Return the plans in shares of about as many rows each."""
+    shares: list[list[dict[str, Any]]] = [[] for _ in range(num_shares)]
+    sizes = [0] * num_shares
+    for plan in sorted(plans, key=lambda plan: -len(plan["rows"])):
+        smallest = sizes.index(min(sizes))
+        shares[smallest].append(plan)
+        sizes[smallest] += len(plan["rows"])
+    return [share for share in shares if share]
 
 
 def _listed(rows: list[_Row]) -> list[tuple[str, int, str]]:

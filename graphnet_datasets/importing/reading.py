@@ -31,7 +31,8 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
     """Read the folders of the payload, or write the table that its plan describes."""
     if "plan" in payload:
         reporter.enter("write")
-        write_planned(json.loads(Path(payload["plan"]).read_text()))
+        for plan in json.loads(Path(payload["plan"]).read_text()):
+            write_planned(plan)
         return
     gc.disable()  # a job ends soon, and collecting takes a fifth of its time
     rows: list[pa.Table] = []
