@@ -35,8 +35,8 @@ class Costs:
 def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Costs | None:
     """Return what a run costs for the given sizes of the sample's symbols (default: its hints).
 
-    None where it cannot be told: for samples of paddle, where torch is not installed, and for
-    graphs that cannot be walked on fake tensors.
+    None where it cannot be told: where the sample's framework is not installed, and for graphs that
+    cannot be walked without running them.
 
     >>> from graphnet_datasets.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -47,12 +47,13 @@ def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Cos
     >>> measure_costs(product)
     Costs(flops=1024, flops_coverage=1.0, bytes_moved=896, peak_memory_bytes=896)
     """
-    if sample.framework != "torch":
-        return None
     try:
-        from ..frameworks.torch.costs import measure
+        if sample.framework == "torch":
+            from ..frameworks.torch.costs import measure
+        else:
+            from ..frameworks.paddle.costs import measure
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if error.name != sample.framework:
             raise
         return None
     try:

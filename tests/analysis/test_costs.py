@@ -32,11 +32,10 @@ def test_arithmetic_intensity_is_operations_per_byte() -> None:
 @pytest.mark.parametrize(
     "sample",
     [
-        dataclasses.replace(RELU, framework="paddle", ops=(Op("paddle._C_ops.relu", (Ref(0),)),)),
         dataclasses.replace(RELU, ops=(Op("torch.no_such_operator", (Ref(0),)),)),
         dataclasses.replace(RELU, ops=(Op("torch._C._set_grad_enabled", (False,)),)),
     ],
-    ids=["paddle", "unknown operator", "open region"],
+    ids=["unknown operator", "open region"],
 )
 def test_no_costs_where_they_cannot_be_told(sample: Sample) -> None:
     assert measure_costs(sample) is None

@@ -14,7 +14,8 @@ A name stands here once: its in-place form (`relu_`) and its gradient (`relu_gra
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -120,7 +121,7 @@ _OUT_OF_PLACE = " ".join(
     )
 ).split()  # fmt: skip
 
-IN_PLACE = _words(
+IN_PLACE = words(
     """
     abs acos acosh add addmm affine_channel asin asinh assign assign_out assign_value atan atanh
     baddbmm batch_norm bce_loss bitwise_and bitwise_left_shift bitwise_not bitwise_or
@@ -141,7 +142,7 @@ IN_PLACE = _words(
 WITHOUT_PLAIN_FORM = frozenset({"assign_out", "exponential", "sync_batch_norm"})
 """Operators that paddle has in their in-place form alone."""
 
-GRADIENTS = _words(
+GRADIENTS = words(
     """
     abs acos acosh add addmm affine_channel affine_grid amax amin angle argsort as_complex as_real
     asin asinh assign atan atan2 atanh baddbmm batch_norm bce_loss bicubic_interp bilinear

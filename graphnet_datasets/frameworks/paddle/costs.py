@@ -1,0 +1,222 @@
+"""What a paddle sample costs, counted on the shapes that paddle infers: see `analysis.costs`.
+
+The rules are those of torch's costs: a multiplication and an addition are two operations, an
+elementwise operator is one per element of its result, a reduction one per element it reads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...arguments import iterate_refs
+from ...sample import Op, Sample, Value
+from ...vocabulary import ITEM_SIZE_BYTES
+from .operator_names import ACTIVATIONS, CREATION, ELEMENTWISE, LAYOUT, PLACEMENT, words
+from .operators import CORE, GETITEM
+from .shapes import Footprint, measure_footprint
+
+Shape = tuple[int, ...]
+Formula = Callable[[Op, Sequence[Shape], Shape], int]
+"""From an operator, the shapes of the tensors among its arguments and that of its first result."""
+
+_VIEWS = words(
+    """
+    reshape flatten transpose slice strided_slice unbind unsqueeze squeeze diagonal tensor_unfold
+    view_slice view_shape view_dtype share_data
+    """
+)
+"""Operators that give other names to the memory of their argument (paddle 3.3, on a CPU)."""
+
+_READS_A_PART = words("embedding gather gather_nd index_select index_sample")
+"""Operators that read as many elements of what they pick from as they give."""
+
+_PER_ELEMENT_READ = {
+    **dict.fromkeys(
+        words(
+            """
+            sum mean max min amax amin prod all any argmax argmin cumsum cumprod cummax cummin numel
+            """
+        ),
+        1,
+    ),
+    **dict.fromkeys(words("norm p_norm frobenius_norm"), 2),
+    **dict.fromkeys(words("logsumexp std var"), 3),
+    **dict.fromkeys(words("softmax log_softmax"), 5),
+    **dict.fromkeys(words("layer_norm group_norm instance_norm batch_norm sync_batch_norm"), 8),
+    "rms_norm": 4,
+}
+"""Per element of the first argument, as torch's costs count them."""
+
+_FREE = words(f"{LAYOUT} {CREATION} {PLACEMENT} dropout embedding cast assign where")
+_POINTWISE = words(f"{ELEMENTWISE} {ACTIVATIONS}")
+_TAPS = {"linear_interp": 2, "bilinear_interp": 4, "trilinear_interp": 8, "bicubic_interp": 16}
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """What `measure` finds; `flops_coverage` is the share of operators that have a formula."""
+
+    footprint: Footprint
+    flops: int
+    flops_coverage: float
+    bytes_moved: int
+
+
+def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Counted:
+    """Return the costs of a sample for the given sizes of its symbols.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: as `shapes.measure_footprint`.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input
+    >>> tensor = Input("input", Value("float32", (4, 4)))
+    >>> product = Op("paddle._C_ops.matmul", (Ref(0), Ref(0), False, False))
+    >>> sample = Sample("example/product", "paddle", "other", (tensor,), (product,), Ref(1))
+    >>> counted = measure(sample)
+    >>> counted.flops, counted.bytes_moved, counted.footprint.peak_bytes
+    (128, 192, 128)
+    """
+    footprint = measure_footprint(sample, sizes)
+    values: list[tuple[Value, ...]] = [(each.value,) for each in sample.inputs]
+    values += [found or () for found in footprint.results]
+    flops = bytes_moved = num_known = 0
+    for position, op in enumerate(sample.ops):
+        read = [value for ref in iterate_refs((op.args, op.kwargs)) for value in values[ref]]
+        given = values[len(sample.inputs) + position]
+        try:
+            count = _flops(sample, op, read, given, sizes)
+            moved = _bytes_moved(sample, op, read, given, sizes)
+        except _UnknownError:
+            continue
+        num_known += 1
+        flops += count
+        bytes_moved += moved
+    coverage = num_known / sample.num_ops if sample.num_ops else 1.0
+    return Counted(footprint, flops, coverage, bytes_moved)
+
+
+class _UnknownError(Exception):
+    """There is no formula for an operator, or a shape is not known."""
+
+
+def _name(op: Op) -> str:
+    return op.target.removeprefix(CORE).rpartition(".")[2].removesuffix("_")
+
+
+def _shape(sample: Sample, value: Value, sizes: Mapping[str, int] | None) -> Shape:
+    shape = sample.shape_of(value, sizes)
+    if shape is None:
+        raise _UnknownError
+    return shape
+
+
+def _flops(
+    sample: Sample,
+    op: Op,
+    read: Sequence[Value],
+    given: Sequence[Value],
+    sizes: Mapping[str, int] | None,
+) -> int:
+    name = _name(op)
+    if op.target == GETITEM or name in _VIEWS or name in _FREE or not op.target.startswith(CORE):
+        return 0
+    shapes = [_shape(sample, value, sizes) for value in read if value.dtype is not None]
+    if not given:
+        raise _UnknownError
+    result = _shape(sample, given[0], sizes)
+    if name in _FORMULAS:
+        return _FORMULAS[name](op, shapes, result)
+    if name in _PER_ELEMENT_READ:
+        return _PER_ELEMENT_READ[name] * math.prod(shapes[0])
+    if name in _TAPS:
+        return 2 * _TAPS[name] * math.prod(result)
+    if name == "nearest_interp":
+        return 0
+    if name in _POINTWISE:
+        return math.prod(result)
+    raise _UnknownError
+
+
+def _bytes_moved(
+    sample: Sample,
+    op: Op,
+    read: Sequence[Value],
+    given: Sequence[Value],
+    sizes: Mapping[str, int] | None,
+) -> int:
+    name = _name(op)
+    if op.target == GETITEM or name in _VIEWS or name in ("empty", "empty_like", "detach", "dtype"):
+        return 0
+
+    def size(values: Sequence[Value]) -> int:
+        return sum(
+            math.prod(_shape(sample, value, sizes)) * ITEM_SIZE_BYTES[value.dtype]
+            for value in values
+            if value.dtype is not None
+        )
+
+    if name in _READS_A_PART:
+        table = 1 if name == "embedding" else 0
+        return size([*read[:table], *read[table + 1 :]]) + 2 * size(given)
+    # What an operator keeps for its gradient beside its result has no shape where it is not used.
+    return size(read) + size([*given[:1], *(each for each in given[1:] if each.shape is not None)])
+
+
+def _matmul(op: Op, shapes: Sequence[Shape], result: Shape) -> int:
+    left = shapes[0]
+    is_transposed = len(op.args) > 2 and op.args[2] is True and len(left) > 1
+    return 2 * math.prod(result) * left[-2 if is_transposed else -1]
+
+
+def _product(_: Op, shapes: Sequence[Shape], result: Shape) -> int:
+    return 2 * math.prod(result) * shapes[-2 if len(shapes) > 1 else -1][-1]
+
+
+def _convolution(_: Op, shapes: Sequence[Shape], result: Shape) -> int:
+    return 2 * math.prod(result) * math.prod(shapes[1][1:])
+
+
+def _transposed_convolution(_: Op, shapes: Sequence[Shape], __: Shape) -> int:
+    return 2 * math.prod(shapes[0]) * math.prod(shapes[1][1:])
+
+
+def _pool(op: Op, shapes: Sequence[Shape], result: Shape) -> int:
+    if op.args[9] is True:  # adaptive: each element of the input is in one window
+        return math.prod(shapes[0])
+    window: Any = op.args[1]
+    return math.prod(result) * math.prod(window.items)
+
+
+def _recurrent(_: Op, shapes: Sequence[Shape], __: Shape) -> int:
+    # Each matrix once per step, then about ten operations per element of a state.
+    matrices = [shape for shape in shapes[1:] if len(shape) == 2]
+    tokens = math.prod(shapes[0][:-1])
+    states = sum(shape[1] for shape in matrices[1::2])
+    return 2 * tokens * sum(map(math.prod, matrices)) + 10 * tokens * states
+
+
+def _messages(_: Op, shapes: Sequence[Shape], __: Shape) -> int:
+    return math.prod(shapes[1]) * shapes[0][-1]
+
+
+def _fourier(op: Op, shapes: Sequence[Shape], result: Shape) -> int:
+    """Return 5 n log2 n per transform of complex elements, half of it for real ones."""
+    shape = max(shapes[0], result, key=math.prod)
+    axes: Any = op.args[1]
+    flops = 5 * math.prod(shape) * math.log2(max(math.prod(shape[each] for each in axes.items), 2))
+    return round(flops if _name(op) == "fft_c2c" else flops / 2)
+
+
+_FORMULAS: Mapping[str, Formula] = {
+    "matmul": _matmul, "bmm": _matmul, "mv": _matmul, "dot": _product,
+    "addmm": _product, "baddbmm": _product,
+    "conv2d": _convolution, "conv3d": _convolution, "depthwise_conv2d": _convolution,
+    "conv2d_transpose": _transposed_convolution, "conv3d_transpose": _transposed_convolution,
+    "depthwise_conv2d_transpose": _transposed_convolution,
+    "pool2d": _pool, "pool3d": _pool, "rnn": _recurrent, "send_u_recv": _messages,
+    "fft_r2c": _fourier, "fft_c2r": _fourier, "fft_c2c": _fourier,
+}  # fmt: skip
