@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+SMALL: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+"""What a node has."""
+
 
 @contextlib.contextmanager
 def two_nodes() -> Iterator[Any]:
@@ -17,9 +20,8 @@ def two_nodes() -> Iterator[Any]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        small: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
-        made = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
-        made.add_node(**small)
+        made = Cluster(initialize_head=True, head_node_args={**SMALL, "include_dashboard": False})
+        made.add_node(**SMALL)
         ray.init(address=made.address, log_to_driver=False)
         yield made
         ray.shutdown()

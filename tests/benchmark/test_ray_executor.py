@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from graphnet_datasets.benchmark.output_files import OutputStore
 from graphnet_datasets.errors import CompilerError, MissingExtraError, RunError
 from graphnet_datasets.isolation import descendants
 from tests.benchmark.samples import BROKEN, LINEAR, make_sample, quick
-from tests.clusters import two_nodes
+from tests.clusters import SMALL, two_nodes
 
 SAMPLES = [make_sample(f"relu{index}", *LINEAR.ops, inputs=LINEAR.inputs) for index in range(4)]
 KILLERS = "tests.benchmark.worker_killers"
@@ -88,6 +89,37 @@ def test_a_sample_that_loses_two_workers_is_recorded_and_the_others_run(tmp_path
     assert lost["speedup"] is None
     after = run(LINEAR, "eager", executor="ray", out=tmp_path, settings=quick())
     assert after["status"] == ["ok"]
+
+
+@pytest.mark.slow
+def test_the_job_of_a_lost_node_is_run_on_another(
+    cluster: Any, tmp_path: Path, killed_file: Path
+) -> None:
+    killed_file.unlink(missing_ok=True)
+    (node,) = cluster.worker_nodes
+
+    def take_node_away() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            if len([*killed_file.parent.glob("killed.*")]) == 2:  # both nodes are at work
+                cluster.remove_node(node, allow_graceful=False)
+                break
+            time.sleep(0.1)
+        killed_file.touch()
+
+    thread = threading.Thread(target=take_node_away)
+    thread.start()
+    try:
+        runs = run(
+            SAMPLES[:3], f"{KILLERS}:waits_for_the_loss_of_a_node", executor="ray", out=tmp_path,
+            settings=quick(),
+        )  # fmt: skip
+    finally:
+        thread.join()
+        if node not in cluster.worker_nodes:
+            cluster.add_node(**SMALL)
+    assert runs["status"] == ["ok"] * 3
+    assert sorted(runs["num_attempts"]) == [1, 1, 2]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,15 @@ def kills_its_runner_once(module: Any, example_inputs: Any) -> Any:  # noqa: ARG
     if not marker.exists():
         marker.touch()
         _kill_runner()
+    return module
+
+
+def waits_for_the_loss_of_a_node(module: Any, example_inputs: Any) -> Any:  # noqa: ARG001
+    """Say that it has begun, and go on when the test has taken a node away."""
+    marker = Path(os.environ["TEST_KILLED_FILE"])
+    marker.with_suffix(f".{os.getpid()}").touch()
+    while not marker.exists():
+        time.sleep(0.05)
     return module
 
 
