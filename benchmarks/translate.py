@@ -22,6 +22,7 @@ from graphnet_datasets.loading import load_dataset
 from graphnet_datasets.vocabulary import TASKS
 
 TOLERANCE = -5.0
+TORCH = [("framework", "=", "torch")]
 MARKERS = ("<!-- translation: benchmarks/translate.py -->", "<!-- end of translation -->")
 
 
@@ -47,7 +48,7 @@ def measure(tasks: list[str], kept: Path, memory_bytes: float) -> Iterable[dict[
     kept.parent.mkdir(parents=True, exist_ok=True)
     with Comparer() as comparer, kept.open("a") as file:
         for task in tasks:
-            for row in load_dataset("graphnet", task, filters=[("framework", "=", "torch")]):
+            for row in load_dataset("graphnet", task, "all", filters=TORCH):
                 sample = Sample.from_row(row)
                 line = {"id": sample.id, "task": task, "operators": sample.num_ops}
                 try:
