@@ -6,12 +6,13 @@ WORKERS ?= 2
 # Wheels of torch for CPUs only: set PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS as you would for pip.
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+CATALOGS = $(VENV)-catalogs
 DEMO = demo
 DEMO_SAMPLES = torch/resnet-20-cifar torch/convmixer-64-8 torch/squeezenet-64 transformers/vit-tiny \
                transformers/bert-tiny transformers/gpt2-nano transformers/llama-nano torch/text-cnn-small
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint slow soak clean starter benchmarks gpu
+.PHONY: help demo test lint slow soak clean starter catalog benchmarks gpu
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
@@ -20,7 +21,8 @@ help:
 	@echo "make slow        run the tests that take longer than ten seconds each"
 	@echo "make soak        run 1,000 random failures and kill a run 50 times: nothing may be lost or left"
 	@echo "make gpu         run the GPU tests and time the embedded dataset on a CUDA device"
-	@echo "make starter     rebuild the embedded dataset from its catalog of models"
+	@echo "make starter     rebuild the embedded dataset from its catalogs of models"
+	@echo "make catalog     capture the full dataset out of all catalogs of models"
 	@echo "make benchmarks  measure the figures of docs/performance.md"
 
 $(VENV)/bin/python:
@@ -68,11 +70,21 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-starter: $(VENV)/.test
-	$(BIN)/python -m builder starter
+# An environment of its own: the model libraries bring packages that the tests must not see.
+$(CATALOGS)/.ready: setup.cfg constraints.txt
+	$(PYTHON) -m venv $(CATALOGS)
+	$(CATALOGS)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	    --editable '.[torch,paddle,builder,catalogs]'
+	@touch $@
+
+starter: $(CATALOGS)/.ready
+	$(CATALOGS)/bin/python -m builder starter --jobs $(WORKERS)
+
+catalog: $(CATALOGS)/.ready
+	$(CATALOGS)/bin/python -m builder catalog --out build/graphnet --docs docs/dataset.md --jobs $(WORKERS)
 
 benchmarks: $(VENV)/.test
 	@for script in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/*.py)); do echo "# $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(DEMO) build dist *.egg-info
+	rm -rf $(VENV) $(CATALOGS) $(DEMO) build dist *.egg-info

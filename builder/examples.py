@@ -74,6 +74,14 @@ def _ids(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
     return (np.floor(generator.random(spec.shape) * (high - low)) + low).astype(np.int64)
 
 
+def _prompt(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    """Tokens of which some, after the first one, stand for a picture: low, high, token, count."""
+    low, high, token, count = spec.arguments
+    ids = _ids(generator, InputSpec(spec.name, "ids", spec.shape, (low, high)))
+    ids[..., 1 : 1 + int(count)] = int(token)
+    return ids
+
+
 def _boxes(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
     """Left, top, right and bottom, with the left not right of the right."""
     corners = _ids(generator, spec).reshape(*spec.shape[:-1], 2, 2)
@@ -96,6 +104,7 @@ _KINDS: Mapping[str, Callable[[np.random.Generator, InputSpec], npt.NDArray]] = 
     "normal": _normal,
     "uniform": _uniform,
     "ids": _ids,
+    "prompt": _prompt,
     "boxes": _boxes,
     "full": _full,
     "range": _range,

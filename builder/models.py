@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import torch
 
 from graphnet_datasets import without_weights
@@ -20,7 +22,7 @@ def build_model(entry: Entry) -> torch.nn.Module:
     torch.manual_seed(0)  # buffers that are drawn at random are drawn alike
     library = library_of(entry)
     try:
-        with without_weights():
+        with contextlib.nullcontext() if library.has_weights else without_weights():
             model = library.build(entry)
     except TypeError as error:
         raise CatalogError(f"`{entry.name}` cannot be built: {error}") from error

@@ -41,6 +41,8 @@ class Library:
     extra: str
     build: Build
     preload: Callable[[], None]
+    has_weights: bool = False
+    """Whether models have to be built with weights: their constructors call them."""
 
     @property
     def version(self) -> str:
@@ -89,7 +91,7 @@ LIBRARIES = {
     ),
     "ultralytics": Library(
         "ultralytics", "ultralytics/ultralytics", "AGPL-3.0", "catalogs",
-        ultralytics.build, ultralytics.preload,
+        ultralytics.build, ultralytics.preload, has_weights=True,
     ),
     "segmentation_models_pytorch": Library(
         "segmentation-models-pytorch", "qubvel-org/segmentation_models.pytorch", "MIT", "catalogs",

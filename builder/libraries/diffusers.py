@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..catalog import CatalogError, Entry
+from . import torchaudio
 from .imports import optional
 from .torchvision import declare_operators
 
@@ -12,6 +13,7 @@ from .torchvision import declare_operators
 def preload() -> None:
     """Import what every model of the library needs."""
     declare_operators()
+    torchaudio.preload_if_installed()
     diffusers = optional("diffusers")
     diffusers.utils.logging.set_verbosity_error()
     _ = diffusers.ModelMixin  # which is imported when it is asked for

@@ -7,6 +7,7 @@ not load. Without the library torchaudio takes its own code in Python, so it is 
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -27,6 +28,12 @@ def preload() -> None:
 
     with mock.patch.object(Path, "glob", without_library):
         optional("torchaudio.models")
+
+
+def preload_if_installed() -> None:
+    """Import the models before a library does that imports torchaudio wherever it finds it."""
+    if importlib.util.find_spec("torchaudio") is not None:
+        preload()
 
 
 def build(entry: Entry) -> torch.nn.Module:

@@ -7,7 +7,6 @@ many after the config is built, see `builder.shrinking`.
 from __future__ import annotations
 
 import copy
-import importlib.util
 from typing import Any
 
 import torch
@@ -21,8 +20,7 @@ from .torchvision import declare_operators
 def preload() -> None:
     """Import what every model of the library needs; it imports torchvision and torchaudio too."""
     declare_operators()
-    if importlib.util.find_spec("torchaudio") is not None:
-        torchaudio.preload()
+    torchaudio.preload_if_installed()
     import transformers
     from transformers import modeling_utils  # noqa: F401
 

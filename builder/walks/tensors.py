@@ -42,7 +42,9 @@ def inputs_of(
 
 
 def _text(names: frozenset[str], class_name: str, config: Any) -> dict[str, str]:
-    tokens = min(TOKENS, _first(_text_config(config), ("max_position_embeddings",), TOKENS))
+    positions = getattr(_text_config(config), "max_position_embeddings", None)
+    is_short = isinstance(positions, int) and 4 <= positions < TOKENS
+    tokens = positions if is_short else TOKENS
     shape = f"1,4,{tokens}" if "MultipleChoice" in class_name else f"1,{tokens}"
     inputs = {"input_ids": f"ids({shape}; {_low_ids(config)})"}
     if "bbox" in names:

@@ -26,6 +26,9 @@ _TASKS = (
 _PICTURES = ("pixel_values", "pixel_values_videos", "bbox", "flattened_patches")
 _SOUNDS = ("input_values", "input_features")
 
+_SCIENTIFIC = ("esm", "evolla")
+"""Types of models of proteins."""
+
 _VARIANTS = (("bfloat16", "eval"), ("float16", "eval"), ("float32", "train"))
 
 STEP = {"input_ids": "1,1", "attention_mask": "1,33"}
@@ -136,10 +139,18 @@ def _describe(walked: Walked, override: Override) -> tuple[str, dict[str, str]]:
         pairs = (part.partition("=") for part in _split(override.inputs))
         return given, {name: text for name, _, text in pairs}
     if any(getattr(walked.config, name, None) is not None for name in _IMAGE_TOKENS):
-        return "", {}
+        return given, _of_text(walked)  # how many tokens a picture takes, no config tells
     return given, inputs_of(
         walked.parameters, walked.required, walked.main, walked.name, walked.config
     )
+
+
+def _of_text(walked: Walked) -> dict[str, str]:
+    """Return the inputs of a model of several kinds of data that is called with text alone."""
+    inputs = inputs_of(walked.parameters, walked.required, walked.main, walked.name, walked.config)
+    is_text = walked.main == "input_ids"
+    kept = ("input_ids", "decoder_input_ids")
+    return {name: inputs[name] for name in kept if is_text and name in inputs}
 
 
 def _has_experts(config: Any) -> bool:
@@ -158,12 +169,14 @@ def _has_steps(walked: Walked) -> bool:
 
 
 def _task(walked: Walked, inputs: dict[str, str]) -> str:
+    if all(name.endswith("input_ids") for name in inputs):
+        return "scientific" if walked.model_type.startswith(_SCIENTIFIC) else "nlp"
     for task, parts in _TASKS:
         if any(part in mapping for part in parts for mapping in walked.mappings):
             return task
     if walked.main == "past_values":
         return "other"
-    if walked.model_type.startswith(("esm", "evolla")):
+    if walked.model_type.startswith(_SCIENTIFIC):
         return "scientific"
     is_text = "input_ids" in inputs
     if any(name in inputs for name in _PICTURES):

@@ -1,0 +1,118 @@
+"""The full dataset out of captures: duplicates, failures, splits, the table of models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builder.capturing import Capture
+from builder.catalog import parse_line
+from builder.choosing import choose
+from builder.full import write_full
+from builder.report import BEGIN, END, reason_class, write_report
+from builder.worker import capture_entry
+from graphnet_datasets import load_dataset
+from graphnet_datasets.analysis.splits import split_of
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.table import write_table
+
+LINES = (
+    "torch/a | other | torch | mlp | sizes=[4,8,2] | input=normal(2,4) | float32 | eval | |",
+    "torch/again | other | torch | mlp | sizes=[4,8,2] | input=normal(2,4) | float32 | eval | |",
+    "torch/wide | other | torch | mlp | sizes=[4,16,2] | input=normal(2,4) | float32 | eval | |",
+    "torch/wave | scientific | torch | siren | width=8 depth=1 | input=uniform(4,2) | float32 "
+    "| eval | |",
+)
+FAILED = "torch/z | cv | torch | mlp | sizes=[4,8] | input=normal(2,5) | float32 | eval | |"
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Capture]:
+    directory = tmp_path_factory.mktemp("rows")
+    found = []
+    for number, line in enumerate(LINES):
+        entry = parse_line(line)
+        found.append(Capture(entry, directory / f"{number}.parquet"))
+        write_table([capture_entry(entry)], directory / f"{number}.parquet")
+    reason = "error in capture: RuntimeError shapes do not fit"
+    return [*found, Capture(parse_line(FAILED), None, reason)]
+
+
+def test_duplicates_are_dropped_and_recorded_and_so_are_failures(
+    captures: list[Capture], tmp_path: Path
+) -> None:
+    graphs = write_full(captures, tmp_path)
+    assert [graph.id for graph in graphs] == ["torch/a", "torch/wide", "torch/wave"]
+    (duplicate,) = map(json.loads, (tmp_path / "duplicates.jsonl").read_text().splitlines())
+    assert (duplicate["id"], duplicate["is_same_as"]) == ("torch/again", "torch/a")
+    (failure,) = map(json.loads, (tmp_path / "failures.jsonl").read_text().splitlines())
+    assert failure == {"id": "torch/z", "reason": captures[-1].reason}
+
+
+def test_a_family_is_in_its_split_and_nowhere_else(captures: list[Capture], tmp_path: Path) -> None:
+    write_full(captures, tmp_path)
+    splits = load_dataset(tmp_path, "all", None)
+    rows = [(split, row) for split, dataset in dict(splits).items() for row in dataset]
+    assert len(rows) == 3
+    assert all(split_of(row["family"]) == split for split, row in rows)
+    a, wide = (row for _, row in rows if row["task"] == "other")
+    assert a["family"] == wide["family"]  # a family is free of sizes
+
+
+def test_a_second_build_leaves_no_shard_of_the_first(
+    captures: list[Capture], tmp_path: Path
+) -> None:
+    write_full(captures, tmp_path)
+    write_full(captures[:1], tmp_path)
+    assert len(list(tmp_path.glob("*/*.parquet"))) == 1
+
+
+def test_the_table_of_models_stands_between_its_markers(
+    captures: list[Capture], tmp_path: Path
+) -> None:
+    graphs = write_full(captures, tmp_path / "out")
+    text = tmp_path / "dataset.md"
+    text.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_report(text, captures, graphs, 2)
+    written = text.read_text()
+    assert written.startswith(f"before\n{BEGIN}\n") and written.endswith(f"{END}\nafter\n")
+    assert "old" not in written
+    assert "5 entries tried, 4 captured (80.0%), 1 of them the same as another one" in written
+    assert "**3 graphs of 2 families**" in written
+    assert "2 entries of the catalogs have not been tried yet." in written
+    assert "| this project | Apache-2.0 | other | 3 | 3 | 2 | 1 | 0 |" in written
+    assert "| capture: RuntimeError | 1 | torch 1 |" in written
+    write_report(text, captures, graphs, 2)
+    assert text.read_text() == written
+
+
+def test_a_text_without_markers_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.md"
+    path.write_text("nothing")
+    with pytest.raises(GraphNetError, match="has no lines"):
+        write_report(path, [], [], 0)
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("error in build: KeyError 2", "build: KeyError"),
+        ("out_of_memory in build: SIGKILL ended", "build: out of memory"),
+        (
+            "error in capture: graphnet_datasets.errors.CaptureError `x` breaks into 4 graphs: y",
+            "capture: the graph breaks",
+        ),
+    ],
+)
+def test_failures_are_counted_by_class(reason: str, expected: str) -> None:
+    assert reason_class(reason) == expected
+
+
+def test_the_choice_takes_no_duplicate_and_prefers_a_new_family(captures: list[Capture]) -> None:
+    first, second = choose(captures, 2)
+    assert {parse_line(line).task for line in (first, second)} == {"other", "scientific"}
+    chosen = choose(captures, 10)
+    assert [line.partition(" ")[0] for line in chosen] == ["torch/a", "torch/wave", "torch/wide"]
+    assert choose(list(reversed(captures)), 10) == chosen

@@ -1,0 +1,100 @@
+"""What a walk over transformers finds out about a class, and the exceptions to it."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers", reason="needs the extra `builder`")
+
+import transformers
+
+from builder.catalog import CatalogError, parse_line, read_catalog
+from builder.sources import BUILDER, FILES
+from builder.walks import overrides
+from builder.walks.tensors import inputs_of
+
+
+def inputs(name: str) -> dict[str, str]:
+    model_class = getattr(transformers, name)
+    parameters = inspect.signature(model_class.forward).parameters
+    return inputs_of(
+        frozenset(parameters),
+        frozenset(),
+        model_class.main_input_name,
+        name,
+        model_class.config_class(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "BertForMaskedLM",
+            {"input_ids": "ids(1,32; 10, 2000)", "attention_mask": "full(1,32; 1)"},
+        ),
+        (
+            "BertForMultipleChoice",
+            {"input_ids": "ids(1,4,32; 10, 2000)", "attention_mask": "full(1,4,32; 1)"},
+        ),
+        ("LlamaForCausalLM", {"input_ids": "ids(1,32; 10, 2000)"}),
+        ("ViTModel", {"pixel_values": "normal(1,3,224,224)"}),
+        ("Wav2Vec2Model", {"input_values": "normal(1,16000)"}),
+        (
+            "WhisperModel",
+            {"input_features": "normal(1,80,3000)", "decoder_input_ids": "ids(1,8; 10, 2000)"},
+        ),
+        (
+            "CLIPModel",
+            {
+                "input_ids": "ids(1,32; 10, 2000)",
+                "attention_mask": "full(1,32; 1)",
+                "pixel_values": "normal(1,3,224,224)",
+            },
+        ),
+    ],
+)
+def test_inputs_follow_from_the_signature_and_the_config(
+    name: str, expected: dict[str, str]
+) -> None:
+    found = inputs(name)
+    assert found == expected
+    line = " ".join(f"{key}={text}" for key, text in found.items())
+    entry = parse_line(f"a/b | nlp | transformers | {name} | | {line} | float32 | eval | |")
+    assert [spec.name for spec in entry.inputs] == list(expected)
+
+
+def test_a_required_parameter_that_nothing_is_known_about_means_no_inputs() -> None:
+    config = transformers.BertConfig()
+    names = frozenset({"input_ids", "secret"})
+    assert inputs_of(names, frozenset({"secret"}), "input_ids", "X", config) == {}
+
+
+@pytest.mark.parametrize("source", ["transformers", "geometric"])
+def test_every_exception_has_a_reason(source: str) -> None:
+    found = overrides.read_overrides(source)
+    assert found and all(each.reason for each in found.values())
+
+
+def test_an_exception_without_a_reason_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overrides, "WALKS", tmp_path)
+    (tmp_path / "x.txt").write_text("# a comment\nmodel | - | |\n")
+    with pytest.raises(CatalogError) as caught:
+        overrides.read_overrides("x")
+    expected = f"{tmp_path}/x.txt:2 is not `model | overrides | inputs | reason`."
+    assert str(caught.value) == expected
+
+
+def test_the_files_of_all_sources_follow_the_format() -> None:
+    names = [
+        entry.name
+        for files in FILES.values()
+        for file in files
+        for entry in read_catalog(BUILDER / file)
+    ]
+    assert len(names) == len(set(names)) > 270
