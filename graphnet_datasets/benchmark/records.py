@@ -21,9 +21,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import DatasetNotFoundError, FormatVersionError, RunError, SchemaError
+from ..errors import FormatVersionError, RunError, SchemaError
 from ..sample import Sample
 from ..schema import RUNS_SCHEMA, SCHEMA_VERSION
+from ..schema.run_files import find_run_files, read_run_file, without_copies
 
 TABLE_NAME = "runs.parquet"
 PARTS_NAME = "parts"
@@ -163,17 +164,8 @@ def read_runs(path: str | os.PathLike[str]) -> pa.Table:
         FormatVersionError: they are of another format version.
         SchemaError: a file is not a whole Parquet file or has other columns.
     """
-    path = Path(path)
-    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
-    if not files:
-        raise DatasetNotFoundError(
-            f"There are no run records at `{path}`. Make some with `graphnet run … --out {path}`."
-        )
-    table = pa.concat_tables([_read_file(file) for file in files])
-    ids = table["run_id"].to_pylist()
-    if len(set(ids)) < len(ids):  # killed between writing the table and removing its parts
-        newest = {run_id: index for index, run_id in enumerate(ids)}
-        table = table.take(pa.array(sorted(newest.values())))
+    table = pa.concat_tables([_read_file(file) for file in find_run_files(Path(path))])
+    table = without_copies(table)  # killed between writing the table and removing its parts
     return table.sort_by([("started_at", "ascending"), ("run_id", "ascending")])
 
 
@@ -228,14 +220,7 @@ def to_plain(value: Any) -> Any:
 
 
 def _read_file(path: Path) -> pa.Table:
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise SchemaError(
-            f"`{path}` is not a whole Parquet file ({error}). Delete it and run again; the other "
-            "records stay."
-        ) from error
-    return _checked(table, f"`{path}`")
+    return _checked(read_run_file(path), f"`{path}`")
 
 
 def _checked(table: pa.Table, where: str) -> pa.Table:

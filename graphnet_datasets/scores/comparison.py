@@ -30,7 +30,8 @@ class Comparison:
 
     `speedup` is the geometric mean of "how many times faster B is" over the samples that are
     correct in both at t = 0, `low` and `high` its 95 % interval by a bootstrap over families (None
-    with fewer than two families), `family_speedup` the mean in which each family counts once.
+    with fewer than two families), `family_speedup` the mean in which each family counts once, with
+    `family_low` and `family_high` of the same draws.
 
     `samples` has a row per sample: `sample_id`, `family`, `status_a`, `status_b`, `speedup` with
     `low` and `high` (None where one is not correct) and `verdict`: "slower" or "faster" where the
@@ -48,6 +49,8 @@ class Comparison:
     low: float | None
     high: float | None
     family_speedup: float | None
+    family_low: float | None
+    family_high: float | None
     num_pairs: int
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
@@ -77,6 +80,8 @@ class Comparison:
             "speedup_low": self.low,
             "speedup_high": self.high,
             "family_speedup": self.family_speedup,
+            "family_speedup_low": self.family_low,
+            "family_speedup_high": self.family_high,
             "pairs": self.num_pairs,
             "counts": self.counts,
             "only_in_a": list(self.only_in_a),
@@ -131,11 +136,13 @@ class Comparison:
         if self.speedup is None:
             return "No sample is correct in both at t = 0, so that no speedup can be given."
         found = interval(self.low, self.high)
+        by_family = interval(self.family_low, self.family_high)
         return (
             f"Speedup of B over A ({self.basis}): {number(self.speedup)}"
             + (f", 95 % over families {found}" if found else "")
-            + f", by family {number(self.family_speedup)}; {self.num_pairs} samples are correct in "
-            "both at t = 0"
+            + f", by family {number(self.family_speedup)}"
+            + (f", 95 % {by_family}" if by_family else "")
+            + f"; {self.num_pairs} samples are correct in both at t = 0"
         )
 
 
@@ -199,7 +206,6 @@ def compare(
     log_ratio, half_width = _log_ratios(paired, records, basis)
     are_correct = [(each.code == 0) & (each.min_t <= _DECIDING_T) for each in records]
     is_pair = are_correct[0] & are_correct[1]
-    overall = _overall(log_ratio[is_pair], records[0].family[is_pair], seed)
     scores = [
         tuple(
             score_records(each, metric, p, b, chosen, compiler=arm, seed=seed)
@@ -215,10 +221,7 @@ def compare(
         threshold=threshold,
         s=(scores[0][0], scores[0][1]),
         es=(scores[1][0], scores[1][1]),
-        speedup=overall[0],
-        low=overall[1],
-        high=overall[2],
-        family_speedup=overall[3],
+        **_overall(log_ratio[is_pair], records[0].family[is_pair], seed),
         num_pairs=int(is_pair.sum()),
         only_in_a=tuple(sorted(set(places[0]) - set(common))),
         only_in_b=tuple(sorted(set(places[1]) - set(common))),
@@ -276,18 +279,20 @@ def _log_latency(table: pa.Table) -> Floats:
     return np.array(values)
 
 
-def _overall(
-    log_ratio: Floats, family: Any, seed: int
-) -> tuple[float | None, float | None, float | None, float | None]:
-    """Return the geometric mean, its interval, and the mean over families."""
+def _overall(log_ratio: Floats, family: Any, seed: int) -> dict[str, float | None]:
+    """Return the geometric means over samples and over families, each with its interval."""
+    names = ("speedup", "low", "high", "family_speedup", "family_low", "family_high")
     if len(log_ratio) == 0:
-        return None, None, None, None
+        return dict.fromkeys(names)
     _, family = np.unique(family, return_inverse=True)
     totals, sizes = bootstrap.family_totals(log_ratio[None, :], family, int(family.max()) + 1)
+    means = log_ratio.mean(), bootstrap.family_means(totals, sizes)[0]
     found = bootstrap.intervals(totals, sizes, seed=seed)
-    low, high = (None, None) if found is None else np.exp(found[0][:, 0]).tolist()
-    by_family = math.exp(bootstrap.family_means(totals, sizes)[0])
-    return math.exp(log_ratio.mean()), low, high, by_family
+    values: list[float | None] = []
+    for index, mean in enumerate(means):
+        ends = (None, None) if found is None else np.exp(found[index][:, 0]).tolist()
+        values += [math.exp(mean), *ends]
+    return dict(zip(names, values, strict=True))
 
 
 def _samples(

@@ -14,8 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError, ScoreError
+from ..errors import FormatVersionError, SchemaError, ScoreError
 from ..schema import RUNS_SCHEMA, SCHEMA_VERSION
+from ..schema.run_files import find_run_files, read_run_file, without_copies
 
 ARM_COLUMNS = (
     "compiler",
@@ -97,29 +98,8 @@ def _read(runs: Any) -> pa.Table:
 
 
 def _read_path(path: Path) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    if not files or not files[0].is_file():
-        raise DatasetNotFoundError(
-            f"There are no run records at `{path}`. Make some with `graphnet run … --out {path}`."
-        )
-    tables = []
-    for file in files:
-        try:
-            tables.append(pq.read_table(file))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise SchemaError(f"`{file}` is not a whole Parquet file: {error}") from error
-    return _without_copies(pa.concat_tables(tables, promote_options="default"))
-
-
-def _without_copies(table: pa.Table) -> pa.Table:
-    """Drop records that lie in two files: a run killed while it merged its parts leaves both."""
-    if "run_id" not in table.column_names:
-        return table
-    ids = [run_id or index for index, run_id in enumerate(table["run_id"].to_pylist())]
-    last = {run_id: index for index, run_id in enumerate(ids)}
-    return table if len(last) == len(ids) else table.take(pa.array(sorted(last.values())))
+    tables = [read_run_file(file) for file in find_run_files(path)]
+    return without_copies(pa.concat_tables(tables, promote_options="default"))
 
 
 def split_arms(table: pa.Table) -> dict[str, pa.Table]:

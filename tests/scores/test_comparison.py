@@ -85,6 +85,11 @@ def test_the_speedup_is_over_samples_that_are_correct_in_both() -> None:
     assert comparison.low is not None
     assert comparison.high is not None
     assert comparison.low <= comparison.speedup <= comparison.high
+    assert comparison.family_low is not None
+    assert comparison.family_high is not None
+    assert comparison.family_low <= comparison.family_speedup <= comparison.family_high
+    found = comparison.to_dict()
+    assert found["family_speedup_low"] == comparison.family_low
 
 
 def test_the_scores_are_of_the_common_samples() -> None:

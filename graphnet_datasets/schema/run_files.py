@@ -1,0 +1,54 @@
+"""Files of run records: finding them, reading them, and dropping what lies in two of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import DatasetNotFoundError, SchemaError
+
+
+def find_run_files(path: Path) -> list[Path]:
+    """Return the Parquet files at `path`, a file or a directory of them at any depth.
+
+    Raises:
+        DatasetNotFoundError: there are none.
+    """
+    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+    if not files:
+        raise DatasetNotFoundError(
+            f"There are no run records at `{path}`. Make some with `graphnet run … --out {path}`."
+        )
+    return files
+
+
+def read_run_file(path: Path) -> pa.Table:
+    """Read one file, whatever its columns.
+
+    Raises:
+        SchemaError: it is not a whole Parquet file.
+    """
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SchemaError(
+            f"`{path}` is not a whole Parquet file ({error}). Delete it and run again; the other "
+            "records stay."
+        ) from error
+
+
+def without_copies(table: pa.Table) -> pa.Table:
+    """Keep the last of the records with one `run_id`, null or missing ids aside.
+
+    A run that was killed while it merged its parts leaves a record both in the table and in a part.
+
+    >>> without_copies(pa.table({"run_id": ["a", "b", "a"], "n": [1, 2, 3]}))["n"].to_pylist()
+    [2, 3]
+    """
+    if "run_id" not in table.column_names:
+        return table
+    ids = [run_id or index for index, run_id in enumerate(table["run_id"].to_pylist())]
+    last = {run_id: index for index, run_id in enumerate(ids)}
+    return table if len(last) == len(ids) else table.take(pa.array(sorted(last.values())))
