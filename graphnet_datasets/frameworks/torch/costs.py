@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...sample import Sample
 from .flop_formulas import count_flops, is_view
-from .live_memory import tensors_in
+from .live_memory import StorageWatch, tensors_in
 from .operators_words import words
 from .shapes import Footprint, measure_footprint
 
@@ -44,7 +44,8 @@ _MOVES_NOTHING = words(
 class Walked:
     """What `measure` finds: a footprint, and the sums over all calls of ATen operators.
 
-    `flops_coverage` is the share of the sample's operators all of whose calls have a formula.
+    `flops_coverage` is the share of the sample's operators all of whose calls have a formula. The
+    footprint's `peak_bytes` has the tensors, too, that a composite operator makes and drops.
     """
 
     footprint: Footprint
@@ -72,6 +73,8 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Walked:
     footprint = measure_footprint(sample, sizes, observer=counter)
     num_known = sample.num_ops - len(counter.unknown)
     coverage = num_known / sample.num_ops if sample.num_ops else 1.0
+    peak_bytes = max(footprint.peak_bytes, counter.storages.peak_bytes)
+    footprint = dataclasses.replace(footprint, peak_bytes=peak_bytes)
     return Walked(footprint, counter.flops, coverage, counter.bytes_moved)
 
 
@@ -83,7 +86,12 @@ class _Counter(TorchDispatchMode):
         self.flops = 0
         self.bytes_moved = 0
         self.unknown: set[int] = set()
+        self.storages = StorageWatch()
         self._position = -1
+
+    def start(self, input_bytes: int, inputs: Sequence[Any]) -> None:
+        """Note the inputs, whose memory is there from the first to the last."""
+        self.storages.begin(input_bytes, tensors_in(list(inputs)))
 
     def begin(self, position: int) -> None:
         """Note which of the sample's operators is called next."""
@@ -103,6 +111,7 @@ class _Counter(TorchDispatchMode):
         result = func(*args, **kwargs)
         if func is torch.ops.prim.device.default:
             return result  # asked by fake tensors of themselves
+        self.storages.see(result)
         if isinstance(func, torch._ops.OpOverload):
             flops = count_flops(func, args, result)
             try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -18,6 +19,45 @@ def tensors_in(result: Any) -> Iterator[torch.Tensor]:
     elif isinstance(result, dict):
         for item in result.values():
             yield from tensors_in(item)
+
+
+class StorageWatch:
+    """Counts the storages that are alive, as an allocator would: those inside operators too.
+
+    A storage counts from the call that makes it until its last tensor is gone. `live_bytes` begins
+    with what is there already, such as inputs.
+    """
+
+    def __init__(self) -> None:
+        self.live_bytes = 0
+        self.peak_bytes = 0
+        self._known: dict[int, int] = {}
+
+    def begin(self, live_bytes: int, tensors: Iterable[torch.Tensor]) -> None:
+        """Take `tensors` as there for good, in `live_bytes` together."""
+        self.live_bytes = self.peak_bytes = live_bytes
+        for tensor in tensors:
+            for key, _ in _storages(tensor):
+                self._known[key] = 0
+
+    def see(self, result: Any) -> None:
+        """Count what a call gave."""
+        for tensor in tensors_in(result):
+            try:
+                storage = tensor.untyped_storage()
+            except (RuntimeError, NotImplementedError):  # batched and sparse tensors have none
+                continue
+            key = storage._cdata
+            num_bytes = storage.nbytes()
+            if key in self._known or not isinstance(num_bytes, int):
+                continue
+            self._known[key] = num_bytes
+            self.live_bytes += num_bytes
+            weakref.finalize(storage, self._forget, key).atexit = False
+        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+
+    def _forget(self, key: int) -> None:
+        self.live_bytes -= self._known.pop(key, 0)
 
 
 class LiveMemory:

@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import psutil
@@ -78,6 +78,9 @@ class Observer(Protocol):
 
     def __enter__(self) -> Any: ...
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any, /) -> Any: ...
+    def start(self, input_bytes: int, inputs: Sequence[Any]) -> None:
+        """Take note of the inputs, before it is entered."""
+
     def begin(self, position: int) -> None:
         """Take note of the operator that is called next."""
 
@@ -188,6 +191,7 @@ class _Walk:
                 self.memory.hold_forever(value)
             dying = self._dying()
             if self.observer is not None:
+                self.observer.start(input_bytes, self.values)
                 watching.enter_context(self.observer)
             for position, op in enumerate(self.sample.ops):
                 results.append(self._step(position, op, regions))
