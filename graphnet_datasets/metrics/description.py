@@ -1,6 +1,7 @@
 """What our metrics have in common: their inputs, their options and their source."""
 
 import datasets
+import evaluate
 
 CITATION = """\
 @article{graphnet2025,
@@ -41,4 +42,16 @@ def make_features() -> datasets.Features:
             },
             "references": {"latency_ms": datasets.Value("float64")},
         }
+    )
+
+
+def make_info(description: str, inputs_description: str) -> evaluate.MetricInfo:
+    """Return what `evaluate` shows of a metric."""
+    return evaluate.MetricInfo(
+        module_type="metric",
+        description=description,
+        citation=CITATION,
+        inputs_description=inputs_description,
+        features=make_features(),
+        reference_urls=[REFERENCE_URL],
     )

@@ -4,12 +4,7 @@ from typing import Any
 
 import evaluate
 
-from graphnet_datasets.metrics.description import (
-    ARGUMENTS,
-    CITATION,
-    REFERENCE_URL,
-    make_features,
-)
+from graphnet_datasets.metrics.description import ARGUMENTS, make_info
 from graphnet_datasets.scores import error_aware_speedup_score, from_metric_inputs
 
 _DESCRIPTION = """
@@ -57,14 +52,7 @@ class ErrorAwareSpeedupScore(evaluate.Metric):
     """ES(t), the error-aware speedup score."""
 
     def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            module_type="metric",
-            description=_DESCRIPTION,
-            citation=CITATION,
-            inputs_description=_INPUTS,
-            features=make_features(),
-            reference_urls=[REFERENCE_URL],
-        )
+        return make_info(_DESCRIPTION, _INPUTS)
 
     # `evaluate` passes the inputs and options by name, and refuses `**kwargs`.
     def _compute(  # pyright: ignore[reportIncompatibleMethodOverride]

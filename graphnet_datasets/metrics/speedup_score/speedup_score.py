@@ -4,12 +4,7 @@ from typing import Any
 
 import evaluate
 
-from graphnet_datasets.metrics.description import (
-    ARGUMENTS,
-    CITATION,
-    REFERENCE_URL,
-    make_features,
-)
+from graphnet_datasets.metrics.description import ARGUMENTS, make_info
 from graphnet_datasets.scores import from_metric_inputs, speedup_score
 
 _DESCRIPTION = """
@@ -58,14 +53,7 @@ class SpeedupScore(evaluate.Metric):
     """S(t), the speedup score."""
 
     def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            module_type="metric",
-            description=_DESCRIPTION,
-            citation=CITATION,
-            inputs_description=_INPUTS,
-            features=make_features(),
-            reference_urls=[REFERENCE_URL],
-        )
+        return make_info(_DESCRIPTION, _INPUTS)
 
     # `evaluate` passes the inputs and options by name, and refuses `**kwargs`.
     def _compute(  # pyright: ignore[reportIncompatibleMethodOverride]
