@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -51,8 +52,8 @@ class Tvm(Compiler):
         target = tvm.target.Target(
             {"kind": "llvm", "mcpu": self._processor(), "num-cores": os.cpu_count() or 1}
         )
-        with target:
-            graph = self._pipeline(relax)(graph)
+        with target, tempfile.TemporaryDirectory() as directory:
+            graph = self._pipeline(relax, target, directory)(graph)
         machine = relax.VirtualMachine(tvm.compile(graph, target=target), tvm.cpu())
         main = machine["main"]
         check_count(self.name, flat, len(graph["main"].ret_ty.fields))
@@ -71,7 +72,12 @@ class Tvm(Compiler):
         tvm: Any = importlib.import_module("tvm")
         return str(tvm.get_global_func("target.llvm_get_system_cpu")())
 
-    def _pipeline(self, relax: Any) -> Callable[[Any], Any]:
+    def _pipeline(self, relax: Any, target: Any, directory: str) -> Callable[[Any], Any]:
         if self.options["num_trials"] == 0:
             return relax.get_pipeline("zero")
-        return relax.get_pipeline("static_shape_tuning", total_trials=self.options["num_trials"])
+        return relax.get_pipeline(
+            "static_shape_tuning",
+            total_trials=self.options["num_trials"],
+            target=target,
+            work_dir=directory,
+        )

@@ -130,6 +130,7 @@ def test_falling_back_to_eager_altogether_is_flagged(x: torch.Tensor) -> None:
     compiled = compiler.compile(Hidden(), {"x": x})
     assert torch.equal(compiled(x=x), x.sin())
     assert compiler.warnings[-1] == "fallback: 100% of the operators left to eager"
+    assert compiler.fallback_share == 1.0
 
 
 def test_a_backend_that_rewrites_its_graph_does_not_reach_the_uncompiled_run(

@@ -61,3 +61,4 @@ def test_tensorrt_counts_what_is_left_to_torch(module: torch.fx.GraphModule) -> 
     compiler = TensorRT()
     compiler._note_share_left_to_torch(torch.fx.GraphModule(whole, graph), total=4)
     assert compiler.warnings == ["fallback: 25% of the operators left to eager"]
+    assert compiler.fallback_share == 0.25
