@@ -35,6 +35,11 @@ STARTER = Path(__file__).parent / "starter" / "graphnet"
 REVISION = f"v{SCHEMA_VERSION}"
 """The branch of a Hub repository that holds this format version."""
 
+READ_AHEAD_BYTES = 2**16
+"""What a stream from the Hub fetches beyond each range that Parquet's reader asks for. The reader
+joins neighbouring ranges itself; with the client's usual 5 MiB two columns of a table cost as much
+as all of it."""
+
 _REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\Z", re.ASCII)
 _SPLIT_NAME = re.compile(r"\s*(\w+)\s*(?:\[.*\]\s*)?(?:\(\w+\))?\s*\Z")
 
@@ -262,6 +267,7 @@ def _hub_builder(
     from datasets.exceptions import DatasetNotFoundError as NotOnHubError
 
     given = _given(filters=filters, columns=columns)
+    given["storage_options"] = {"hf": {"block_size": READ_AHEAD_BYTES}}
     for each in [revision] if revision else [REVISION, None]:
         try:
             builder = datasets.load_dataset_builder(repo_id, config, revision=each, **given)

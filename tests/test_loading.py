@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import random
 import re
 import subprocess
 import sys
@@ -13,15 +15,17 @@ import datasets
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from huggingface_hub import HfApi
+from huggingface_hub import HfApi, HfFileSystem
 
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from graphnet_datasets.layout import config_of, write_readme
 from graphnet_datasets.loading import REPO_VARIABLE, STARTER
 from graphnet_datasets.schema import GRAPHS_SCHEMA
-from graphnet_datasets.table import read_table, unreadable, write_table
+from graphnet_datasets.shards import write_shards
+from graphnet_datasets.table import read_table, to_arrow, unreadable, write_table
 from tests.exact import exact
+from tests.hub_server import Hub
 from tests.tables import chain, rows, write_dataset
 
 
@@ -365,3 +369,50 @@ def test_a_readme_is_written_again_for_plain_datasets(root: Path) -> None:
     write_table(rows("nlp", range(6, 8)), root / "nlp" / "train-0001.parquet")
     write_readme(root)
     assert len(datasets.load_dataset(str(root), "nlp", split="train")) == 7
+
+
+def test_a_filter_fetches_only_the_row_groups_that_it_needs(hub: Hub, tmp_path: Path) -> None:
+    rng = random.Random(0)  # noqa: S311 - noise, not a secret
+    noisy = [
+        # Rows of ten thousand bytes each, which do not compress.
+        {**row, "provenance": {**row["provenance"], "metadata": rng.randbytes(10_000).hex()}}
+        for task in ("cv", "nlp")
+        for row in rows(task, range(1, 601))
+    ]
+    for task in ("cv", "nlp"):
+        tables = (to_arrow([row]) for row in noisy if row["task"] == task)
+        write_shards(tables, tmp_path / task, "train", shard_rows=300)
+    write_readme(tmp_path)
+    api = HfApi()
+    api.create_repo("org/large", repo_type="dataset")
+    api.upload_folder(repo_id="org/large", folder_path=tmp_path, repo_type="dataset")
+    sizes_of = {
+        hashlib.sha256(path.read_bytes()).hexdigest(): (path.parent.name, path.stat().st_size)
+        for path in tmp_path.rglob("*.parquet")
+    }
+    total = sum(size for _, size in sizes_of.values())
+
+    def served(config: str | None, **question: Any) -> tuple[list[int], dict[str, int]]:
+        hub.state.bytes_served.clear()
+        HfFileSystem.clear_instance_cache()
+        dataset = load_dataset("org/large", config, streaming=True, **question)
+        found = sizes(dataset)
+        counts = {"cv": 0, "nlp": 0}
+        for blob, count in hub.state.bytes_served.items():
+            if blob in sizes_of:
+                counts[sizes_of[blob][0]] += count
+        return found, counts
+
+    found, counts = served("nlp", filters=[("num_ops", "<=", 50)])
+    assert found == list(range(1, 51))
+    assert counts["cv"] == 0
+    assert counts["nlp"] < 0.15 * total  # one row group of twelve, and the ends of two files
+    found, counts = served(None, filters=[("task", "==", "nlp"), ("num_ops", ">", 550)])
+    assert found == list(range(551, 601))
+    assert counts["cv"] < 0.05 * total  # the ends of its files
+    assert counts["nlp"] < 0.15 * total
+    found, counts = served(None, columns=["num_ops"])
+    assert len(found) == 1200
+    assert sum(counts.values()) < 0.1 * total
+    found, counts = served(None)
+    assert sum(counts.values()) > 0.9 * total
