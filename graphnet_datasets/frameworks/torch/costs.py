@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -88,6 +89,8 @@ class _Counter(TorchDispatchMode):
         self.unknown: set[int] = set()
         self.storages = StorageWatch()
         self._position = -1
+        self._before = (0, 0, 0)
+        self._is_repeating = False
 
     def start(self, input_bytes: int, inputs: Sequence[Any]) -> None:
         """Note the inputs, whose memory is there from the first to the last."""
@@ -96,6 +99,8 @@ class _Counter(TorchDispatchMode):
     def begin(self, position: int) -> None:
         """Note which of the sample's operators is called next."""
         self._position = position
+        self._before = (self.flops, self.bytes_moved, self.storages.live_bytes)
+        self.storages.call_peak_bytes = self.storages.live_bytes
 
     def fail(self) -> None:
         """Note that the operator could not be called on fake tensors."""
@@ -103,6 +108,31 @@ class _Counter(TorchDispatchMode):
 
     def end(self, result: Any) -> None:
         """Take no notice of what the operator gave."""
+
+    def noted(self) -> tuple[int, int, int, bool]:
+        """Return operations, bytes moved, working memory, and whether something is unknown."""
+        flops, bytes_moved, live_bytes = self._before
+        return (
+            self.flops - flops,
+            self.bytes_moved - bytes_moved,
+            self.storages.call_peak_bytes - live_bytes,
+            self._position in self.unknown,
+        )
+
+    @contextlib.contextmanager
+    def repeat(self, noted: tuple[int, int, int, bool]) -> Iterator[None]:
+        """Note a call like an earlier one, whose results are made without it."""
+        flops, bytes_moved, working_bytes, is_unknown = noted
+        self.flops += flops
+        self.bytes_moved += bytes_moved
+        self.storages.reach(working_bytes)
+        if is_unknown:
+            self.unknown.add(self._position)
+        self._is_repeating = True
+        try:
+            yield
+        finally:
+            self._is_repeating = False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -112,6 +142,8 @@ class _Counter(TorchDispatchMode):
         if func is torch.ops.prim.device.default:
             return result  # asked by fake tensors of themselves
         self.storages.see(result)
+        if self._is_repeating:
+            return result
         if isinstance(func, torch._ops.OpOverload):
             flops = count_flops(func, args, result)
             try:

@@ -25,12 +25,13 @@ class StorageWatch:
     """Counts the storages that are alive, as an allocator would: those inside operators too.
 
     A storage counts from the call that makes it until its last tensor is gone. `live_bytes` begins
-    with what is there already, such as inputs.
+    with what is there already, such as inputs; `call_peak_bytes` is the peak since it was last set.
     """
 
     def __init__(self) -> None:
         self.live_bytes = 0
         self.peak_bytes = 0
+        self.call_peak_bytes = 0
         self._known: dict[int, int] = {}
 
     def begin(self, live_bytes: int, tensors: Iterable[torch.Tensor]) -> None:
@@ -54,7 +55,12 @@ class StorageWatch:
             self._known[key] = num_bytes
             self.live_bytes += num_bytes
             weakref.finalize(storage, self._forget, key).atexit = False
-        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+        self.reach(0)
+
+    def reach(self, more_bytes: int) -> None:
+        """Count a moment at which so many bytes more are alive."""
+        self.call_peak_bytes = max(self.call_peak_bytes, self.live_bytes + more_bytes)
+        self.peak_bytes = max(self.peak_bytes, self.call_peak_bytes)
 
     def _forget(self, key: int) -> None:
         self.live_bytes -= self._known.pop(key, 0)

@@ -80,6 +80,11 @@ class Regions:
             close() if name == _VMAP_ENTER else close(value)
         torch._C._set_grad_enabled(self._grad_mode)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a region is open, in which operators may mean something else."""
+        return bool(self._opened)
+
     def call(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a state operator and remember what it opened or closed."""
         if operator.name == _LOG_USAGE:

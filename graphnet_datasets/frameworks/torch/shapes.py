@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import psutil
@@ -31,6 +31,7 @@ from .live_memory import LiveMemory, tensors_in
 from .operands import check_operands, is_trusting
 from .operators import Operator, lookup, resolve
 from .regions import AUTOCAST, Regions, check_regions
+from .repeated_calls import Remembered, key_of, remember
 from .tensors import concrete_stride, dtype_of, storage_elements, to_tensor
 
 CPU = torch.device("cpu")
@@ -89,6 +90,13 @@ class Observer(Protocol):
 
     def end(self, result: Any) -> None:
         """Take note of what it gave."""
+
+    def noted(self) -> Any:
+        """Return what was noted since `begin`."""
+
+    def repeat(self, noted: Any) -> contextlib.AbstractContextManager[Any]:
+        """Note it again for a call like that one; results are made inside of the context."""
+        ...
 
 
 def measure_footprint(
@@ -173,6 +181,7 @@ class _Walk:
         self.values: list[Any] = []
         self.memory = LiveMemory()
         self.bits: dict[int, int] = {}
+        self.calls: dict[Hashable, Remembered | None] = {}
 
     def run(self) -> Footprint:
         input_bytes = self._input_bytes()
@@ -293,16 +302,29 @@ class _Walk:
         if unknown and not operator.is_state:
             return self._recorded(op)
         try:
-            return (
-                regions.call(operator, args, kwargs)
-                if operator.is_state
-                else _apply(operator, args, kwargs)
-            )
+            if operator.is_state:
+                return regions.call(operator, args, kwargs)
+            if regions.is_open:
+                return _apply(operator, args, kwargs)
+            return self._apply_once(operator, args, kwargs)
         except Exception as error:
             # Which exceptions torch raises for a data-dependent shape differs from version to
             # version; a call that is simply wrong will say so when the graph runs.
             _refuse_overflow(error)
             return self._recorded(op)
+
+    def _apply_once(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call an operator, or give what an earlier call with operands of the same form gave."""
+        key = key_of(operator, args, kwargs)
+        known = None if key is None else self.calls.get(key)
+        if known is not None:
+            with self.observer.repeat(known.noted) if self.observer else contextlib.nullcontext():
+                return known.make()
+        result = _apply(operator, args, kwargs)
+        if key is not None and key not in self.calls:
+            noted = self.observer.noted() if self.observer else None
+            self.calls[key] = remember(args, kwargs, result, noted)
+        return result
 
     def _recorded(self, op: Op) -> Any:
         """Return fake tensors as recorded in the sample, where nothing better is known."""
