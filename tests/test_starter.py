@@ -46,7 +46,7 @@ def test_it_has_enough_graphs_of_every_kind_and_is_small_itself() -> None:
 
 
 def test_every_weight_has_statistics_and_no_data_input_is_invented() -> None:
-    for name, sample in samples().items():
+    for name, sample in of_torch().items():
         for each in sample.inputs:
             if each.role in ("parameter", "buffer"):
                 assert each.statistics is not None, (name, each.source_name)
