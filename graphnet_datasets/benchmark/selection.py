@@ -10,6 +10,7 @@ from typing import Any
 
 from ..analysis.columns import hash_columns
 from ..errors import DatasetNotFoundError, RunError
+from ..layout import ALL, EXCLUDED
 from ..loading import load_dataset
 from ..sample import Sample
 from ..schema import sample_from_row, sample_to_row
@@ -54,10 +55,11 @@ def select_rows(
     """Return rows of the `graphs` table, with hashes and family, that a run is about.
 
     `what` is a name, a path, a sample, a row, or several of these (a `datasets.Dataset` is several
-    rows). A name is a config (`cv`), a sample's id (`timm/resnet18`) or the name itself of
-    `dataset`. A path, which starts with `.`, `/` or `~` or ends in `.parquet`, is a GraphNet sample
-    directory, a directory of them, a dataset directory or a Parquet file. A sample that is named
-    twice comes once.
+    rows). A name is a config (`cv`; `excluded` for the graphs that failed a check), a sample's id
+    (`timm/resnet18`) or the name itself of `dataset`. A path, which starts with `.`, `/` or `~` or
+    ends in `.parquet`, is a GraphNet sample directory, a directory of them, a dataset directory or
+    a Parquet file. Of a config, a dataset or a file, all splits are taken, by number of operators.
+    A sample that is named twice comes once.
 
     Raises:
         DatasetNotFoundError: nothing has the name.
@@ -119,7 +121,7 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
         raise DatasetNotFoundError(f"There is nothing at `{path}`.")
     is_table = path.is_file() or next(path.rglob("*.parquet"), None) is not None
     if is_table:
-        yield from _find(load_dataset(path, split="all"), path)
+        yield from _by_size(load_dataset(path, split="all"), path)
         return
     directories = sorted({each.parent for each in path.rglob("graph_net.json")})
     if not directories:
@@ -134,9 +136,9 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
 
 def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     if name == str(dataset):
-        yield from _find(load_dataset(dataset, split="all"), dataset)
-    elif name in TASKS or name == "all":
-        yield from _find(load_dataset(dataset, name, "all"), dataset)
+        yield from _by_size(load_dataset(dataset, split="all"), dataset)
+    elif name in TASKS or name in (ALL, EXCLUDED):
+        yield from _by_size(load_dataset(dataset, name, "all"), dataset)
     else:
         found = load_dataset(dataset, split="all", filters=[("id", "==", name)])
         if not len(found):
@@ -146,6 +148,11 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
                 "`./` or `/`; another dataset is chosen with `--dataset org/name`."
             )
         yield from _find(found, dataset)
+
+
+def _by_size(rows: Any, dataset: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return rows in one order, however they are split: by number of operators, then by id."""
+    return sorted(_find(rows, dataset), key=lambda row: (row["num_ops"], row["id"]))
 
 
 def _checked(row: Mapping[str, Any]) -> dict[str, Any]:

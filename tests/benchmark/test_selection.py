@@ -8,6 +8,7 @@ import pytest
 from graphnet_datasets import load_dataset
 from graphnet_datasets.benchmark.selection import Filters, select_rows
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
+from graphnet_datasets.layout import write_readme
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.table import write_table
 from tests.tables import chain, write_dataset
@@ -39,16 +40,25 @@ def test_a_row_gets_the_hashes_that_it_lacks() -> None:
 
 
 def test_names_are_configs_ids_or_the_dataset(dataset: Path) -> None:
-    assert len(ids("cv", dataset=dataset)) == 20
+    assert len(ids("cv", dataset=dataset)) == 25
     assert ids("cv/chain-7", dataset=dataset) == ["cv/chain-7"]
-    assert len(ids("all", dataset=dataset)) == len(ids(str(dataset), dataset=dataset)) == 25
+    assert len(ids("all", dataset=dataset)) == len(ids(str(dataset), dataset=dataset)) == 30
+
+
+def test_excluded_graphs_are_taken_by_that_name_alone(tmp_path: Path) -> None:
+    root = write_dataset(tmp_path / "graphnet")
+    failed = {**chain("cv/failed", 1, "cv").to_row(), "why_excluded": "runnable: NaN."}
+    write_table([failed], root / "excluded" / "train-0000.parquet")
+    write_readme(root)
+    assert ids("excluded", dataset=root) == ["cv/failed"]
+    assert "cv/failed" not in ids("all", dataset=root)
 
 
 def test_a_path_is_a_file_or_a_directory(dataset: Path, tmp_path: Path) -> None:
     path = tmp_path / "some.parquet"
     write_table([chain("a/one", 1), chain("a/two", 2)], path)
     assert ids(path) == ids(str(path)) == ["a/one", "a/two"]
-    assert len(ids(dataset)) == 25
+    assert len(ids(dataset)) == 30
 
 
 def test_a_graphnet_directory_is_read(tmp_path: Path) -> None:
@@ -61,7 +71,7 @@ def test_a_graphnet_directory_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        ({"min_ops": 19}, ["cv/chain-19", "cv/chain-20"]),
+        ({"min_ops": 24}, ["cv/chain-24", "cv/chain-25"]),
         ({"max_ops": 1}, ["cv/chain-1", "nlp/chain-1"]),
         ({"task": ("nlp",), "min_ops": 4}, ["nlp/chain-4", "nlp/chain-5"]),
         ({"source": ("nlp-library",), "family": ("od",), "min_ops": 4}, ["nlp/chain-5"]),
