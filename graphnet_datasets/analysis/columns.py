@@ -6,7 +6,7 @@ from typing import Any
 
 from ..sample import Sample
 from .costs import measure_costs
-from .hashes import family, signature_hash, structure_hash
+from .hashes import all_hashes
 from .tags import op_histogram, op_tags
 
 
@@ -27,11 +27,7 @@ def derived_columns(sample: Sample) -> dict[str, Any]:
 
 def hash_columns(sample: Sample) -> dict[str, str]:
     """Return the derived columns that say which samples are the same; needs no framework."""
-    return {
-        "family": family(sample),
-        "structure_hash": structure_hash(sample),
-        "signature_hash": signature_hash(sample),
-    }
+    return all_hashes(sample)
 
 
 def cost_columns(sample: Sample) -> dict[str, Any]:

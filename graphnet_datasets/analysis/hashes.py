@@ -48,7 +48,7 @@ def signature_hash(sample: Sample) -> str:
     >>> signature_hash(relu((2,), "cpu")) == signature_hash(relu((3,), "cpu"))
     False
     """
-    return _Colours(sample, has_shapes=True).hash()
+    return _Colours(sample).hash(has_shapes=True)
 
 
 def structure_hash(sample: Sample) -> str:
@@ -63,7 +63,7 @@ def structure_hash(sample: Sample) -> str:
     >>> structure_hash(relu((2,))) == structure_hash(relu((3, 4)))
     True
     """
-    return _Colours(sample, has_shapes=False).hash()
+    return _Colours(sample).hash(has_shapes=False)
 
 
 def family(sample: Sample) -> str:
@@ -80,8 +80,29 @@ def family(sample: Sample) -> str:
     >>> family(relus(2)) == family(relus(7))
     True
     """
+    return _family(sample, find_effects(sample))
+
+
+def all_hashes(sample: Sample) -> dict[str, str]:
+    """Return `family`, `structure_hash` and `signature_hash`, for little more than one of them.
+
+    >>> from graphnet_datasets.sample import Op, Value
+    >>> inputs = (Input("input", Value("float32", (2,))),)
+    >>> relu = Sample("a", "torch", "other", inputs, (Op("torch.relu", (Ref(0),)),), Ref(1))
+    >>> all_hashes(relu)["signature_hash"] == signature_hash(relu)
+    True
+    """
+    colours = _Colours(sample)
+    return {
+        "family": _family(sample, colours.effects),
+        "structure_hash": colours.hash(has_shapes=False),
+        "signature_hash": colours.hash(has_shapes=True),
+    }
+
+
+def _family(sample: Sample, effects: Effects) -> str:
     ops = sample.ops
-    order = order_operators(sample, find_effects(sample))
+    order = order_operators(sample, effects)
     names = [ops[index].target for index in order if ops[index].target not in NO_COMPUTATION]
     return _digest("\n".join(collapse_repeats(names)).encode()).hex()
 
@@ -89,11 +110,10 @@ def family(sample: Sample) -> str:
 class _Colours:
     """Colours of one sample's values."""
 
-    def __init__(self, sample: Sample, has_shapes: bool) -> None:
+    def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self.has_shapes = has_shapes
         self.num_inputs = len(sample.inputs)
-        effects = find_effects(sample)
+        self.effects = effects = find_effects(sample)
         self.counted = [
             position for position, op in enumerate(sample.ops) if op.target not in NO_COMPUTATION
         ]
@@ -116,8 +136,8 @@ class _Colours:
         self.labels[position] = _digest(f"{target} {text} {len(seen)}".encode())
         self.operands[position] = operands + seen
 
-    def hash(self) -> str:
-        leaves = [self._leaf(each) for each in self.sample.inputs]
+    def hash(self, has_shapes: bool) -> str:
+        leaves = [self._leaf(each, has_shapes) for each in self.sample.inputs]
         forward = self._forward(leaves)
         backward = self._backward(forward)
         mixed = [_digest(leaf + backward[index]) for index, leaf in enumerate(leaves)]
@@ -135,15 +155,15 @@ class _Colours:
         outputs = self.output_label + b"".join([final[ref] for ref in self.outputs])
         return _digest(b"".join(sorted(nodes)) + outputs).hex()
 
-    def _leaf(self, each: Input) -> bytes:
+    def _leaf(self, each: Input, has_shapes: bool) -> bytes:
         # Whether a tensor is data or a weight is a remark about the graph, not part of it: a
         # graph that is captured again with its weights as arguments has data inputs only.
         sample = self.sample
         if each.role == "symbol":
-            size = evaluate(each.source_name, sample.hints) if self.has_shapes else ""
+            size = evaluate(each.source_name, sample.hints) if has_shapes else ""
             return _digest(f"symbol {size}".encode())
         kind = "scalar" if each.role == "scalar" else "tensor"
-        shape = sample.shape_of(each.value) if self.has_shapes else ""
+        shape = sample.shape_of(each.value) if has_shapes else ""
         return _digest(f"{kind} {each.value.dtype} {shape}".encode())
 
     def _forward(self, leaves: list[bytes]) -> list[bytes]:
