@@ -18,7 +18,7 @@ class Costs:
     operators that were counted, and the rest count as nothing. `bytes_moved` is what the kernels of
     eager read and write if each operand of each comes from memory once; views move nothing.
     `peak_memory_bytes` is the most that inputs, weights and live values take at one time when a
-    value dies at its last use; the working memory inside an operator is not in it.
+    value dies at its last use; the working memory inside a kernel is not in it.
     """
 
     flops: int
