@@ -22,9 +22,9 @@ def _filled(w: Writer, sizes: list[Any], value: Any) -> Tensor:
     return Tensor(made.ref, w.dtype, w.shape)
 
 
-@rule("torch.zeros", "torch.Tensor.new_zeros")
+@rule("torch.zeros", "torch.Tensor.new_zeros", "torch.empty", "torch.Tensor.new_empty")
 def zeros(w: Writer, *args: Any, **_: Any) -> Tensor:
-    return _filled(w, _sizes(args), 0)
+    return _filled(w, _sizes(args), 0)  # what is empty may hold anything, zeros as well
 
 
 @rule("torch.ones", "torch.Tensor.new_ones")
@@ -52,7 +52,7 @@ def _like(w: Writer, x: Tensor, value: Any) -> Tensor:
     )
 
 
-@rule("zeros_like")
+@rule("zeros_like", "empty_like")
 def zeros_like(w: Writer, input: Tensor, **_: Any) -> Tensor:
     return _like(w, input, 0.0)
 
@@ -86,8 +86,10 @@ def linspace(w: Writer, start: Any, end: Any, steps: int, **_: Any) -> Tensor:
     return w.emit("linspace", *ends, number, dtype, EXPECTED, dtype=w.dtype, shape=w.shape)
 
 
-@rule("torch.tensor", "torch.scalar_tensor")
+@rule("torch.tensor", "torch.scalar_tensor", "torch.as_tensor")
 def tensor(w: Writer, data: Any, **_: Any) -> Tensor:
+    if isinstance(data, Tensor):
+        return w.cast(data, w.dtype)
     if isinstance(data, bool | int | float):
         return w.full((), data, w.dtype)
     if isinstance(data, list | tuple) and all(
@@ -96,6 +98,11 @@ def tensor(w: Writer, data: Any, **_: Any) -> Tensor:
         dtype = Named("dtype", w.dtype)
         return w.call("paddle.to_tensor", list(data), dtype, dtype=w.dtype, shape=(len(data),))
     raise RefusedError("it makes a tensor of something else than numbers")
+
+
+@rule("torch.complex")
+def complex_(w: Writer, real: Tensor, imag: Tensor) -> Tensor:
+    return w.binary("complex", real, imag, w.dtype)
 
 
 @rule("torch.eye")

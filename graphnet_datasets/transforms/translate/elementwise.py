@@ -290,11 +290,6 @@ def addcmul(
     return w.binary("add", input, w.scale(w.binary("multiply", tensor1, tensor2), value))
 
 
-@rule("torch.complex")
-def complex_(w: Writer, real: Tensor, imag: Tensor) -> Tensor:
-    return w.binary("complex", real, imag, w.dtype)
-
-
 def cast(w: Writer, x: Tensor, dtype: Any) -> Tensor:
     """Return a tensor in the dtype that a named constant says."""
     if not isinstance(dtype, Named) or dtype.kind != "dtype":

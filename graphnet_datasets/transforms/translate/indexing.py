@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from ...arguments import Named
 from ...symbols import Dim
 from .elementwise import arithmetic
 from .handles import Number, RefusedError, Tensor
@@ -21,12 +22,20 @@ def getitem(w: Writer, input: Any, index: Any) -> Any:
         if isinstance(input, list | tuple) and isinstance(index, int | slice):
             return input[index]
         raise RefusedError("what it takes an item of is neither a tensor nor a tuple")
-    parts = list(index) if isinstance(index, tuple) else [index]
+    given = list(index) if isinstance(index, tuple) else [index]
+    parts = [_listed(w, each) if isinstance(each, list) else each for each in given]
     parts = _without_ellipsis(input, parts)
     x, kept = _basic(w, input, parts)
     if any(isinstance(each, Tensor) for each in kept):
         return _advanced(w, x, kept)
     return x
+
+
+def _listed(w: Writer, places: list[Any]) -> Tensor:
+    if not all(type(each) is int for each in places):
+        raise RefusedError("it is indexed with a list of something else than integers")
+    dtype = Named("dtype", "int64")
+    return w.call("paddle.to_tensor", places, dtype, dtype="int64", shape=(len(places),))
 
 
 def _without_ellipsis(x: Tensor, parts: list[Any]) -> list[Any]:
@@ -205,6 +214,18 @@ def scatter(
         values = w.full(index.shape, values, input.dtype)
     return w.emit(
         "put_along_axis", input, index, values, input.axis(dim), "assign", True,
+        dtype=input.dtype, shape=input.shape,
+    )  # fmt: skip
+
+
+@rule("scatter_add")
+def scatter_add(w: Writer, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    values = src
+    for axis in range(index.ndim):
+        if values.shape[axis] != index.shape[axis]:
+            values = getitem(w, values, (*[slice(None)] * axis, slice(0, index.static(axis))))
+    return w.emit(
+        "put_along_axis", input, index, values, input.axis(dim), "add", True,
         dtype=input.dtype, shape=input.shape,
     )  # fmt: skip
 

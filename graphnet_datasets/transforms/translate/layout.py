@@ -37,6 +37,22 @@ def type_as(w: Writer, input: Tensor, other: Tensor) -> Tensor:
     return w.cast(input, other.dtype)
 
 
+@rule("torch.Tensor.type")
+def type_(w: Writer, input: Tensor, dtype: Any, **_: Any) -> Tensor:
+    return cast(w, input, dtype)
+
+
+@rule("torch.Tensor.copy_")
+def copy(w: Writer, input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    return w.expand(w.cast(src, input.dtype), input.shape)
+
+
+@rule("torch.Tensor.unfold")
+def unfold(w: Writer, input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    axis = input.axis(dimension)
+    return w.emit("tensor_unfold", input, axis, size, step, dtype=input.dtype, shape=w.shape)
+
+
 _CASTS = ("float", "double", "half", "bfloat16", "long", "int", "short", "bool", "char", "byte")
 
 
@@ -165,8 +181,10 @@ def split_into(w: Writer, x: Tensor, sizes: Sequence[int], axis: int) -> tuple[T
 
 
 @rule("split", "split_with_sizes")
-def split(w: Writer, tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    axis = tensor.axis(dim)
+def split(
+    w: Writer, tensor: Tensor, split_size_or_sections: Any, dim: int = 0
+) -> tuple[Tensor, ...]:
+    axis, split_size = tensor.axis(dim), split_size_or_sections
     if isinstance(split_size, int):
         whole = tensor.static(axis)
         split_size = [min(split_size, whole - at) for at in range(0, whole, split_size)]

@@ -104,6 +104,12 @@ def all_or_any(w: Writer, input: Tensor, dim: Any = None, keepdim: bool = False)
     return w.emit(name, w.cast(input, "bool"), axes, keepdim, dtype="bool", shape=shape)
 
 
+@rule("torch.Tensor._is_all_true", "torch.Tensor._is_any_true")
+def of_all(w: Writer, input: Tensor) -> Tensor:
+    name = w.target.rpartition("_is_")[2][:3]
+    return w.emit(name, input, axes_of(input, None), False, dtype="bool", shape=())
+
+
 @rule("cumsum")
 def cumsum(w: Writer, input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     x = w.cast(input, w.dtype)
@@ -177,6 +183,12 @@ def normalize(w: Writer, input: Tensor, p: float = 2.0, dim: Any = 1, eps: float
     length = length_of(w, input, p, axes_of(input, dim), True)
     bounded = w.emit("clip", length, eps, float("inf"), dtype=length.dtype, shape=length.shape)
     return w.binary("divide", input, bounded)
+
+
+@rule("torch._weight_norm")
+def weight_norm(w: Writer, v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    axes = [axis for axis in range(v.ndim) if axis != v.axis(dim)]
+    return w.binary("multiply", v, w.binary("divide", g, length_of(w, v, 2, axes, True)))
 
 
 @rule("topk")

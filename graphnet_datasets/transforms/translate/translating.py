@@ -111,6 +111,9 @@ class _Translation:
         kwargs = {name: self._resolved(arg) for name, arg in op.kwargs}
         if kwargs.pop("out", None) is not None:
             raise RefusedError("it writes into a tensor that it is given (`out`)")
+        for spelling, name in (("axis", "dim"), ("keepdims", "keepdim")):
+            if spelling in kwargs:  # NumPy's names, which torch takes as well
+                kwargs[name] = kwargs.pop(spelling)
         if problem := does_not_take(rule, args, kwargs):
             raise RefusedError(f"its rule takes other arguments ({problem})")
         writer = self.writer
