@@ -56,7 +56,7 @@ def measure(tasks: list[str], kept: Path, memory_bytes: float) -> Iterable[dict[
                 except TranslationError as error:
                     yield line | {"outcome": "refused", "reason": str(error)}
                     continue
-                key = hashlib.sha256(repr((sample, translated)).encode()).hexdigest()[:32]
+                key = key_of(sample, translated)
                 if key not in known:
                     if sample.input_bytes > memory_bytes:
                         found = {"outcome": "too large", "reason": f"{sample.input_bytes} bytes"}
@@ -67,6 +67,13 @@ def measure(tasks: list[str], kept: Path, memory_bytes: float) -> Iterable[dict[
                     file.flush()
                 print(json.dumps(known[key]), flush=True)
                 yield known[key]
+
+
+def key_of(sample: Sample, translated: Sample) -> str:
+    """Return a key of all that decides what comes of running both."""
+    parts = (sample.id, sample.inputs, sample.ops, sample.outputs, sample.symbols)
+    text = repr((parts, translated.ops, translated.outputs))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def compare(comparer: Comparer, sample: Sample, translated: Sample) -> dict[str, Any]:
