@@ -226,6 +226,10 @@ def test_what_cannot_be_run_is_refused_before_anything_runs(
             {"weights": "inside"},
             "The setting `weights` is 'inside'; it can be 'parameters' or 'inputs'.",
         ),
+        (
+            {"launch_mode": "sideways"},
+            "The setting `launch_mode` is 'sideways'; it can be 'stream' or 'cuda_graph'.",
+        ),
         ({"num_threads": 0}, "The setting `num_threads` is 0; at least 1."),
         (
             {"phase_timeouts_s": {"judge": 1}},
@@ -240,13 +244,14 @@ def test_a_setting_that_makes_no_sense_is_refused(changes: dict[str, Any], messa
     assert str(caught.value) == message
 
 
-def test_weights_as_inputs() -> None:
-    own = SampleRunner("cpu", quick(weights="inputs"))
+def test_weights_as_inputs_and_without_a_profile() -> None:
+    own = SampleRunner("cpu", quick(weights="inputs", has_profile=False))
     try:
         for sample in (LINEAR, samples.RUNNING_STATISTICS):
             record = run_one(own, "eager", sample)
             assert (record["status"], record["min_t"]) == ("ok", -math.inf), record
             assert record["weights"] == "inputs"
+            assert record["baseline_num_kernels"] is None
     finally:
         own.close()
 
