@@ -1,0 +1,46 @@
+"""The embedded rows say what today's analysis says: a change of it has to rewrite them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphnet_datasets
+from graphnet_datasets.analysis.columns import derived_columns
+from graphnet_datasets.analysis.splits import split_of
+from graphnet_datasets.sample import Sample
+from graphnet_datasets.table import read_table
+
+STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
+FILES = sorted(STARTER.glob("*/*.parquet"))
+
+
+def same(first: Any, second: Any) -> bool:
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, rel_tol=1e-12)
+    return first == second
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return twenty rows of torch, spread over all tasks, splits and sizes up to 300 operators."""
+    filters = [("framework", "==", "torch"), ("num_ops", "<=", 300)]
+    found = [row for path in FILES for row in read_table(path, filters=filters).to_pylist()]
+    return found[:: max(1, len(found) // 20)][:20]
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row["id"])
+def test_derived_columns_are_those_of_today(row: dict[str, Any]) -> None:
+    for name, value in derived_columns(Sample.from_row(row)).items():
+        assert same(value, row[name]), (
+            f"`{name}` of `{row['id']}` is {value!r} by today's analysis, but the embedded dataset "
+            f"says {row[name]!r}. Run `python -m builder starter`."
+        )
+
+
+def test_every_family_is_in_the_split_of_its_hash() -> None:
+    for path in FILES:
+        families = read_table(path, columns=["family"]).column("family").to_pylist()
+        assert {split_of(family) for family in families} == {path.name.partition("-")[0]}, path
