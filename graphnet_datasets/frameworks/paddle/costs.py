@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...arguments import iterate_refs
+from ...errors import GraphNetError, MaterializeError
 from ...sample import Op, Sample, Value
 from ...vocabulary import ITEM_SIZE_BYTES
 from .operator_names import ACTIVATIONS, CREATION, ELEMENTWISE, LAYOUT, PLACEMENT, words
@@ -80,7 +81,12 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Counted:
     >>> counted.flops, counted.bytes_moved, counted.footprint.peak_bytes
     (128, 192, 128)
     """
-    footprint = measure_footprint(sample, sizes)
+    try:
+        footprint = measure_footprint(sample, sizes)
+    except GraphNetError:
+        raise
+    except Exception as error:  # whatever paddle raises of inputs that it cannot describe
+        raise MaterializeError(f"The shapes of `{sample.id}` cannot be inferred.") from error
     values: list[tuple[Value, ...]] = [(each.value,) for each in sample.inputs]
     values += [found or () for found in footprint.results]
     flops = bytes_moved = num_known = 0
@@ -90,8 +96,8 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Counted:
         try:
             count = _flops(sample, op, read, given, sizes)
             moved = _bytes_moved(sample, op, read, given, sizes)
-        except _UnknownError:
-            continue
+        except (_UnknownError, TypeError, ValueError, IndexError, AttributeError):
+            continue  # no formula, or a call in a form that it does not know
         num_known += 1
         flops += count
         bytes_moved += moved
