@@ -9,8 +9,9 @@ from pathlib import Path
 from ..libraries.imports import optional
 from ..libraries.ultralytics import preload
 
-LEFT_OUT = ("world", "yoloe", "rtdetr")
-"""Parts of names: prompts in words come with a text model, and RT-DETR asks for targets."""
+LEFT_OUT = ("world", "yoloe", "rtdetr", "cls-resnet")
+"""Parts of names: prompts in words come with a text model, RT-DETR asks for targets, and backbones
+of torchvision are downloaded."""
 
 
 def walk() -> Iterator[str]:
