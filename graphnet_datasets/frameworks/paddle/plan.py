@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from ...arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
 from ...sample import Op, Sample
-from .operators import lookup, resolve
+from .calls import check_lists, in_order
+from .operators import CORE, lookup, resolve
 from .tensors import dtype_of, place_of
 
 Observer = Callable[[int, Any], Any]
@@ -43,6 +44,7 @@ class Plan:
         self.num_inputs = len(sample.inputs)
         self.template: list[Any] = [None] * (self.num_inputs + sample.num_ops)
         self.steps: list[Step] = []
+        self._core: set[int] = set()
         freed = self._freed()
         for position, op in enumerate(sample.ops):
             try:
@@ -72,7 +74,10 @@ class Plan:
         slots = [*values, *self._rest]
         for call, arguments, own, _ in self.steps:
             try:
-                result = call(*arguments(slots))
+                given = arguments(slots)
+                if own in self._core:
+                    check_lists(given)
+                result = call(*given)
             except Exception as error:
                 result = error
             if self.num_inputs <= own < self.num_inputs + self.sample.num_ops:
@@ -90,8 +95,12 @@ class Plan:
     def _add(self, op: Op, own: int, freed: list[int]) -> None:
         call = resolve(lookup(op.target))
         before = len(self.steps)
-        args = [self._slot(arg) for arg in op.args]
-        if op.kwargs:
+        if op.target.startswith(CORE):
+            self._core.add(own)
+            args = [self._slot(arg) for arg in in_order(op)]
+        else:
+            args = [self._slot(arg) for arg in op.args]
+        if op.kwargs and own not in self._core:
             args += [self._slot(arg) for _, arg in op.kwargs]
             call = _WithKeywords(call, len(op.args), tuple(name for name, _ in op.kwargs))
         # Lists of values that were built for this call alone would keep the values alive.

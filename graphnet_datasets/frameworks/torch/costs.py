@@ -15,7 +15,7 @@ from ...sample import Sample
 from .flop_formulas import count_flops, is_view
 from .live_memory import StorageWatch, tensors_in
 from .operators_words import words
-from .shapes import Footprint, measure_footprint
+from .shapes import Footprint, Observer, measure_footprint
 
 _ONLY_WRITES = words(
     """
@@ -79,7 +79,7 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Walked:
     return Walked(footprint, counter.flops, coverage, counter.bytes_moved)
 
 
-class _Counter(TorchDispatchMode):
+class _Counter(TorchDispatchMode, Observer):
     """Sees every ATen call of the walk, below autograd and composite operators."""
 
     def __init__(self) -> None:
@@ -105,9 +105,6 @@ class _Counter(TorchDispatchMode):
     def fail(self) -> None:
         """Note that the operator could not be called on fake tensors."""
         self.unknown.add(self._position)
-
-    def end(self, result: Any) -> None:
-        """Take no notice of what the operator gave."""
 
     def noted(self) -> tuple[int, int, int, bool]:
         """Return operations, bytes moved, working memory, and whether something is unknown."""

@@ -9,7 +9,7 @@ import torch
 
 from ...sample import Sample, Value
 from ...vocabulary import ITEM_SIZE_BYTES
-from .shapes import measure_footprint
+from .shapes import Observer, measure_footprint
 
 Kind: TypeAlias = Literal["tensor", "number", "other"]
 
@@ -47,21 +47,9 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
     return tuple(recorder.results)
 
 
-class _Recorder:
+class _Recorder(Observer):
     def __init__(self) -> None:
         self.results: list[Result] = []
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def begin(self, position: int) -> None:
-        """Nothing is noted before a call."""
-
-    def fail(self) -> None:
-        """What a failed call gives is handed to `end` as it was recorded."""
 
     def end(self, result: Any) -> None:
         """Note what an operator gave."""

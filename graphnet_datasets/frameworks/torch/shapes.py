@@ -12,7 +12,7 @@ import dataclasses
 import warnings
 import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import psutil
 import torch
@@ -74,11 +74,15 @@ def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results
     return measure_footprint(sample, sizes).results
 
 
-class Observer(Protocol):
-    """Follows a walk; it is entered as a context inside the fake tensors' own."""
+class Observer:
+    """Follows a walk, and takes note of nothing; it is entered inside the fake tensors' context."""
 
-    def __enter__(self) -> Any: ...
-    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any, /) -> Any: ...
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        return None
+
     def start(self, input_bytes: int, inputs: Sequence[Any]) -> None:
         """Take note of the inputs, before it is entered."""
 
@@ -94,9 +98,9 @@ class Observer(Protocol):
     def noted(self) -> Any:
         """Return what was noted since `begin`."""
 
-    def repeat(self, noted: Any) -> contextlib.AbstractContextManager[Any]:
+    def repeat(self, noted: Any) -> contextlib.AbstractContextManager[Any]:  # noqa: ARG002
         """Note it again for a call like that one; results are made inside of the context."""
-        ...
+        return contextlib.nullcontext()
 
 
 def measure_footprint(
@@ -170,7 +174,7 @@ class _Walk:
         limit_bytes: int | None,
         observer: Observer | None,
     ) -> None:
-        self.observer = observer
+        self.observer = observer or Observer()
         self.sample = sample
         self.sizes = sizes
         self.limit_bytes = limit_bytes
@@ -199,9 +203,8 @@ class _Walk:
             for value in self.values:
                 self.memory.hold_forever(value)
             dying = self._dying()
-            if self.observer is not None:
-                self.observer.start(input_bytes, self.values)
-                watching.enter_context(self.observer)
+            self.observer.start(input_bytes, self.values)
+            watching.enter_context(self.observer)
             for position, op in enumerate(self.sample.ops):
                 results.append(self._step(position, op, regions))
                 for index in dying[position]:
@@ -260,13 +263,11 @@ class _Walk:
         index = len(self.sample.inputs) + position
         where = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
         try:
-            if self.observer is not None:
-                self.observer.begin(position)
+            self.observer.begin(position)
             result = self._call(op, regions)
             self._check_bits(index, op, result)
             check_result(result)
-            if self.observer is not None:
-                self.observer.end(result)
+            self.observer.end(result)
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{where} {error}") from error
         except MaterializeError as error:
@@ -318,18 +319,16 @@ class _Walk:
         key = key_of(operator, args, kwargs)
         known = None if key is None else self.calls.get(key)
         if known is not None:
-            with self.observer.repeat(known.noted) if self.observer else contextlib.nullcontext():
+            with self.observer.repeat(known.noted):
                 return known.make()
         result = _apply(operator, args, kwargs)
         if key is not None and key not in self.calls:
-            noted = self.observer.noted() if self.observer else None
-            self.calls[key] = remember(args, kwargs, result, noted)
+            self.calls[key] = remember(args, kwargs, result, self.observer.noted())
         return result
 
     def _recorded(self, op: Op) -> Any:
         """Return fake tensors as recorded in the sample, where nothing better is known."""
-        if self.observer is not None:
-            self.observer.fail()
+        self.observer.fail()
         if not op.results:
             return _Unknown()
         results = tuple([self._recorded_tensor(value) for value in op.results])

@@ -1,0 +1,47 @@
+"""Calls of which paddle's core would make an end of the process are refused before."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphnet_datasets.arguments import ListArg, Ref
+from graphnet_datasets.errors import MaterializeError
+from graphnet_datasets.sample import Input, Op, Sample, Value
+
+pytest.importorskip("paddle", reason="paddlepaddle is not installed")
+
+from graphnet_datasets.frameworks.paddle.plan import Plan
+from graphnet_datasets.frameworks.paddle.shapes import propagate
+
+CONCAT = "paddle._C_ops.concat"
+FATAL = [
+    (Op(CONCAT), "has 0 arguments where paddle's function takes 2: x, axis."),
+    (Op(CONCAT, (ListArg((Ref(0),)),)), "has 1 arguments where"),
+    (Op(CONCAT, (ListArg((Ref(0),)), 0, 1)), "has 3 arguments where"),
+    (Op(CONCAT, (), (("alpha", 1), ("dim", -2))), "has the keyword `alpha`; left for keywords: x"),
+    (Op(CONCAT, (ListArg((None, None)), 0)), "has a list of absent values as an argument."),
+]
+
+
+def _sample(*ops: Op) -> Sample:
+    tensor = Input("input", Value("float32", (2, 3)))
+    return Sample("a/b", "paddle", "other", (tensor,), ops, Ref(len(ops)))
+
+
+@pytest.mark.parametrize(("op", "message"), FATAL)
+def test_a_fatal_call_is_refused(op: Op, message: str) -> None:
+    with pytest.raises(MaterializeError) as caught:
+        Plan(_sample(op))
+    assert f"Op 0 (`{CONCAT}`) of `a/b` {message}" in str(caught.value)
+
+
+def test_keywords_are_put_where_the_function_takes_them() -> None:
+    op = Op(CONCAT, (), (("axis", 1), ("x", ListArg((Ref(0), Ref(0))))))
+    assert propagate(_sample(op)) == ((Value("float32", (2, 6)),),)
+
+
+def test_values_that_turn_out_absent_stay_unknown() -> None:
+    # item 1 of a bare tensor is a hidden result, which is None
+    absent = Op("operator.getitem", (Ref(1), 1))
+    joined = Op(CONCAT, (ListArg((Ref(2),)), 0))
+    assert propagate(_sample(Op("paddle._C_ops.relu", (Ref(0),)), absent, joined))[2] is None
