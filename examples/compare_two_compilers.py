@@ -13,7 +13,9 @@ from graphnet_datasets.scores import compare
 
 
 def main(out: str = "runs") -> None:
-    rows = load_dataset("graphnet", "nlp", filters=[("num_ops", "<", 60)])
+    rows = load_dataset(
+        "graphnet", "nlp", filters=[("framework", "=", "torch"), ("num_ops", "<", 60)]
+    )
     rows = rows.select(range(min(2, len(rows))))
     arms = {
         name: run(rows, compiler=name, out=Path(out) / name) for name in ("eager", "torchscript")
