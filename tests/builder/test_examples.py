@@ -47,6 +47,6 @@ def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(CatalogError) as caught:
         examples("a=gaussian(4)")
     assert str(caught.value) == (
-        "`a` has an input of the kind `gaussian` (accepted: normal, uniform, ids, boxes, full, "
-        "range, bools)."
+        "`a` has an input of the kind `gaussian` (accepted: normal, uniform, ids, prompt, boxes, "
+        "full, range, bools)."
     )

@@ -32,9 +32,9 @@ def test_the_exit_status_is_1_where_a_check_fails(tmp_path: Path) -> None:
     assert result.exit_code == 1
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(each["id"], each["is_valid"]) for each in found] == [
-        ("test/graph", True),
         ("test/nonzero", False),
-    ]
+        ("test/graph", True),
+    ]  # the smaller comes first
     assert [each["check"] for each in found[0]["checks"]] == READING[3::-2]
 
 
@@ -45,7 +45,7 @@ def test_what_was_found_is_written_with_the_graphs(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*command, str(out)])
     assert result.exit_code == 1, result.output
     assert result.stdout.splitlines()[-1] == (f"2 samples, 1 of them not valid; written to `{out}`")
-    valid, failed = read_table(out).to_pylist()
+    failed, valid = read_table(out).to_pylist()
     assert [each.outcome for each in Validation.from_row(valid).results] == ["passed"] * 2  # type: ignore[union-attr]
     assert valid["why_excluded"] is None
     assert failed["why_excluded"].startswith("statically_analysable: Shapes or dtypes are known")

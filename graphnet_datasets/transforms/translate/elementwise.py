@@ -206,10 +206,13 @@ for _names, _target, _function in (
     rule(*_names)(_comparison(_target, _function))
 
 
+_ON_INTEGERS = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+
+
 def _bitwise(word: str) -> Any:
     def write(w: Writer, input: Any, other: Any) -> Any:
         if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-            return on_numbers(w, getattr(operator, f"{word}_"), input, other)
+            return on_numbers(w, _ON_INTEGERS[word], input, other)
         if w.dtype == "bool":
             return compare(w, f"logical_{word}", input, other)
         return arithmetic(w, f"bitwise_{word}", input, other)
