@@ -7,8 +7,10 @@ sets `HF_DATASETS_DISABLE_PROGRESS_BARS=1`, silences ours.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+from collections.abc import Iterator
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 VERBOSITY_VARIABLE = "GRAPHNET_DATASETS_VERBOSITY"
@@ -78,3 +80,20 @@ def are_progress_bars_disabled() -> bool:
     from datasets.utils import are_progress_bars_disabled
 
     return are_progress_bars_disabled()
+
+
+@contextlib.contextmanager
+def hidden_progress_bars() -> Iterator[None]:
+    """Show no progress bars inside the context, for steps too short to be worth one.
+
+    >>> with hidden_progress_bars():
+    ...     are_progress_bars_disabled()
+    True
+    """
+    was_disabled = are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not was_disabled:
+            enable_progress_bars()

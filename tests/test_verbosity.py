@@ -68,3 +68,18 @@ def test_progress_bars_are_those_of_datasets() -> None:
         assert not datasets.utils.are_progress_bars_disabled()
     finally:
         datasets.utils.enable_progress_bars()
+
+
+def test_hidden_bars_come_back_as_they_were() -> None:
+    was_disabled = verbosity.are_progress_bars_disabled()
+    try:
+        for disable, expected in (
+            (verbosity.enable_progress_bars, False),
+            (verbosity.disable_progress_bars, True),
+        ):
+            disable()
+            with verbosity.hidden_progress_bars():
+                assert verbosity.are_progress_bars_disabled()
+            assert verbosity.are_progress_bars_disabled() is expected
+    finally:
+        (verbosity.disable_progress_bars if was_disabled else verbosity.enable_progress_bars)()

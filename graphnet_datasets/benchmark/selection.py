@@ -14,6 +14,7 @@ from ..layout import ALL, EXCLUDED
 from ..loading import load_dataset
 from ..sample import Sample
 from ..schema import sample_from_row, sample_to_row
+from ..verbosity import hidden_progress_bars
 from ..vocabulary import TASKS
 
 
@@ -112,6 +113,12 @@ def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]
         )
 
 
+def _load(dataset: str | os.PathLike[str], config: str | None = None, **options: Any) -> Any:
+    """Return all splits; the tables of a run are read faster than a bar of that is."""
+    with hidden_progress_bars():
+        return load_dataset(dataset, config, split="all", **options)
+
+
 def _is_path(text: str) -> bool:
     return text.startswith((".", "/", "~")) or text.endswith(".parquet")
 
@@ -121,7 +128,7 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
         raise DatasetNotFoundError(f"There is nothing at `{path}`.")
     is_table = path.is_file() or next(path.rglob("*.parquet"), None) is not None
     if is_table:
-        yield from _by_size(load_dataset(path, split="all"), path)
+        yield from _by_size(_load(path), path)
         return
     directories = sorted({each.parent for each in path.rglob("graph_net.json")})
     if not directories:
@@ -136,11 +143,11 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
 
 def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     if name == str(dataset):
-        yield from _by_size(load_dataset(dataset, split="all"), dataset)
+        yield from _by_size(_load(dataset), dataset)
     elif name in TASKS or name in (ALL, EXCLUDED):
-        yield from _by_size(load_dataset(dataset, name, "all"), dataset)
+        yield from _by_size(_load(dataset, name), dataset)
     else:
-        found = load_dataset(dataset, split="all", filters=[("id", "==", name)])
+        found = _load(dataset, filters=[("id", "==", name)])
         if not len(found):
             raise DatasetNotFoundError(
                 f"`{name}` is neither a config nor the id of a sample of `{dataset}`. The configs "

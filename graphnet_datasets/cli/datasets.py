@@ -63,6 +63,7 @@ def print_rows(
     import pyarrow.dataset
 
     from ..loading import load_dataset, locate
+    from ..verbosity import hidden_progress_bars
 
     column = pyarrow.dataset.field
     conditions = []
@@ -92,9 +93,10 @@ def print_rows(
         filters = condition if filters is None else filters & condition
     # From the Hub a stream fetches these columns alone; a local one would cost the import of torch.
     is_remote = not isinstance(locate(dataset), Path)
-    splits: Any = load_dataset(
-        dataset, config, None, filters=filters, columns=LISTED, streaming=is_remote
-    )
+    with hidden_progress_bars():
+        splits: Any = load_dataset(
+            dataset, config, None, filters=filters, columns=LISTED, streaming=is_remote
+        )
     rows = [{name: row[name] for name in LISTED} for split in splits.values() for row in split]
     rows.sort(key=lambda row: (row["num_ops"], row["id"]))
     shown = rows if limit is None else rows[:limit]
