@@ -13,7 +13,7 @@ import hashlib
 import os
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -79,8 +79,17 @@ def capture_all(
 
     With `is_failure_kept` what failed before under the same key is not tried again.
     """
-    build.mkdir(parents=True, exist_ok=True)
     keys = keys or Keys()
+    waiting = yield from known_first(entries, build, keys, is_failure_kept)
+    for library, of_library in waiting.items():
+        yield from _capture_with(library, of_library, build, jobs, keys)
+
+
+def known_first(
+    entries: Iterable[Entry], build: Path, keys: Keys, is_failure_kept: bool
+) -> Generator[Capture, None, dict[str, list[Entry]]]:
+    """Yield what ended earlier; return the entries that wait, by library."""
+    build.mkdir(parents=True, exist_ok=True)
     waiting: dict[str, list[Entry]] = {}
     for entry in entries:
         capture = known(entry, keys.path(entry, build), is_failure_kept)
@@ -88,8 +97,7 @@ def capture_all(
             yield capture
         else:
             waiting.setdefault(entry.library, []).append(entry)
-    for library, of_library in waiting.items():
-        yield from _capture_with(library, of_library, build, jobs, keys)
+    return waiting
 
 
 def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:

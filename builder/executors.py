@@ -23,7 +23,7 @@ from .capturing import (
     PHASES,
     Capture,
     Keys,
-    known,
+    known_first,
     worker_of,
 )
 from .catalog import Entry
@@ -57,15 +57,8 @@ def capture_all(
             entries, build, jobs, keys=keys, is_failure_kept=is_failure_kept
         )
         return
-    build.mkdir(parents=True, exist_ok=True)
     keys = keys or Keys()
-    waiting: dict[str, list[Entry]] = {}
-    for entry in entries:
-        capture = known(entry, keys.path(entry, build), is_failure_kept)
-        if capture is not None:
-            yield capture
-        else:
-            waiting.setdefault(entry.library, []).append(entry)
+    waiting = yield from known_first(entries, build, keys, is_failure_kept)
     for library, of_library in waiting.items():
         work = Work(worker_of(library), PHASES, LIMITS, {LIBRARY_VARIABLE: library})
         by_line = {entry.line: entry for entry in of_library}

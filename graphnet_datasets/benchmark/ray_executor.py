@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RunError
-from ..isolation import Ending, Outcome
-from ..isolation.ray_cluster import connect, import_ray
+from ..isolation.ray_cluster import connect, import_ray, lost_outcome
 from ..version import __version__
 from . import judging
 from .environment import environment_id
@@ -173,10 +172,9 @@ class RayExecutor:
         self, job: SampleJob, worker: _Worker, error: Exception, num_attempts: int
     ) -> list[Record]:
         """Return records of a job whose workers were lost: nothing is known of the sample."""
-        text = str(error).strip().splitlines()
         message = (
             f"{num_attempts} workers were lost while they ran this sample, the last on the node "
-            f"`{worker.place.address}` ({text[0] if text else type(error).__name__})."
+            f"`{worker.place.address}`"
         )
         runner = SampleRunner(
             self._device,
@@ -185,19 +183,7 @@ class RayExecutor:
         )
         records = []
         for run_id, arm in job.arms:
-            outcome = Outcome(
-                ending=Ending.CRASH,
-                phase="load",
-                messages=[],
-                error={"type": "WorkerLost", "message": message},
-                exit_code=None,
-                log="",
-                num_log_bytes=0,
-                duration_s=0.0,
-                phase_s={},
-                peak_memory_bytes=0,
-                num_leftovers=0,
-            )
+            outcome = lost_outcome("load", message, error)
             record = runner.begin_record(job, run_id, arm) | {"num_attempts": num_attempts}
             records.append(judging.Run(record, outcome).record)
         return records

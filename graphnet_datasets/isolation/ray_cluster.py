@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from ..errors import MissingExtraError, RunError
+from .watch import Ending, Outcome
 
 
 def import_ray(purpose: str) -> Any:
@@ -46,3 +47,22 @@ def connect(ray: Any) -> bool:
             ) from error
         ray.init(num_cpus=len(os.sched_getaffinity(0)), include_dashboard=False, **quiet)
     return True
+
+
+def lost_outcome(phase: str, message: str, error: Exception) -> Outcome:
+    """Return how a job ended whose worker was lost: nothing is known but what Ray says of it."""
+    lines = str(error).strip().splitlines()
+    said = lines[0] if lines else type(error).__name__
+    return Outcome(
+        ending=Ending.CRASH,
+        phase=phase,
+        messages=[],
+        error={"type": "WorkerLost", "message": f"{message} ({said})."},
+        exit_code=None,
+        log="",
+        num_log_bytes=0,
+        duration_s=0.0,
+        phase_s={},
+        peak_memory_bytes=0,
+        num_leftovers=0,
+    )

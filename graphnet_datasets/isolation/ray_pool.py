@@ -15,7 +15,7 @@ from ..errors import RunError
 from ..version import __version__
 from .client import ForkServer
 from .pool import Finished, PoolJob, Work, run_in
-from .ray_cluster import connect, import_ray
+from .ray_cluster import connect, import_ray, lost_outcome
 from .watch import Ending, Outcome
 
 START_TIMEOUT_S = 300.0
@@ -115,7 +115,9 @@ class RayPool:
                     if attempt < MAX_ATTEMPTS:
                         again.append((each, attempt + 1))
                     else:
-                        yield Finished(each, _lost(self._work, attempt, error), None)
+                        message = f"{attempt} workers were lost while they ran this job"
+                        lost = lost_outcome(self._work.phases[0], message, error)
+                        yield Finished(each, lost, None)
                 else:
                     idle.append(actor)
                     yield Finished(each, _read_outcome(outcome), result)
@@ -171,22 +173,3 @@ def _next(
 def _read_outcome(text: str) -> Outcome:
     fields = json.loads(text)
     return Outcome(**{**fields, "ending": Ending(fields["ending"])})
-
-
-def _lost(work: Work, attempts: int, error: Exception) -> Outcome:
-    lines = str(error).strip().splitlines()
-    said = lines[0] if lines else type(error).__name__
-    message = f"{attempts} workers were lost while they ran this job ({said})."
-    return Outcome(
-        ending=Ending.CRASH,
-        phase=work.phases[0],
-        messages=[],
-        error={"type": "WorkerLost", "message": message},
-        exit_code=None,
-        log="",
-        num_log_bytes=0,
-        duration_s=0.0,
-        phase_s={},
-        peak_memory_bytes=0,
-        num_leftovers=0,
-    )
