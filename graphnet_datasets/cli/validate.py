@@ -28,6 +28,7 @@ def validate(
     only: Annotated[
         list[str] | None, typer.Option("--check", help="Make only this check (repeatable).")
     ] = None,
+    framework: Annotated[list[str] | None, typer.Option(help="Only torch or paddle.")] = None,
     limit: Annotated[int | None, typer.Option(help="Check this many samples at most.")] = None,
     memory_limit: Annotated[
         float, typer.Option(help="Gigabytes that one sample may take; larger ones are skipped.")
@@ -64,7 +65,8 @@ def validate(
     for name in checks:
         if name not in CHECKS:
             raise typer.BadParameter(f"it is one of {', '.join(CHECKS)}", param_hint="--check")
-    rows = select_rows(what, Filters(limit=limit), dataset=dataset)
+    filters = Filters(framework=tuple(framework or ()), limit=limit)
+    rows = select_rows(what, filters, dataset=dataset)
     if not rows:
         raise DatasetNotFoundError(f"There is no sample in {', '.join(what)}.")
     validations: list[Validation] = []

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ..errors import MaterializeError, MissingExtraError
 from ..inputs import Mode
 from ..sample import Sample
+from .results import Result
 
 Weights = Literal["inputs", "parameters"]
 Names = Literal["canonical", "source"]
@@ -98,6 +99,29 @@ def make_inputs(
         with _Needs("paddle"):
             from .paddle.tensors import make_inputs as make
     return make(sample, seed, mode, device, weights, sizes)
+
+
+def find_results(sample: Sample) -> tuple[Result, ...]:
+    """Return what each operator gives at the sizes of the capture, found without running it.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: the sample cannot be walked.
+        MissingExtraError: the sample's framework is not installed.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> sample = Sample("example/abs", "torch", "other", (Input("input", Value("int8", (2,))),),
+    ...     (Op("torch.abs", (Ref(0),)),), Ref(1))
+    >>> find_results(sample)[0].value
+    Value(dtype='int8', shape=(2,), stride=None)
+    """
+    if sample.framework == "torch":
+        with _Needs("torch"):
+            from .torch.results import find_results as find
+    else:
+        with _Needs("paddle"):
+            from .paddle.results import find_results as find
+    return find(sample)
 
 
 def print_source(sample: Sample, names: Names = "canonical") -> str:

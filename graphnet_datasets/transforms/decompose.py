@@ -11,10 +11,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..arguments import Ref, iterate_refs, map_refs
 from ..errors import SampleError
+from ..frameworks import find_results
 from ..frameworks.torch.entries import entry_of
 from ..frameworks.torch.operators_python import PAIRS
 from ..sample import Input, Sample, Value
@@ -44,8 +45,8 @@ def find_cuts(sample: Sample) -> tuple[int, ...]:
     """Return before which operators a sample may be cut, in order.
 
     Raises:
-        SampleError: it is not a sample of torch.
         UnknownOperatorError, MaterializeError: it cannot be walked without running it.
+        MissingExtraError: the sample's framework is not installed.
 
     >>> from graphnet_datasets.sample import Op, Value
     >>> halves = Sample("example/halves", "torch", "other",
@@ -68,8 +69,9 @@ def decompose(
     `ID/part_0`, … and are of the kind `subgraph`.
 
     Raises:
-        SampleError: it is not a sample of torch, or cannot be cut at a place that was asked for.
+        SampleError: it cannot be cut at a place that was asked for.
         UnknownOperatorError, MaterializeError: it cannot be walked without running it.
+        MissingExtraError: the sample's framework is not installed.
 
     >>> from graphnet_datasets.sample import Op, Value
     >>> chain = Sample("example/chain", "torch", "other",
@@ -107,13 +109,6 @@ def _even(cuts: Sequence[int], num_ops: int, num_parts: int) -> list[int]:
 
 class _Cutter:
     def __init__(self, sample: Sample) -> None:
-        if sample.framework != "torch":
-            raise SampleError(
-                f"`{sample.id}` is a sample of {sample.framework}; only samples of torch can be "
-                "cut into parts."
-            )
-        from ..frameworks.torch.results import find_results
-
         self.sample = sample
         self.num_inputs = len(sample.inputs)
         self.results = find_results(sample)
@@ -128,16 +123,12 @@ class _Cutter:
                 if ref >= self.num_inputs:
                     last_use[ref - self.num_inputs] = position
         cuts = []
-        uncrossable_until = depth = num_grad_modes = 0
-        for position, op in enumerate(sample.ops):
-            is_outside = depth == 0 and num_grad_modes % 2 == 0
-            if position and is_outside and uncrossable_until < position:
+        uncrossable_until = 0
+        for position, is_inside in enumerate(_lie_in_regions(sample)):
+            if position and not is_inside and uncrossable_until < position:
                 cuts.append(position)
             if self.results[position].kind == "other":
                 uncrossable_until = max(uncrossable_until, last_use[position])
-            name = entry_of(sample, op).name
-            depth += (name in PAIRS) - (name in _CLOSERS)
-            num_grad_modes += name == _GRAD_MODE
         return tuple(cuts)
 
     def part(self, index: int, start: int, stop: int) -> Part:
@@ -186,6 +177,19 @@ class _Cutter:
             return Input("input", result.value)
         dtype, form = _NUMBERS[type(result.number)]
         return Input("scalar", Value(dtype, ()), data=struct.pack(form, result.number))
+
+
+def _lie_in_regions(sample: Sample) -> Iterator[bool]:
+    """Tell for the place before each operator whether a region is open there."""
+    if sample.framework != "torch":  # paddle's tables have no operators that open one
+        yield from itertools.repeat(False, sample.num_ops)
+        return
+    depth = num_grad_modes = 0
+    for op in sample.ops:
+        yield depth != 0 or num_grad_modes % 2 != 0
+        name = entry_of(sample, op).name
+        depth += (name in PAIRS) - (name in _CLOSERS)
+        num_grad_modes += name == _GRAD_MODE
 
 
 _NUMBERS = {bool: ("bool", "<?"), int: ("int64", "<q"), float: ("float64", "<d")}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from ..arguments import ListArg, Named, Ref
 from ..errors import MemoryLimitError
 from ..isolation import Reporter
 from ..sample import Sample
@@ -48,18 +51,64 @@ def work(
     reporter.send({"outcome": outcome, "reason": reason})
 
 
-def explain(counts: Mapping[str, int], writes_infinities: bool) -> str | None:
+def explain(counts: Mapping[str, int], has_infinite_literals: bool) -> str | None:
     """Say why outputs that are not finite are what the graph means, or raise.
 
     Raises:
         Failed: nothing explains them.
 
-    >>> explain({"infinite": 3}, writes_infinities=True)
+    >>> explain({"infinite": 3}, has_infinite_literals=True)
     'The outputs hold 3 infinite elements; the graph itself writes infinities (a mask).'
     """
     if not counts:
         return None
     found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    if "NaN" not in counts and writes_infinities:
+    if "NaN" not in counts and has_infinite_literals:
         return f"The outputs hold {found} elements; the graph itself writes infinities (a mask)."
     raise Failed(f"The outputs hold {found} elements.")
+
+
+def writes_infinities(sample: Sample) -> bool:
+    """Tell whether the graph itself brings infinities in, as a literal.
+
+    >>> from graphnet_datasets.sample import Op
+    >>> fill = Op("torch.full", ((2,), float("-inf")))
+    >>> writes_infinities(Sample("a", "torch", "other", (), (fill,), Ref(0)))
+    True
+    """
+    return any(_is_infinite(arg) for op in sample.ops for arg in _literals((op.args, op.kwargs)))
+
+
+def _literals(arg: Any) -> Iterator[Any]:
+    if isinstance(arg, tuple):
+        for item in arg:
+            yield from _literals(item)
+    elif isinstance(arg, ListArg):
+        yield from _literals(arg.items)
+    elif not isinstance(arg, Ref | Named):
+        yield arg
+
+
+def _is_infinite(arg: Any) -> bool:
+    return isinstance(arg, float) and math.isinf(arg)
+
+
+def difference(before: Sample, after: Sample) -> str:
+    """Say in a few words how two samples differ whose structure hashes do.
+
+    >>> from graphnet_datasets.sample import Op
+    >>> def call(target):
+    ...     return Sample("a", "torch", "other", (), (Op(target),), Ref(0))
+    >>> difference(call("torch.relu"), call("torch.exp"))
+    'lost 1 `torch.relu`; gained 1 `torch.exp`'
+    """
+    counts = [collections.Counter(op.target for op in each.ops) for each in (before, after)]
+    lost, gained = counts[0] - counts[1], counts[1] - counts[0]
+    if not lost and not gained:
+        return f"the same {before.num_ops} operators with other arguments or edges"
+    parts = []
+    for word, counter in (("lost", lost), ("gained", gained)):
+        listed = ", ".join(f"{count} `{name}`" for name, count in counter.most_common(4))
+        if listed:
+            parts.append(f"{word} {listed}")
+    return "; ".join(parts)

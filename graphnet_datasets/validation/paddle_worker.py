@@ -3,61 +3,170 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import paddle
 
+from ..analysis.hashes import structure_hash
+from ..errors import CaptureError
+from ..frameworks.choices import is_weight
+from ..frameworks.paddle.extract import extract
 from ..frameworks.paddle.materialize import materialize
+from ..frameworks.paddle.results import find_unknown
+from ..frameworks.paddle.statistics import encode
 from ..frameworks.paddle.tensors import make_inputs
 from ..isolation import Reporter
 from ..sample import Sample
 from . import jobs
-from .jobs import Terms, explain
-from .reading import Skipped
+from .jobs import Terms, difference, explain, writes_infinities
+from .parts import Runner, check_parts
+from .reading import Failed, refuse_unknown
+
+_SEED = 0
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Do one job."""
+    set_num_threads: Any = paddle.base.core.set_num_threads
+    set_num_threads(1)
     jobs.work(
-        {"runnable": runnable, "decomposable": decomposable, "reextractable": reextractable},
+        {
+            "statically_analysable": statically_analysable,
+            "runnable": runnable,
+            "decomposable": decomposable,
+            "reextractable": reextractable,
+        },
         payload,
         reporter,
         directory,
     )
 
 
+def statically_analysable(sample: Sample, terms: Terms) -> None:  # noqa: ARG001
+    """Check that operators, shapes and dtypes are all known without running the graph."""
+    refuse_unknown(sample, find_unknown(sample))
+
+
 def runnable(sample: Sample, terms: Terms) -> str | None:
-    """Check that the sample runs and gives finite outputs."""
-    layer = materialize(sample, memory_limit_bytes=terms.memory_limit_bytes)
-    inputs = make_inputs(sample)
-    paddle.seed(0)
+    """Check that the sample runs and gives finite outputs, or infinities that it writes itself."""
     counts: collections.Counter[str] = collections.Counter()
-    with paddle.no_grad():
-        outputs = layer(**inputs)
-    for tensor in _tensors(outputs):
+    for tensor in _tensors(_runner(terms).run(sample)):
         if tensor.is_floating_point():
             wide = tensor.astype("float32") if tensor.dtype != paddle.float64 else tensor
             num_nan, num_infinite = int(wide.isnan().sum()), int(wide.isinf().sum())
             counts.update({"NaN": num_nan} if num_nan else {})
             counts.update({"infinite": num_infinite} if num_infinite else {})
-    return explain(counts, writes_infinities=False)
+    return explain(counts, writes_infinities(sample))
 
 
-def decomposable(sample: Sample, terms: Terms) -> str | None:  # noqa: ARG001
-    """Say that samples of paddle are not cut."""
-    raise Skipped("Samples of paddle cannot be cut into parts by this version.")
+def decomposable(sample: Sample, terms: Terms) -> str | None:
+    """Check that disjoint parts, run one after the other, give what the whole gives."""
+    return check_parts(sample, _runner(terms))
 
 
-def reextractable(sample: Sample, terms: Terms) -> str | None:  # noqa: ARG001
-    """Say that samples of paddle are not captured again."""
-    raise Skipped("Samples of paddle are not captured again by this version.")
+def reextractable(sample: Sample, terms: Terms) -> str | None:
+    """Check that the materialized sample is captured as a graph of the same structure.
+
+    Programs of paddle spell some of what a graph's text holds in another way: they round literals
+    to 32 bits and have operators of the core for `paddle.arange`. So a graph that this version of
+    paddle did not capture may come back in another form, which then has to give the same bits and
+    to be captured as itself.
+    """
+    again = _capture(sample, list(make_inputs(sample, _SEED).values()), terms)
+    if structure_hash(again) == structure_hash(sample):
+        return None
+    differs = difference(sample, again)
+    provenance = sample.provenance
+    if (provenance.capture, provenance.framework_version) == (
+        again.provenance.capture,
+        again.provenance.framework_version,
+    ):
+        raise Failed(f"Captured again it has another structure: {differs}.")
+    third = _capture(again, _inputs_of(again, sample), terms)
+    if structure_hash(third) != structure_hash(again):
+        raise Failed(
+            f"Captured again it has another structure ({differs}), and when that is captured yet "
+            f"another ({difference(again, third)})."
+        )
+    runner = _runner(terms)
+    expected = runner.run(sample)
+    run, values = runner.materialize(again), _inputs_of(again, sample)
+    runner.seed()
+    if not _is_same(run(values), expected):
+        raise Failed(f"Captured again it has another structure ({differs}) and gives other bits.")
+    return (
+        f"Captured again it has the form of paddle {again.provenance.framework_version} "
+        f"({differs}), which gives the same bits and is captured as itself."
+    )
+
+
+def _capture(sample: Sample, inputs: Sequence[Any], terms: Terms) -> Sample:
+    # The first dimension of every argument becomes a symbol, so weights must not be arguments.
+    weights = "parameters" if sample.is_dynamic else "inputs"
+    layer = materialize(sample, weights=weights, memory_limit_bytes=terms.memory_limit_bytes)
+    capturing: Any = extract(name="again", dynamic=sample.is_dynamic)(layer)
+    named = dict(zip(sample.input_names, inputs, strict=True))
+    paddle.seed(_SEED)
+    try:
+        with paddle.no_grad():
+            capturing(**{name: named[name] for name in layer.names})
+    except CaptureError as error:
+        raise Failed(f"It cannot be captured again: {error}") from error
+    return capturing.samples[0]
+
+
+def _inputs_of(again: Sample, sample: Sample) -> list[Any]:
+    """Return the inputs of a sample in the order in which it takes them since its capture."""
+    made = make_inputs(sample, _SEED)
+    data = iter(
+        [
+            value
+            for value, each in zip(made.values(), sample.inputs, strict=True)
+            if isinstance(value, paddle.Tensor) and not (sample.is_dynamic and is_weight(each))
+        ]
+    )
+    return [made[each.source_name] if each.source_name else next(data) for each in again.inputs]
+
+
+def _runner(terms: Terms) -> Runner:
+    def build(sample: Sample) -> Callable[[Sequence[Any]], Any]:
+        layer = materialize(sample, memory_limit_bytes=terms.memory_limit_bytes)
+
+        def run(values: Sequence[Any]) -> Any:
+            with paddle.no_grad():
+                return layer(*values)
+
+        return run
+
+    return Runner(
+        materialize=build,
+        make_inputs=lambda sample: list(make_inputs(sample, _SEED).values()),
+        seed=lambda: paddle.seed(_SEED),
+        is_same=_is_same,
+    )
 
 
 def _tensors(outputs: Any) -> Iterator[paddle.Tensor]:
     if isinstance(outputs, paddle.Tensor):
         yield outputs
-    elif isinstance(outputs, tuple | list):
-        for each in outputs:
+    elif isinstance(outputs, tuple | list | dict):
+        for each in outputs.values() if isinstance(outputs, dict) else outputs:
             yield from _tensors(each)
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    """Compare bit by bit, so that NaN equals itself."""
+    if isinstance(left, paddle.Tensor) and isinstance(right, paddle.Tensor):
+        return (
+            left.dtype == right.dtype
+            and left.shape == right.shape
+            and left._is_initialized() == right._is_initialized()
+            and (not left._is_initialized() or encode(left) == encode(right))
+        )
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(_is_same(left[key], right[key]) for key in left)
+    if isinstance(left, tuple | list) and type(left) is type(right):
+        return len(left) == len(right) and all(map(_is_same, left, right))
+    return type(left) is type(right) and repr(left) == repr(right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,10 @@ def check_custom_operators(sample: Sample) -> str | None:
 
 
 def check_statically_analysable(sample: Sample) -> str | None:
-    """Check that operators, shapes and dtypes are all known without running the graph."""
+    """Check that operators, shapes and dtypes are all known without running the graph.
+
+    For paddle this looks at what the sample records alone: see `paddle_worker`.
+    """
     if sample.framework == "torch":
         entries_of(sample)
         results = _propagate(sample)
@@ -79,17 +82,29 @@ def check_statically_analysable(sample: Sample) -> str | None:
         for op in sample.ops:
             paddle_operators.lookup(op.target)
         results = tuple(op.results for op in sample.ops)
-    unknown = [
-        f"{position} (`{op.target}`)"
-        for position, (op, result) in enumerate(zip(sample.ops, results, strict=True))
-        if result is None or not all(map(_is_known, result))
-    ]
-    if unknown:
-        raise Failed(
-            f"Shapes or dtypes are known only by running the graph: {len(unknown)} of "
-            f"{sample.num_ops} operators, of them {', '.join(unknown[:_MAX_LISTED])}."
-        )
+    refuse_unknown(
+        sample,
+        [
+            position
+            for position, result in enumerate(results)
+            if result is None or not all(map(_is_known, result))
+        ],
+    )
     return None
+
+
+def refuse_unknown(sample: Sample, positions: Sequence[int]) -> None:
+    """Say of which operators the results are unknown.
+
+    Raises:
+        Failed: there is one.
+    """
+    if positions:
+        listed = [f"{each} (`{sample.ops[each].target}`)" for each in positions[:_MAX_LISTED]]
+        raise Failed(
+            f"Shapes or dtypes are known only by running the graph: {len(positions)} of "
+            f"{sample.num_ops} operators, of them {', '.join(listed)}."
+        )
 
 
 def _propagate(sample: Sample) -> tuple[tuple[Value, ...] | None, ...]:

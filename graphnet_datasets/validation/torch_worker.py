@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..analysis.hashes import structure_hash
-from ..arguments import Named, Ref, iterate_refs
 from ..errors import CaptureError
 from ..frameworks.torch.extract import extract
 from ..frameworks.torch.live_memory import tensors_in
@@ -20,13 +18,10 @@ from ..frameworks.torch.materialize import materialize
 from ..frameworks.torch.tensors import make_inputs
 from ..isolation import Reporter
 from ..sample import Sample
-from ..transforms import decompose
 from . import jobs
-from .jobs import Terms, explain
-from .reading import Failed, Skipped
-
-NUM_PARTS = 4
-"""Parts that `decomposable` cuts a sample into; fewer where there are fewer places to cut."""
+from .jobs import Terms, difference, explain, writes_infinities
+from .parts import Runner, check_parts
+from .reading import Failed
 
 _SEED = 0
 
@@ -45,41 +40,19 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 def runnable(sample: Sample, terms: Terms) -> str | None:
     """Check that the sample runs and gives finite outputs, or infinities that it writes itself."""
     counts: collections.Counter[str] = collections.Counter()
-    for tensor in tensors_in(_run(sample, terms)):
+    for tensor in tensors_in(_runner(terms).run(sample)):
         if tensor.is_floating_point() or tensor.is_complex():
             # float8 has no comparisons of its own.
             wide = tensor if tensor.is_complex() or tensor.element_size() > 1 else tensor.float()
             num_nan, num_infinite = int(wide.isnan().sum()), int(wide.isinf().sum())
             counts.update({"NaN": num_nan} if num_nan else {})
             counts.update({"infinite": num_infinite} if num_infinite else {})
-    return explain(counts, _writes_infinities(sample))
+    return explain(counts, writes_infinities(sample))
 
 
 def decomposable(sample: Sample, terms: Terms) -> str | None:
     """Check that disjoint parts, run one after the other, give what the whole gives."""
-    if sample.num_ops < 2:
-        raise Skipped(f"There is nothing to cut: the sample has {sample.num_ops} operators.")
-    parts = decompose(sample, NUM_PARTS).parts
-    if len(parts) < 2:
-        raise Failed(
-            "There is no place to cut: everywhere a tuple crosses or a region (autocast, vmap) is "
-            "open."
-        )
-    returned = tuple(dict.fromkeys(iterate_refs(sample.outputs)))
-    flat = dataclasses.replace(sample, outputs=tuple(map(Ref, returned)))
-    expected = _run(flat, terms)
-    values = dict(enumerate(make_inputs(sample, _SEED).values()))
-    torch.manual_seed(_SEED)
-    for part in parts:
-        names = part.sample.input_names
-        module = materialize(part.sample, **dataclasses.asdict(terms))
-        arguments = {name: values[value] for name, value in zip(names, part.takes, strict=True)}
-        with torch.no_grad():
-            values.update(zip(part.gives, module(**arguments), strict=True))
-    for place, (value, whole) in enumerate(zip(returned, expected, strict=True)):
-        if not _is_same(values[value], whole):
-            raise Failed(f"Cut into {len(parts)} parts it gives other bits in output {place}.")
-    return f"Cut into {len(parts)} parts."
+    return check_parts(sample, _runner(terms))
 
 
 def reextractable(sample: Sample, terms: Terms) -> str | None:
@@ -100,7 +73,7 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
         raise Failed(f"Captured again it breaks into {len(again)} graphs{because}")
     before, after = structure_hash(sample), structure_hash(again[0])
     if before != after:
-        raise Failed(f"Captured again it has another structure: {_difference(sample, again[0])}.")
+        raise Failed(f"Captured again it has another structure: {difference(sample, again[0])}.")
     return None
 
 
@@ -115,12 +88,22 @@ class _Again(torch.nn.Module):
         return self.graph(**inputs)
 
 
-def _run(sample: Sample, terms: Terms) -> Any:
-    module = materialize(sample, **dataclasses.asdict(terms))
-    inputs = make_inputs(sample, _SEED)
-    torch.manual_seed(_SEED)
-    with torch.no_grad():
-        return module(**inputs)
+def _runner(terms: Terms) -> Runner:
+    def build(sample: Sample) -> Callable[[Sequence[Any]], Any]:
+        module = materialize(sample, **dataclasses.asdict(terms))
+
+        def run(values: Sequence[Any]) -> Any:
+            with torch.no_grad():
+                return module(**dict(zip(sample.input_names, values, strict=True)))
+
+        return run
+
+    return Runner(
+        materialize=build,
+        make_inputs=lambda sample: list(make_inputs(sample, _SEED).values()),
+        seed=lambda: torch.manual_seed(_SEED),
+        is_same=_is_same,
+    )
 
 
 def _is_same(left: Any, right: Any) -> bool:
@@ -138,34 +121,3 @@ def _is_same(left: Any, right: Any) -> bool:
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().resolve_conj().resolve_neg().contiguous().flatten().view(torch.uint8)
-
-
-def _writes_infinities(sample: Sample) -> bool:
-    """Tell whether the graph itself brings infinities in: as a literal or in a stored tensor."""
-    return any(_is_infinite(arg) for op in sample.ops for arg in _literals((op.args, op.kwargs)))
-
-
-def _literals(arg: Any) -> Iterator[Any]:
-    if isinstance(arg, tuple):
-        for item in arg:
-            yield from _literals(item)
-    elif not isinstance(arg, Ref | Named):
-        yield arg
-
-
-def _is_infinite(arg: Any) -> bool:
-    return isinstance(arg, float) and math.isinf(arg)
-
-
-def _difference(before: Sample, after: Sample) -> str:
-    """Say in a few words how two samples differ."""
-    counts = [collections.Counter(op.target for op in each.ops) for each in (before, after)]
-    lost, gained = counts[0] - counts[1], counts[1] - counts[0]
-    if not lost and not gained:
-        return f"the same {before.num_ops} operators with other arguments or edges"
-    parts = []
-    for word, counter in (("lost", lost), ("gained", gained)):
-        listed = ", ".join(f"{count} `{name}`" for name, count in counter.most_common(4))
-        if listed:
-            parts.append(f"{word} {listed}")
-    return "; ".join(parts)

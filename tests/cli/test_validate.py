@@ -11,7 +11,7 @@ from graphnet_datasets import Sample, load_dataset, write_directory, write_table
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.table import read_table
 from graphnet_datasets.validation import CHECKS, Validation
-from tests.validation.graphs import NONZERO, VALID
+from tests.validation.graphs import NONZERO, UNNAMED_PLACE, VALID
 
 READING = ["--check", "serializable", "--check", "statically_analysable"]
 
@@ -36,6 +36,14 @@ def test_the_exit_status_is_1_where_a_check_fails(tmp_path: Path) -> None:
         ("test/graph", True),
     ]  # the smaller comes first
     assert [each["check"] for each in found[0]["checks"]] == READING[3::-2]
+
+
+def test_samples_of_one_framework_can_be_chosen(tmp_path: Path) -> None:
+    path = write_table([VALID, UNNAMED_PLACE], tmp_path / "two.parquet")
+    command = ["--quiet", "validate", str(path), "--check", "serializable", "--json"]
+    result = CliRunner().invoke(app, [*command, "--framework", "paddle"])
+    assert result.exit_code == 0, result.output
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [UNNAMED_PLACE.id]
 
 
 def test_what_was_found_is_written_with_the_graphs(tmp_path: Path) -> None:

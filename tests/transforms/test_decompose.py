@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import Any
 
@@ -111,8 +110,6 @@ def test_no_more_parts_than_operators() -> None:
         (MIXED, {"cuts": [4]}, "`test/whole` cannot be cut before operator 4. It can be cut before "
          "1, 2, 3, 5, 6, 7, 8."),
         (MIXED, {"num_parts": 0}, "`num_parts` is 0; it must be 1 or more."),
-        (dataclasses.replace(MIXED, framework="paddle"), {},
-         "`test/whole` is a sample of paddle; only samples of torch can be cut into parts."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_cut_is_refused(

@@ -5,8 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from graphnet_datasets.arguments import ListArg, Ref
-from graphnet_datasets.sample import CustomOperator, Input, Op, Sample, Value, hash_source
+from graphnet_datasets.arguments import ListArg, Named, Ref
+from graphnet_datasets.sample import (
+    CustomOperator,
+    Input,
+    Op,
+    Sample,
+    Value,
+    hash_source,
+)
 
 X = Input("input", Value("float32", (4, 4)))
 
@@ -75,3 +82,35 @@ CHUNKS = graph(call("torch.chunk", Ref(0), 2), call("operator.getitem", Ref(1), 
 """Two operators between which a tuple crosses."""
 
 UNNAMED_PLACE = graph(call("paddle._C_ops.relu"), name="paddle", framework="paddle")
+
+
+def paddle_graph(*ops: Op, name: str, dtype: str = "float32") -> Sample:
+    inputs = (Input("input", Value(dtype, (4, 4))),)
+    return Sample(f"paddle/{name}", "paddle", "other", inputs, ops, (Ref(len(ops)),))
+
+
+PADDLE_MIXED = paddle_graph(
+    call("paddle._C_ops.split_with_num", Ref(0), 2, 1),
+    call("operator.getitem", Ref(1), 1),
+    call("paddle._C_ops.tanh_", Ref(2)),
+    call("operator.mul", Ref(2), 0.5),
+    call("paddle._C_ops.dropout", Ref(4), None, 0.5, False, "upscale_in_train", 0, False),
+    call("operator.getitem", Ref(5), 0),
+    call("paddle._C_ops.matmul", Ref(0), Ref(6), True, False),
+    name="mixed",
+)
+"""A list that crosses, a write that is seen through another name, random numbers, and an operator
+of Python, which a program of paddle spells in another way."""
+
+PADDLE_UNCUT = paddle_graph(
+    call("paddle._C_ops.nonzero"),
+    call("paddle._C_ops.cast", Ref(1), Named("dtype", "float32")),
+    name="nonzero",
+)
+"""Two operators between which a tensor crosses whose size only a run tells."""
+
+PADDLE_ROUNDED = paddle_graph(call("operator.mul", Ref(0), 0.1), name="rounded", dtype="float64")
+"""A program of paddle has 0.1 as a number of 32 bits."""
+
+PADDLE_MISTYPED = paddle_graph(call("paddle._C_ops.matmul", Ref(0), 1, False, False), name="types")
+"""Neither runs nor can be traced."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import paddle
@@ -56,13 +56,35 @@ def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results
     >>> propagate(sample)
     ((Value(dtype='float32', shape=(2, 3), stride=None),),)
     """
-    plan = Plan(sample)
     found: list[tuple[Value, ...] | None] = [None] * sample.num_ops
+
+    def note(position: int, result: Any) -> None:
+        if isinstance(result, list | tuple):
+            found[position] = tuple(map(describe, result))
+        elif not isinstance(result, Unknown):
+            found[position] = (describe(result),)
+
+    walk(sample, note, sizes)
+    return tuple(found)
+
+
+def walk(
+    sample: Sample, note: Callable[[int, Any], None], sizes: Mapping[str, int] | None = None
+) -> None:
+    """Add the operators to a program that never runs, and note what each gives there.
+
+    `note(position, result)` gets a value of the program, a list or tuple of them, a Python number,
+    or an `Unknown`.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: as `Plan`.
+    """
+    plan = Plan(sample)
 
     def observe(position: int, result: Any) -> Any:
         if isinstance(result, Exception):
-            return _Unknown()
-        found[position] = _describe(result)
+            result = Unknown()
+        note(position, result)
         return result
 
     @switch_to_static_graph
@@ -74,7 +96,6 @@ def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results
             )
 
     infer()
-    return tuple(found)
 
 
 def _argument(sample: Sample, index: int, sizes: Mapping[str, int] | None) -> Any:
@@ -87,19 +108,17 @@ def _argument(sample: Sample, index: int, sizes: Mapping[str, int] | None) -> An
     )
 
 
-class _Unknown:
+class Unknown:
     """Stands for the result of an operator whose shape cannot be inferred."""
 
 
-def _describe(result: Any) -> tuple[Value, ...] | None:
-    if isinstance(result, list | tuple):
-        return tuple(_value(each) for each in result)
-    if isinstance(result, _Unknown):
-        return None
-    return (_value(result),)
+def is_tensor(result: Any) -> bool:
+    """Tell whether a result is a value of the program that exists."""
+    return isinstance(result, vars(paddle.pir)["Value"]) and result.initialized()
 
 
-def _value(result: Any) -> Value:
+def describe(result: Any) -> Value:
+    """Return what a program tells of one value of its own; nothing for anything else."""
     if not isinstance(result, vars(paddle.pir)["Value"]) or not result.is_dense_tensor_type():
         return Value()
     shape = tuple(result.shape)

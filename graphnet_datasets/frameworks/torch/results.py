@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import torch
 
 from ...sample import Sample, Value
 from ...vocabulary import ITEM_SIZE_BYTES
+from ..results import Result
 from .shapes import Observer, measure_footprint
-
-Kind: TypeAlias = Literal["tensor", "number", "other"]
-
-
-NOTHING = Value()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Result:
-    """One value: a tensor with its `Value`, a Python number, or neither (a tuple, nothing).
-
-    A tensor or number that only a run would tell is `other`.
-    """
-
-    kind: Kind
-    value: Value = NOTHING
-    number: bool | int | float | None = None
 
 
 def find_results(sample: Sample) -> tuple[Result, ...]:

@@ -1,0 +1,114 @@
+"""What kind of thing each operator of a sample gives, found without running it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ...arguments import iterate_refs
+from ...sample import Op, Sample, Value
+from ..results import Result
+from .operators import GETITEM
+from .shapes import Unknown, describe, is_tensor, walk
+
+
+def find_results(sample: Sample) -> tuple[Result, ...]:
+    """Return what each operator of a sample gives at the sizes of the capture.
+
+    A tensor whose size paddle does not infer has the size that the sample records.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: as `Plan`.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> tensor = Input("input", Value("float32", (2, 3)))
+    >>> [each.kind for each in find_results(Sample("example/split", "paddle", "other", (tensor,),
+    ...     (Op("paddle._C_ops.split_with_num", (Ref(0), 3, 1)),
+    ...      Op("operator.getitem", (Ref(1), 0))), ()))]
+    ['other', 'tensor']
+    """
+    found = [Result("other")] * sample.num_ops
+
+    def note(position: int, result: Any) -> None:
+        found[position] = _result(sample, sample.ops[position], result)
+
+    walk(sample, note)
+    return tuple(found)
+
+
+def find_unknown(sample: Sample) -> tuple[int, ...]:
+    """Return the operators that give a tensor of unknown shape or dtype, by position.
+
+    Known is what paddle infers for the sizes of the capture, and what the sample records. Of an
+    operator that gives several results those count that something takes: `batch_norm` has one that
+    does not even exist where it only infers.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: as `Plan`.
+
+    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> tensor = Input("input", Value("float32", (2, 3)))
+    >>> find_unknown(Sample("example/nonzero", "paddle", "other", (tensor,),
+    ...     (Op("paddle._C_ops.abs", (Ref(0),)), Op("paddle._C_ops.nonzero", (Ref(1),))), Ref(2)))
+    (1,)
+    """
+    unknown = []
+    whole = _used_whole(sample)
+
+    def note(position: int, result: Any) -> None:
+        recorded = sample.ops[position].results or ()
+        if isinstance(result, list | tuple):
+            # What `operator.getitem` takes out is judged there.
+            is_known = position not in whole or all(
+                _is_known(each, recorded[index : index + 1]) for index, each in enumerate(result)
+            )
+        else:
+            is_known = _is_known(result, recorded)
+        if not is_known:
+            unknown.append(position)
+
+    walk(sample, note)
+    return tuple(unknown)
+
+
+def _used_whole(sample: Sample) -> set[int]:
+    """Return the operators whose result is used in another way than by taking items out of it."""
+    refs = {
+        ref
+        for op in sample.ops
+        if not _takes_item(op)
+        for ref in iterate_refs((op.args, op.kwargs))
+    }
+    refs.update(iterate_refs(sample.outputs))
+    return {ref - len(sample.inputs) for ref in refs}
+
+
+def _takes_item(op: Op) -> bool:
+    return op.target == GETITEM and len(op.args) == 2 and type(op.args[1]) is int
+
+
+def _is_known(result: Any, recorded: tuple[Value, ...]) -> bool:
+    if isinstance(result, list | tuple):
+        return all(_is_known(each, ()) for each in result)
+    if is_tensor(result):
+        values = (describe(result), *recorded)
+    elif isinstance(result, Unknown):
+        values = recorded
+    else:
+        return True  # a number, a dtype, or nothing
+    return any(value.dtype is not None and value.shape is not None for value in values)
+
+
+def _result(sample: Sample, op: Op, result: Any) -> Result:
+    if type(result) in (bool, int, float):
+        return Result("number", number=result)
+    if isinstance(result, list | tuple):
+        return Result("other")
+    value = describe(result)
+    if value.dtype is not None and value.shape is None and op.results and len(op.results) == 1:
+        value = dataclasses.replace(value, shape=sample.shape_of(op.results[0]))
+    if value.dtype is None or value.shape is None:
+        return Result("other")
+    return Result("tensor", value)

@@ -1,0 +1,133 @@
+"""The checks that run samples of paddle: each passes on what is right and fails on what is not."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from graphnet_datasets import Sample, extract, load_dataset
+from graphnet_datasets.sample import Provenance
+from graphnet_datasets.transforms import Decomposition, decompose
+from graphnet_datasets.validation import CHECKS, Validator, parts
+from graphnet_datasets.validation.reading import Failed
+from tests.frameworks.paddle.installed import paddle
+
+from .graphs import (
+    PADDLE_MISTYPED,
+    PADDLE_MIXED,
+    PADDLE_ROUNDED,
+    PADDLE_UNCUT,
+)
+
+pytestmark = pytest.mark.paddle
+
+OTHER_FORM = r"lost 1 `operator\.mul`; gained 3 `paddle\._C_ops\.full`, 1 `paddle\._C_ops\.scale`"
+
+
+@pytest.fixture(scope="module")
+def validator() -> Iterator[Validator]:
+    with Validator() as validator:
+        yield validator
+
+
+def found(validator: Validator, sample: Sample, check: str) -> tuple[str, str]:
+    result = validator.validate(sample, [check])[check]
+    return result.outcome, result.reason
+
+
+def test_a_captured_layer_passes_every_check(validator: Validator) -> None:
+    layer = extract(name="test/layer")(
+        paddle.nn.Sequential(paddle.nn.Conv2D(1, 2, 3), paddle.nn.BatchNorm2D(2), paddle.nn.ReLU())
+    )
+    layer(paddle.rand([2, 1, 8, 8]))  # in train mode: it writes into its buffers
+    (sample,) = layer.samples
+    validation = validator.validate(sample)
+    assert [(each.check, each.outcome) for each in validation.results] == [
+        (name, "passed") for name in CHECKS
+    ], validation.why_excluded
+    assert validation["decomposable"].reason == "Cut into 3 parts."
+    assert validation["reextractable"].reason == ""
+    assert set(validation["runnable"].versions) == {"graphnet-datasets", "python", "paddlepaddle"}
+
+
+@pytest.mark.parametrize("name", ["lenet-dynamic", "gru-lm-small", "fno-2d-small"])
+def test_embedded_graphs_are_captured_again_as_they_are(validator: Validator, name: str) -> None:
+    filters = [("id", "==", f"paddle/{name}")]
+    dataset: Any = load_dataset("graphnet", "all", "all", filters=filters)
+    sample = Sample.from_row(dataset[0])
+    assert found(validator, sample, "reextractable") == ("passed", "")
+    assert found(validator, sample, "decomposable")[0] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("sample", "check", "outcome", "reason"),
+    [
+        (PADDLE_MIXED, "statically_analysable", "passed", ""),
+        (
+            PADDLE_UNCUT, "statically_analysable", "failed",
+            r"Shapes or dtypes are known only by running the graph: 2 of 2 operators, of them 0 "
+            r"\(`paddle\._C_ops\.nonzero`\), 1 \(`paddle\._C_ops\.cast`\)\.",
+        ),
+        (PADDLE_MIXED, "runnable", "passed", ""),
+        (PADDLE_MIXED, "decomposable", "passed", r"Cut into 4 parts\."),
+        (
+            PADDLE_MIXED, "reextractable", "passed",
+            rf"Captured again it has the form of paddle [0-9.]+ \({OTHER_FORM}\), which gives the "
+            r"same bits and is captured as itself\.",
+        ),
+        (
+            RELABELLED, "reextractable", "failed",
+            rf"Captured again it has another structure: {OTHER_FORM}\.",
+        ),
+        (
+            PADDLE_ROUNDED, "reextractable", "failed",
+            r"Captured again it has another structure \(lost 1 `operator\.mul`; gained 1 "
+            r"`paddle\._C_ops\.full`, 1 `paddle\._C_ops\.scale`\) and gives other bits\.",
+        ),
+        (PADDLE_MISTYPED, "runnable", "failed", r"ValueError: \(InvalidArgument\) matmul\(\).*"),
+        (
+            PADDLE_MISTYPED, "reextractable", "failed",
+            "It cannot be captured again: `again` cannot be traced into one program: .*",
+        ),
+        (
+            PADDLE_UNCUT, "decomposable", "failed",
+            r"There is no place to cut: everywhere a tuple or a tensor of unknown size crosses, or "
+            r"a region \(autocast, vmap\) is open\.",
+        ),
+        (
+            PADDLE_ROUNDED, "decomposable", "skipped",
+            r"There is nothing to cut: the sample has 1 operators\.",
+        ),
+    ],
+    ids=lambda value: value.id if isinstance(value, Sample) else None,
+)  # fmt: skip
+def test_one_check(
+    validator: Validator, sample: Sample, check: str, outcome: str, reason: str
+) -> None:
+    found_outcome, found_reason = found(validator, sample, check)
+    assert found_outcome == outcome, found_reason
+    assert re.fullmatch(reason, found_reason, re.DOTALL), found_reason
+
+
+def test_parts_that_give_other_bits_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphnet_datasets.validation.jobs import Terms
+    from graphnet_datasets.validation.paddle_worker import decomposable
+
+    def decompose_wrongly(sample: Sample, num_parts: int) -> Decomposition:
+        whole = decompose(sample, num_parts)
+        *others, last = whole.parts
+        (*before, op) = last.sample.ops
+        assert op.target == "paddle._C_ops.matmul"
+        changed = dataclasses.replace(op, args=(*op.args[:2], False, False))  # not transposed
+        sample = dataclasses.replace(last.sample, ops=(*before, changed))
+        return dataclasses.replace(whole, parts=(*others, dataclasses.replace(last, sample=sample)))
+
+    terms = Terms(2**30, trust_remote_code=False)
+    assert decomposable(PADDLE_MIXED, terms) == "Cut into 4 parts."
+    monkeypatch.setattr(parts, "decompose", decompose_wrongly)
+    with pytest.raises(Failed, match=r"Cut into \d parts it gives other bits in output 0\."):
+        decomposable(PADDLE_MIXED, terms)
