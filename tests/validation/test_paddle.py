@@ -25,6 +25,12 @@ from .graphs import (
 
 pytestmark = pytest.mark.paddle
 
+RELABELLED = dataclasses.replace(
+    PADDLE_MIXED,
+    provenance=Provenance(capture="to_static", framework_version=paddle.version.full_version),
+)
+"""Says of itself that paddle's tracer gave it, which would not have given `operator.mul`."""
+
 OTHER_FORM = r"lost 1 `operator\.mul`; gained 3 `paddle\._C_ops\.full`, 1 `paddle\._C_ops\.scale`"
 
 
