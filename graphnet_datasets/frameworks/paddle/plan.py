@@ -95,14 +95,13 @@ class Plan:
     def _add(self, op: Op, own: int, freed: list[int]) -> None:
         call = resolve(lookup(op.target))
         before = len(self.steps)
+        positional, named = op.args, op.kwargs
         if op.target.startswith(CORE):
             self._core.add(own)
-            args = [self._slot(arg) for arg in in_order(op)]
-        else:
-            args = [self._slot(arg) for arg in op.args]
-        if op.kwargs and own not in self._core:
-            args += [self._slot(arg) for _, arg in op.kwargs]
-            call = _WithKeywords(call, len(op.args), tuple(name for name, _ in op.kwargs))
+            positional, named = in_order(op), ()
+        args = [self._slot(arg) for arg in (*positional, *(arg for _, arg in named))]
+        if named:
+            call = _WithKeywords(call, len(positional), tuple(name for name, _ in named))
         # Lists of values that were built for this call alone would keep the values alive.
         built = [step.own for step in self.steps[before:]]
         self.steps.append(Step(call, _getter(args), own, (*freed, *built)))
