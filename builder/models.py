@@ -9,25 +9,41 @@ import torch
 from graphnet_datasets import without_weights
 
 from .catalog import CatalogError, Entry
-from .libraries import library_of
+from .libraries import Library, library_of
 
 
 def build_model(entry: Entry) -> torch.nn.Module:
-    """Return the entry's model on the meta device, in its mode and dtype; buffers have elements.
+    """Return the entry's model in its mode and dtype.
+
+    Its parameters are on the meta device and its buffers have elements; where the constructor calls
+    parts of the model, parameters have them too.
 
     Raises:
         CatalogError: the builder is unknown or does not take the overrides.
         MissingExtraError: the library of the entry is not installed.
     """
-    torch.manual_seed(0)  # buffers that are drawn at random are drawn alike
     library = library_of(entry)
-    try:
-        with contextlib.nullcontext() if library.has_weights else without_weights():
-            model = library.build(entry)
-    except TypeError as error:
-        raise CatalogError(f"`{entry.name}` cannot be built: {error}") from error
+    if library.has_weights:
+        model = _build(entry, library, with_weights=True)
+    else:
+        try:
+            model = _build(entry, library, with_weights=False)
+        except RuntimeError as error:
+            if "meta" not in str(error):
+                raise
+            # Its constructor calls a part of the model, to see which shape comes out of it.
+            model = _build(entry, library, with_weights=True)
     model.train(entry.mode == "train")
     return model.to(getattr(torch, entry.dtype))
+
+
+def _build(entry: Entry, library: Library, *, with_weights: bool) -> torch.nn.Module:
+    torch.manual_seed(0)  # buffers that are drawn at random are drawn alike
+    try:
+        with contextlib.nullcontext() if with_weights else without_weights():
+            return library.build(entry)
+    except TypeError as error:
+        raise CatalogError(f"`{entry.name}` cannot be built: {error}") from error
 
 
 def source_of(entry: Entry) -> tuple[str, str, str]:

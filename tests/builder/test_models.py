@@ -1,0 +1,61 @@
+"""Models are built without weights, except those whose constructors call them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from builder import models
+from builder.catalog import CatalogError, parse_line
+from builder.libraries import LIBRARIES
+
+LINE = "torch/looks-first | other | torch | mlp | | input=normal(2,4) | float32 | eval | |"
+
+
+class LooksFirst(torch.nn.Module):
+    """Sizes its second layer by what comes out of the first one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, 6)
+        self.second = torch.nn.Linear(self.first(torch.zeros(1, 4)).shape[-1], 2)
+
+
+class IsBroken(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        raise RuntimeError("the sizes do not fit")
+
+
+@pytest.fixture
+def build(monkeypatch: pytest.MonkeyPatch):
+    def build_class(module_class: type[torch.nn.Module]) -> torch.nn.Module:
+        library = dataclasses.replace(LIBRARIES["torch"], build=lambda _: module_class())
+        monkeypatch.setattr(models, "library_of", lambda _: library)
+        return models.build_model(parse_line(LINE))
+
+    return build_class
+
+
+def test_parameters_have_no_elements() -> None:
+    model = models.build_model(parse_line(LINE))
+    assert all(parameter.is_meta for parameter in model.parameters())
+
+
+def test_a_constructor_that_calls_its_parts_gets_weights(build) -> None:
+    model = build(LooksFirst)
+    assert model.second.in_features == 6
+    assert not any(parameter.is_meta for parameter in model.parameters())
+
+
+def test_any_other_error_of_a_constructor_stands(build) -> None:
+    with pytest.raises(RuntimeError, match="the sizes do not fit"):
+        build(IsBroken)
+
+
+def test_a_wrong_override_names_the_entry() -> None:
+    line = LINE.replace("| mlp | |", "| mlp | sides=[4,2] |")
+    with pytest.raises(CatalogError, match="torch/looks-first"):
+        models.build_model(parse_line(line))
