@@ -159,6 +159,11 @@ def _has_experts(config: Any) -> bool:
     )
 
 
+def _gives_experts(given: str) -> bool:
+    """Tell whether the overrides give experts to a config whose default has none."""
+    return any(f"{name}=" in given for name in EXPERTS)
+
+
 def _split(text: str) -> list[str]:
     parts = text.split(") ")
     return [part if part.endswith(")") else f"{part})" for part in (p.strip() for p in parts)]
@@ -196,8 +201,8 @@ def _line(
     mode: str = "eval",
     dynamic: str = "",
 ) -> str:
-    if _has_experts(walked.config):  # grouped matrix products take nothing else on CPUs
-        dtype = "bfloat16"
+    if _has_experts(walked.config) or _gives_experts(given):
+        dtype = "bfloat16"  # grouped matrix products take nothing else on CPUs
     calls = " ".join(f"{name}={text}" for name, text in inputs.items())
     fields = (
         f"transformers/{walked.name}{suffix}", _task(walked, inputs), "transformers", walked.name,
