@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import sys
 import warnings
 from pathlib import Path
@@ -16,9 +17,12 @@ from typing import Any
 
 MAX_INPUT_BYTES = 1.1 * 2**30  # they are copied once, so that no run sees what another wrote
 MAX_PEAK_BYTES = 2.6 * 2**30
+MAX_ADDRESS_BYTES = 12 * 2**30
+"""Two originals take all the memory of a machine before they abort."""
 
 
 def main(folder: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_BYTES, MAX_ADDRESS_BYTES))
     os.environ["GLOG_minloglevel"] = "3"  # noqa: SIM112 - glog spells it so
     warnings.simplefilter("ignore")
     from graphnet_datasets.frameworks.metas import parse_metas
