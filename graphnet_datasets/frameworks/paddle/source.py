@@ -162,8 +162,11 @@ def _is_allowed_import(node: ast.stmt) -> bool:
 
 
 def _is_init(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef) and ast.unparse(node) == (
-        "def __init__(self):\n    super().__init__()"
+    # The name first: to print all of `forward` takes as long as to parse it.
+    return (
+        isinstance(node, ast.FunctionDef)
+        and node.name == "__init__"
+        and ast.unparse(node) == "def __init__(self):\n    super().__init__()"
     )
 
 
