@@ -6,6 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +32,10 @@ _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "recompile_limit": 10_000,  # one class captured often must not fall back to eager
     "suppress_errors": False,
     "verbose": False,
+    "ignore_logging_functions": {  # a message is no part of a graph, and breaks none
+        getattr(logging.Logger, level)
+        for level in ("debug", "info", "warning", "error", "critical", "exception", "log")
+    },
 }
 
 _FIRST_PARAGRAPH = re.compile(r"\n\s*(Hint|Developer debug context|For more details|Traceback)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
@@ -268,6 +269,24 @@ def test_sizes_that_depend_on_elements_are_unknown() -> None:
     module, x = Masked(), torch.randn(6)
     sample = capture_one(module, x)
     assert sample.ops[-1].results == (Value("float32", None),)
+    (output,) = run_captured(sample, module, [x])
+    assert torch.equal(output, module(x))
+
+
+def test_a_message_to_a_logger_breaks_no_graph() -> None:
+    logger = logging.getLogger("talks")
+
+    class Talks(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = x.relu()
+            logger.warning("x has %d rows", x.shape[0])
+            return x + 1
+
+    module, x = Talks(), torch.randn(3, 4)
+    wrapped = extract(name="test/talks")(module)
+    wrapped(x)
+    (sample,) = wrapped.samples
+    assert targets(sample) == ["torch.Tensor.relu", "operator.add"]
     (output,) = run_captured(sample, module, [x])
     assert torch.equal(output, module(x))
 
