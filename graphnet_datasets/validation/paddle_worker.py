@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import paddle
 
 from ..analysis.hashes import structure_hash
+from ..arguments import ListArg
 from ..errors import CaptureError
 from ..frameworks.choices import is_weight
 from ..frameworks.paddle.extract import extract
@@ -77,7 +80,7 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
     again = _capture(sample, list(make_inputs(sample, _SEED).values()), terms)
     if structure_hash(again) == structure_hash(sample):
         return None
-    differs = difference(sample, again)
+    differs = _difference(sample, again)
     provenance = sample.provenance
     if (provenance.capture, provenance.framework_version) == (
         again.provenance.capture,
@@ -100,6 +103,30 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
         f"Captured again it has the form of paddle {again.provenance.framework_version} "
         f"({differs}), which gives the same bits and is captured as itself."
     )
+
+
+def _difference(before: Sample, after: Sample) -> str:
+    if structure_hash(_rounded(before)) == structure_hash(_rounded(after)):
+        return f"the same {before.num_ops} operators with literals rounded to 32 bits"
+    return difference(before, after)
+
+
+def _rounded(sample: Sample) -> Sample:
+    """Return the sample with its literals as programs of paddle hold most of them."""
+
+    def rounded(arg: Any) -> Any:
+        if type(arg) is float:
+            with np.errstate(over="ignore"):
+                return float(np.float32(arg))
+        if isinstance(arg, tuple):
+            return tuple(map(rounded, arg))
+        return ListArg(tuple(map(rounded, arg.items))) if isinstance(arg, ListArg) else arg
+
+    ops = [
+        dataclasses.replace(op, args=rounded(op.args), kwargs=rounded(op.kwargs))
+        for op in sample.ops
+    ]
+    return dataclasses.replace(sample, ops=tuple(ops))
 
 
 def _capture(sample: Sample, inputs: Sequence[Any], terms: Terms) -> Sample:

@@ -112,5 +112,8 @@ PADDLE_UNCUT = paddle_graph(
 PADDLE_ROUNDED = paddle_graph(call("operator.mul", Ref(0), 0.1), name="rounded", dtype="float64")
 """A program of paddle has 0.1 as a number of 32 bits."""
 
+PADDLE_SLOPED = paddle_graph(call("paddle._C_ops.elu", Ref(0), 0.1), name="sloped")
+"""The same 0.1, which elements of 32 bits make no use of."""
+
 PADDLE_MISTYPED = paddle_graph(call("paddle._C_ops.matmul", Ref(0), 1, False, False), name="types")
 """Neither runs nor can be traced."""

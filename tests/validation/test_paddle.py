@@ -20,6 +20,7 @@ from .graphs import (
     PADDLE_MISTYPED,
     PADDLE_MIXED,
     PADDLE_ROUNDED,
+    PADDLE_SLOPED,
     PADDLE_UNCUT,
 )
 
@@ -84,6 +85,11 @@ def test_embedded_graphs_are_captured_again_as_they_are(validator: Validator, na
             PADDLE_MIXED, "reextractable", "passed",
             rf"Captured again it has the form of paddle [0-9.]+ \({OTHER_FORM}\), which gives the "
             r"same bits and is captured as itself\.",
+        ),
+        (
+            PADDLE_SLOPED, "reextractable", "passed",
+            r"Captured again it has the form of paddle [0-9.]+ \(the same 1 operators with "
+            r"literals rounded to 32 bits\), which gives the same bits and is captured as itself\.",
         ),
         (
             RELABELLED, "reextractable", "failed",
