@@ -34,6 +34,9 @@ _VARIANTS = (("bfloat16", "eval"), ("float16", "eval"), ("float32", "train"))
 STEP = {"input_ids": "1,1", "attention_mask": "1,33"}
 """Shapes in a decode step after 32 tokens."""
 
+CACHES = ("past_key_values", "cache_params")
+"""Arguments by which models take the cache of earlier steps; one without any has no decode step."""
+
 _IMAGE_TOKENS = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
 
 
@@ -60,11 +63,9 @@ def walk() -> Iterator[str]:
     for each, given, inputs in entries:
         yield _line(each, "", given, inputs)
     for each, given, inputs in entries:
-        if _has_steps(each) and inputs.keys() <= {"input_ids", "attention_mask"}:
+        cache = next((name for name in CACHES if name in each.parameters), None)
+        if cache and _has_steps(each) and inputs.keys() <= {"input_ids", "attention_mask"}:
             step = {name: text.replace("1,32", STEP[name]) for name, text in inputs.items()}
-            cache = "past_key_values"
-            if cache not in each.parameters and "cache_params" in each.parameters:
-                cache = "cache_params"
             if hasattr(each.config, "is_decoder"):
                 given = f"{given} is_decoder=True"
             yield _line(each, "-decode", given, step | {cache: "cache(1,32)"})
