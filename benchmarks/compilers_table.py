@@ -2,7 +2,7 @@
 
     python benchmarks/compilers_table.py [--budget SECONDS] [--out DIRECTORY] [--only ARM ...]
 
-Each arm is timed as `graphnet run` does it: fresh processes, empty caches, interleaved pairs. The
+Each arm is timed as `graphnet run` does it: fresh processes, warm caches, interleaved pairs. The
 records are kept in the directory, and the same command continues where it was stopped. Prints one
 Markdown table; its first row is eager against eager, the noise floor of the machine.
 """
