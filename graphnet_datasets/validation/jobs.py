@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,20 @@ def explain(counts: Mapping[str, int], has_infinite_literals: bool) -> str | Non
     if "NaN" not in counts and has_infinite_literals:
         return f"The outputs hold {found} elements; the graph itself writes infinities (a mask)."
     raise Failed(f"The outputs hold {found} elements.")
+
+
+def explain_all(counted: Iterable[tuple[int, int]], sample: Sample) -> str | None:
+    """Say why outputs that are not finite are what a sample means, or raise.
+
+    `counted` has how many elements of each output are NaN, and how many are infinite.
+
+    Raises:
+        Failed: nothing explains them.
+    """
+    counts: collections.Counter[str] = collections.Counter()
+    for num_nan, num_infinite in counted:
+        counts.update({"NaN": num_nan, "infinite": num_infinite})
+    return explain(+counts, writes_infinities(sample))
 
 
 def writes_infinities(sample: Sample) -> bool:

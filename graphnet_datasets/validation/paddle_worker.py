@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,11 +22,9 @@ from ..frameworks.paddle.tensors import make_inputs
 from ..isolation import Reporter
 from ..sample import Sample
 from . import jobs
-from .jobs import Terms, difference, explain, writes_infinities
-from .parts import Runner, check_parts
+from .jobs import Terms, difference, explain_all
+from .parts import SEED, Runner, check_parts
 from .reading import Failed, refuse_unknown
-
-_SEED = 0
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -54,14 +51,14 @@ def statically_analysable(sample: Sample, terms: Terms) -> None:  # noqa: ARG001
 
 def runnable(sample: Sample, terms: Terms) -> str | None:
     """Check that the sample runs and gives finite outputs, or infinities that it writes itself."""
-    counts: collections.Counter[str] = collections.Counter()
-    for tensor in _tensors(_runner(terms).run(sample)):
-        if tensor.is_floating_point():
-            wide = tensor.astype("float32") if tensor.dtype != paddle.float64 else tensor
-            num_nan, num_infinite = int(wide.isnan().sum()), int(wide.isinf().sum())
-            counts.update({"NaN": num_nan} if num_nan else {})
-            counts.update({"infinite": num_infinite} if num_infinite else {})
-    return explain(counts, writes_infinities(sample))
+    return explain_all(map(_count_not_finite, _tensors(_runner(terms).run(sample))), sample)
+
+
+def _count_not_finite(tensor: paddle.Tensor) -> tuple[int, int]:
+    if not tensor.is_floating_point():
+        return 0, 0
+    wide = tensor.astype("float32") if tensor.dtype != paddle.float64 else tensor
+    return int(wide.isnan().sum()), int(wide.isinf().sum())
 
 
 def decomposable(sample: Sample, terms: Terms) -> str | None:
@@ -77,7 +74,7 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
     paddle did not capture may come back in another form, which then has to give the same bits and
     to be captured as itself.
     """
-    again = _capture(sample, list(make_inputs(sample, _SEED).values()), terms)
+    again = _capture(sample, list(make_inputs(sample, SEED).values()), terms)
     if structure_hash(again) == structure_hash(sample):
         return None
     differs = _difference(sample, again)
@@ -96,8 +93,8 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
     runner = _runner(terms)
     expected = runner.run(sample)
     run, values = runner.materialize(again), _inputs_of(again, sample)
-    runner.seed()
-    if not _is_same(run(values), expected):
+    runner.seed(SEED)
+    if not runner.is_same(run(values), expected):
         raise Failed(f"Captured again it has another structure ({differs}) and gives other bits.")
     return (
         f"Captured again it has the form of paddle {again.provenance.framework_version} "
@@ -135,7 +132,7 @@ def _capture(sample: Sample, inputs: Sequence[Any], terms: Terms) -> Sample:
     layer = materialize(sample, weights=weights, memory_limit_bytes=terms.memory_limit_bytes)
     capturing: Any = extract(name="again", dynamic=sample.is_dynamic)(layer)
     named = dict(zip(sample.input_names, inputs, strict=True))
-    paddle.seed(_SEED)
+    paddle.seed(SEED)
     try:
         with paddle.no_grad():
             capturing(**{name: named[name] for name in layer.names})
@@ -146,7 +143,7 @@ def _capture(sample: Sample, inputs: Sequence[Any], terms: Terms) -> Sample:
 
 def _inputs_of(again: Sample, sample: Sample) -> list[Any]:
     """Return the inputs of a sample in the order in which it takes them since its capture."""
-    made = make_inputs(sample, _SEED)
+    made = make_inputs(sample, SEED)
     data = iter(
         [
             value
@@ -167,12 +164,7 @@ def _runner(terms: Terms) -> Runner:
 
         return run
 
-    return Runner(
-        materialize=build,
-        make_inputs=lambda sample: list(make_inputs(sample, _SEED).values()),
-        seed=lambda: paddle.seed(_SEED),
-        is_same=_is_same,
-    )
+    return Runner(build, make_inputs, paddle.seed, paddle.Tensor, _is_same)
 
 
 def _tensors(outputs: Any) -> Iterator[paddle.Tensor]:
@@ -183,17 +175,10 @@ def _tensors(outputs: Any) -> Iterator[paddle.Tensor]:
             yield from _tensors(each)
 
 
-def _is_same(left: Any, right: Any) -> bool:
-    """Compare bit by bit, so that NaN equals itself."""
-    if isinstance(left, paddle.Tensor) and isinstance(right, paddle.Tensor):
-        return (
-            left.dtype == right.dtype
-            and left.shape == right.shape
-            and left._is_initialized() == right._is_initialized()
-            and (not left._is_initialized() or encode(left) == encode(right))
-        )
-    if isinstance(left, dict) and isinstance(right, dict):
-        return list(left) == list(right) and all(_is_same(left[key], right[key]) for key in left)
-    if isinstance(left, tuple | list) and type(left) is type(right):
-        return len(left) == len(right) and all(map(_is_same, left, right))
-    return type(left) is type(right) and repr(left) == repr(right)
+def _is_same(left: paddle.Tensor, right: paddle.Tensor) -> bool:
+    return (
+        left.dtype == right.dtype
+        and left.shape == right.shape
+        and left._is_initialized() == right._is_initialized()
+        and (not left._is_initialized() or encode(left) == encode(right))
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,11 +18,9 @@ from ..frameworks.torch.tensors import make_inputs
 from ..isolation import Reporter
 from ..sample import Sample
 from . import jobs
-from .jobs import Terms, difference, explain, writes_infinities
-from .parts import Runner, check_parts
+from .jobs import Terms, difference, explain_all
+from .parts import SEED, Runner, check_parts
 from .reading import Failed
-
-_SEED = 0
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -39,15 +36,15 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 def runnable(sample: Sample, terms: Terms) -> str | None:
     """Check that the sample runs and gives finite outputs, or infinities that it writes itself."""
-    counts: collections.Counter[str] = collections.Counter()
-    for tensor in tensors_in(_runner(terms).run(sample)):
-        if tensor.is_floating_point() or tensor.is_complex():
-            # float8 has no comparisons of its own.
-            wide = tensor if tensor.is_complex() or tensor.element_size() > 1 else tensor.float()
-            num_nan, num_infinite = int(wide.isnan().sum()), int(wide.isinf().sum())
-            counts.update({"NaN": num_nan} if num_nan else {})
-            counts.update({"infinite": num_infinite} if num_infinite else {})
-    return explain(counts, writes_infinities(sample))
+    return explain_all(map(_count_not_finite, tensors_in(_runner(terms).run(sample))), sample)
+
+
+def _count_not_finite(tensor: torch.Tensor) -> tuple[int, int]:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return 0, 0
+    # float8 has no comparisons of its own.
+    wide = tensor if tensor.is_complex() or tensor.element_size() > 1 else tensor.float()
+    return int(wide.isnan().sum()), int(wide.isinf().sum())
 
 
 def decomposable(sample: Sample, terms: Terms) -> str | None:
@@ -58,9 +55,9 @@ def decomposable(sample: Sample, terms: Terms) -> str | None:
 def reextractable(sample: Sample, terms: Terms) -> str | None:
     """Check that the materialized sample is captured as one graph of the same structure."""
     module = materialize(sample, **dataclasses.asdict(terms))
-    inputs = make_inputs(sample, _SEED)
+    inputs = make_inputs(sample, SEED)
     capturing: Any = extract(name="again", warm_up=False, dynamic=sample.is_dynamic)(_Again(module))
-    torch.manual_seed(_SEED)
+    torch.manual_seed(SEED)
     try:
         with torch.no_grad():
             capturing(**inputs)
@@ -98,25 +95,15 @@ def _runner(terms: Terms) -> Runner:
 
         return run
 
-    return Runner(
-        materialize=build,
-        make_inputs=lambda sample: list(make_inputs(sample, _SEED).values()),
-        seed=lambda: torch.manual_seed(_SEED),
-        is_same=_is_same,
+    return Runner(build, make_inputs, torch.manual_seed, torch.Tensor, _is_same)
+
+
+def _is_same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return (
+        left.dtype == right.dtype
+        and left.shape == right.shape
+        and torch.equal(_bytes_of(left), _bytes_of(right))
     )
-
-
-def _is_same(left: Any, right: Any) -> bool:
-    """Compare bit by bit, so that NaN equals itself."""
-    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-        return (
-            left.dtype == right.dtype
-            and left.shape == right.shape
-            and torch.equal(_bytes_of(left), _bytes_of(right))
-        )
-    if isinstance(left, tuple | list) and type(left) is type(right):
-        return len(left) == len(right) and all(map(_is_same, left, right))
-    return type(left) is type(right) and repr(left) == repr(right)
 
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:

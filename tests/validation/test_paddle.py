@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ from graphnet_datasets.validation import CHECKS, Validator, parts
 from graphnet_datasets.validation.reading import Failed
 from tests.frameworks.paddle.installed import paddle
 
+from .checking import assert_found, found
 from .graphs import (
     PADDLE_MISTYPED,
     PADDLE_MIXED,
@@ -33,17 +32,6 @@ RELABELLED = dataclasses.replace(
 """Says of itself that paddle's tracer gave it, which would not have given `operator.mul`."""
 
 OTHER_FORM = r"lost 1 `operator\.mul`; gained 3 `paddle\._C_ops\.full`, 1 `paddle\._C_ops\.scale`"
-
-
-@pytest.fixture(scope="module")
-def validator() -> Iterator[Validator]:
-    with Validator() as validator:
-        yield validator
-
-
-def found(validator: Validator, sample: Sample, check: str) -> tuple[str, str]:
-    result = validator.validate(sample, [check])[check]
-    return result.outcome, result.reason
 
 
 def test_a_captured_layer_passes_every_check(validator: Validator) -> None:
@@ -120,9 +108,7 @@ def test_embedded_graphs_are_captured_again_as_they_are(validator: Validator, na
 def test_one_check(
     validator: Validator, sample: Sample, check: str, outcome: str, reason: str
 ) -> None:
-    found_outcome, found_reason = found(validator, sample, check)
-    assert found_outcome == outcome, found_reason
-    assert re.fullmatch(reason, found_reason, re.DOTALL), found_reason
+    assert_found(validator, sample, check, outcome, reason)
 
 
 def test_parts_that_give_other_bits_fail(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.table import read_table, write_table
 from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator, reading
 
+from .checking import assert_found, found
 from .graphs import (
     BREAKS,
     CHANGED_SOURCE,
@@ -33,17 +33,6 @@ from .graphs import (
     WRONG_SHAPES,
     X,
 )
-
-
-@pytest.fixture(scope="module")
-def validator() -> Iterator[Validator]:
-    with Validator() as validator:
-        yield validator
-
-
-def found(validator: Validator, sample: Sample, check: str) -> tuple[str, str]:
-    result = validator.validate(sample, [check])[check]
-    return result.outcome, result.reason
 
 
 def test_a_valid_sample_passes_every_check(validator: Validator) -> None:
@@ -109,9 +98,7 @@ def test_a_graph_that_runs_and_breaks_when_captured_again_is_not_valid(
 def test_one_check(
     validator: Validator, sample: Sample, check: str, outcome: str, reason: str
 ) -> None:
-    found_outcome, found_reason = found(validator, sample, check)
-    assert found_outcome == outcome, found_reason
-    assert re.fullmatch(reason, found_reason, re.DOTALL), found_reason
+    assert_found(validator, sample, check, outcome, reason)
 
 
 def test_custom_operators_run_where_that_is_allowed() -> None:
