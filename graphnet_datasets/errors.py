@@ -92,6 +92,22 @@ class CompilerUnavailableError(CompilerError, RuntimeError):
     """A registered compiler cannot run on this machine."""
 
 
+class TensorComprehensionError(GraphNetError, ValueError):
+    """A tensor comprehension cannot be read, specialised, compiled or called."""
+
+
+class DefinitionError(TensorComprehensionError):
+    """The text of a tensor comprehension is wrong: its grammar, names, types or size."""
+
+
+class RangeInferenceError(TensorComprehensionError):
+    """The ranges of a tensor comprehension's indices do not follow from the sizes of its inputs."""
+
+
+class KernelInputError(TensorComprehensionError):
+    """What a tensor comprehension is called with does not fit: number, type, rank, size, stride."""
+
+
 class RunError(GraphNetError, RuntimeError):
     """A timed run cannot start or its results cannot be stored."""
 

@@ -18,6 +18,7 @@ ORDER = [
     {"validation"},
     {"table", "layout", "shards", "remote", "loading", "export", "extraction", "importing", "hub"},
     {"compilers"},
+    {"tensor_comprehensions"},
     {"scores", "metrics"},
     {"benchmark"},
     {"report"},
@@ -72,6 +73,14 @@ def test_the_frameworks_never_import_each_other(framework: str) -> None:
     for path in sorted((PACKAGE / "frameworks" / framework).rglob("*.py")):
         for name in imported_modules(path):
             assert not name.startswith(f"frameworks.{other}"), f"{path.name} imports {name}"
+
+
+def test_the_language_of_tensor_comprehensions_needs_only_errors() -> None:
+    room = PACKAGE / "tensor_comprehensions" / "language"
+    for path in sorted(room.rglob("*.py")):
+        for name in imported_modules(path):
+            is_own = name.startswith("tensor_comprehensions.language")
+            assert is_own or name.split(".")[0] == "errors", f"{path.name} imports {name}"
 
 
 def test_scores_need_only_the_schema() -> None:

@@ -1,0 +1,1 @@
+"""Tensor comprehensions: operators written as index formulas, compiled to kernels."""
