@@ -21,8 +21,8 @@ import time
 
 import torch
 
-from graphnet_datasets.benchmark.clocks import WallClock
-from graphnet_datasets.benchmark.timing import TimingSettings, measure_pairs
+from graphnet_datasets.timing.clocks import WallClock
+from graphnet_datasets.timing.pairs import TimingSettings, measure_pairs
 
 SETTINGS = {"warmup_s": 0.005, "min_warmup_calls": 3, "budget_s": 0.15, "max_pairs": 400}
 

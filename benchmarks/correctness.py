@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from graphnet_datasets.benchmark.correctness import Output, compare_outputs
+from graphnet_datasets.benchmark.judging.correctness import Output, compare_outputs
 from graphnet_datasets.scores.tolerance import min_t, tolerances
 
 TOLERANCES = range(-10, 6)

@@ -86,8 +86,8 @@ def shuffle(directory: Path, out: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from graphnet_datasets.layout import write_readme
-    from graphnet_datasets.table import write_arrow
+    from graphnet_datasets.storage.layout import write_readme
+    from graphnet_datasets.storage.table import write_arrow
 
     for path in sorted(directory.rglob("*.parquet")):
         table = pq.read_table(path).replace_schema_metadata()

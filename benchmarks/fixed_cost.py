@@ -20,13 +20,13 @@ import psutil
 
 from graphnet_datasets import Sample
 from graphnet_datasets.analysis.columns import derived_columns
-from graphnet_datasets.arguments import Ref
-from graphnet_datasets.benchmark.records import RunStore
-from graphnet_datasets.benchmark.sample_runner import Arm, SampleJob, SampleRunner
+from graphnet_datasets.benchmark.executors.sample_runner import Arm, SampleJob, SampleRunner
+from graphnet_datasets.benchmark.records.records import RunStore
 from graphnet_datasets.benchmark.settings import Settings
-from graphnet_datasets.benchmark.timing import TimingSettings
 from graphnet_datasets.sample import Input, Op, Value
+from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import sample_to_row
+from graphnet_datasets.timing.pairs import TimingSettings
 
 REPEATS = 10
 TIMING = TimingSettings(

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphnet_datasets import Sample, read_directory
-from graphnet_datasets.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
+from graphnet_datasets.sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
 from graphnet_datasets.schema.templates import (
     decode_args,
     decode_kwargs,

@@ -23,8 +23,8 @@ from import_directories import folders_of, open_samples
 from graphnet_datasets import Sample, read_directory
 from graphnet_datasets.analysis.effects import NO_COMPUTATION, find_effects
 from graphnet_datasets.analysis.hashes import family, signature_hash, source_hash, structure_hash
-from graphnet_datasets.arguments import Ref, iterate_refs, map_refs
 from graphnet_datasets.sample import Op
+from graphnet_datasets.sample.arguments import Ref, iterate_refs, map_refs
 
 HASHES: tuple[Callable[[Sample], str], ...] = (
     signature_hash,

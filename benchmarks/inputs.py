@@ -20,7 +20,7 @@ import torch
 
 from graphnet_datasets.inputs import make_array, prepare_blocks
 from graphnet_datasets.sample import Input, Sample, Statistics, Value
-from graphnet_datasets.vocabulary import ITEM_SIZE_BYTES
+from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
 
 REPEATS = 9
 DTYPES = ("float32", "float16", "bfloat16", "float64", "complex64", "int64", "bool")

@@ -39,8 +39,8 @@ STEPS = ("build", "list", "filter", "stream")
 
 def bases() -> list[pa.Table]:
     """Return the embedded graphs, a table of one row each, in the columns of this format."""
-    from graphnet_datasets.loading import STARTER
     from graphnet_datasets.schema import GRAPHS_SCHEMA
+    from graphnet_datasets.storage.loading import STARTER
 
     tables = []
     for path in sorted(STARTER.rglob("*.parquet")):
@@ -101,13 +101,13 @@ def perturbed(
 
 def build(root: Path, num_rows: int, num_noise_bytes: int = 0) -> dict[str, Any]:
     """Spool perturbed copies and assemble them; return figures of the dataset."""
-    from graphnet_datasets.importing.assembly import Assembly, assemble
-    from graphnet_datasets.importing.importer import LIMITS
-    from graphnet_datasets.importing.parts import encode_part, save_part
-    from graphnet_datasets.importing.reading import PHASES
     from graphnet_datasets.isolation import LocalPool, Work, num_processors
-    from graphnet_datasets.layout import read_layout, write_readme
     from graphnet_datasets.sample import Sample
+    from graphnet_datasets.storage.importing.assembly import Assembly, assemble
+    from graphnet_datasets.storage.importing.importer import LIMITS
+    from graphnet_datasets.storage.importing.parts import encode_part, save_part
+    from graphnet_datasets.storage.importing.reading import PHASES
+    from graphnet_datasets.storage.layout import read_layout, write_readme
 
     rng, originals = random.Random(0), bases()  # noqa: S311 - for copies, not for secrets
     assembly = Assembly(keeps_duplicates=False)
@@ -128,7 +128,7 @@ def build(root: Path, num_rows: int, num_noise_bytes: int = 0) -> dict[str, Any]
             assembly.add(note, path, index)
     spooled = sum(path.stat().st_size for path in parts.iterdir())
     out = root / "dataset"
-    work = Work("graphnet_datasets.importing.server", PHASES, LIMITS)
+    work = Work("graphnet_datasets.storage.importing.server", PHASES, LIMITS)
     with contextlib.closing(LocalPool(work, num_processors())) as pool:
         assemble(assembly, out, False, root, pool)
     shutil.rmtree(parts)

@@ -28,7 +28,7 @@ os.environ.update(HF_HOME=_CACHE.name, HF_DATASETS_DISABLE_PROGRESS_BARS="1")
 import datasets.config  # noqa: E402 - after the environment is set
 
 from graphnet_datasets import Sample, load_dataset, read_directory, write_table  # noqa: E402
-from graphnet_datasets.loading import STARTER  # noqa: E402
+from graphnet_datasets.storage.loading import STARTER  # noqa: E402
 
 ARCHIVE = Path(__file__).parents[2] / "shared/data/graphnet-upstream-subset.tar.xz"
 

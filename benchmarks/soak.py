@@ -137,8 +137,8 @@ def fails_quickly(module: Any, example_inputs: Mapping[str, Any]) -> Callable[..
 
 def make_samples(count: int) -> list[Any]:
     """Return samples that a run of takes a tenth of a second, each of another shape."""
-    from graphnet_datasets.arguments import Ref
     from graphnet_datasets.sample import Input, Op, Sample, Value
+    from graphnet_datasets.sample.arguments import Ref
 
     return [
         Sample(

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from graphnet_datasets import Sample, translate
-from graphnet_datasets.benchmark.equivalence import Comparer
+from graphnet_datasets.benchmark.judging.equivalence import Comparer
 from graphnet_datasets.errors import TranslationError
-from graphnet_datasets.loading import load_dataset
-from graphnet_datasets.vocabulary import TASKS
+from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.loading import load_dataset
 
 TOLERANCE = -5.0
 TORCH = [("framework", "=", "torch")]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from graphnet_datasets.frameworks.torch.fake_weights import fake_weights
+from graphnet_datasets.frameworks.torch.capture.fake_weights import fake_weights
 
 from .catalog import Entry, InputSpec
 

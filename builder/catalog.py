@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from graphnet_datasets.errors import GraphNetError
-from graphnet_datasets.vocabulary import Task
+from graphnet_datasets.sample.vocabulary import Task
 
 FIELDS = (
     "name", "task", "library", "builder", "overrides", "inputs", "dtype", "mode", "dynamic", "tags",

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.table import read_table
+from graphnet_datasets.storage.table import read_table
 
 from .capturing import BUILDER, Capture
 from .catalog import read_catalog

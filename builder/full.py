@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from graphnet_datasets.analysis.splits import SPLITS, split_of
-from graphnet_datasets.layout import write_readme
-from graphnet_datasets.table import read_table, write_table
-from graphnet_datasets.vocabulary import TASKS
+from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.table import read_table, write_table
 
 from .capturing import Capture
 

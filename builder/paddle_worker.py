@@ -18,7 +18,7 @@ with warnings.catch_warnings():
 from graphnet_datasets.frameworks.paddle.extract import extract
 from graphnet_datasets.isolation import Reporter, serve
 from graphnet_datasets.sample import Provenance, Sample
-from graphnet_datasets.table import write_table
+from graphnet_datasets.storage.table import write_table
 
 from .architectures_paddle import ARCHITECTURES
 from .architectures_paddle.zoo import VISION

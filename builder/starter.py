@@ -10,10 +10,10 @@ from pathlib import Path
 from graphnet_datasets.analysis.hashes import family
 from graphnet_datasets.analysis.splits import SPLITS, split_of
 from graphnet_datasets.errors import GraphNetError
-from graphnet_datasets.layout import write_readme
 from graphnet_datasets.sample import Sample
-from graphnet_datasets.table import read_table, write_table
-from graphnet_datasets.vocabulary import TASKS
+from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.table import read_table, write_table
 
 from .capturing import Capture
 

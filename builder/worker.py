@@ -17,7 +17,7 @@ from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.isolation import Reporter, serve
 from graphnet_datasets.sample import Provenance, Sample
-from graphnet_datasets.table import write_table
+from graphnet_datasets.storage.table import write_table
 
 from .caches import make_cache
 from .capturing import LIBRARY_VARIABLE

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from .benchmark import import_log, run
     from .compilers import register_compiler
     from .directory import read_directory, write_directory
-    from .export import export_dataset
     from .extraction import extract, extract_export, without_weights
     from .frameworks import make_inputs, materialize
     from .hub import push_runs, push_samples
-    from .loading import load_dataset
     from .sample import Sample
     from .scores import error_aware_speedup_score, metric_path, speedup_score, to_metric_inputs
-    from .table import write_table
+    from .storage.export import export_dataset
+    from .storage.loading import load_dataset
+    from .storage.table import write_table
     from .transforms import translate
     from .validation import validate
     from .verbosity import disable_progress_bars, enable_progress_bars, set_verbosity
@@ -32,11 +32,11 @@ _HOME_OF = {
     "disable_progress_bars": "verbosity",
     "enable_progress_bars": "verbosity",
     "error_aware_speedup_score": "scores",
-    "export_dataset": "export",
+    "export_dataset": "storage.export",
     "extract": "extraction",
     "extract_export": "extraction",
     "import_log": "benchmark",
-    "load_dataset": "loading",
+    "load_dataset": "storage.loading",
     "make_inputs": "frameworks",
     "materialize": "frameworks",
     "metric_path": "scores",
@@ -52,7 +52,7 @@ _HOME_OF = {
     "validate": "validation",
     "without_weights": "extraction",
     "write_directory": "directory",
-    "write_table": "table",
+    "write_table": "storage.table",
 }
 
 __all__ = [

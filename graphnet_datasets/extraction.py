@@ -10,8 +10,8 @@ from typing import Any
 from .directory import write_directory
 from .errors import CaptureError, MissingExtraError
 from .sample import Provenance, Sample
-from .table import write_table
-from .vocabulary import Task
+from .sample.vocabulary import Task
+from .storage.table import write_table
 
 
 def extract(
@@ -139,7 +139,8 @@ def _extract_of(target: Any) -> Callable[..., Callable[[Any], Any]]:
 
 def _torch_room(module: str) -> Any:
     try:
-        from .frameworks.torch import dynamo, export, extract, fake_weights
+        from .frameworks.torch import extract
+        from .frameworks.torch.capture import dynamo, export, fake_weights
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

@@ -7,15 +7,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from graphnet_datasets.arguments import (
-    INT64_MAX,
-    INT64_MIN,
-    DictArg,
-    ListArg,
-    Named,
-    Ref,
-    SliceArg,
-)
 from graphnet_datasets.sample import (
     Constraint,
     CustomOperator,
@@ -28,8 +19,17 @@ from graphnet_datasets.sample import (
     Value,
     hash_source,
 )
-from graphnet_datasets.symbols import evaluate
-from graphnet_datasets.vocabulary import FRAMEWORKS, ITEM_SIZE_BYTES, RELATIONS, TASKS
+from graphnet_datasets.sample.arguments import (
+    INT64_MAX,
+    INT64_MIN,
+    DictArg,
+    ListArg,
+    Named,
+    Ref,
+    SliceArg,
+)
+from graphnet_datasets.sample.symbols import evaluate
+from graphnet_datasets.sample.vocabulary import FRAMEWORKS, ITEM_SIZE_BYTES, RELATIONS, TASKS
 
 TEXT = st.text(max_size=12)
 IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,11}", fullmatch=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.arguments import Ref
-from graphnet_datasets.layout import write_readme
 from graphnet_datasets.sample import Input, Op, Provenance, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import sample_to_row
-from graphnet_datasets.table import write_table
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.table import write_table
 
 
 def chain(sample_id: str, num_ops: int, task: Any = "other", source: str = "test") -> Sample:

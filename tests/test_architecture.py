@@ -10,18 +10,18 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "graphnet_datasets"
 
 ORDER = [
-    {"version", "errors", "verbosity"}
-    | {"vocabulary", "symbols", "arguments", "invariants", "sample"},
+    {"version", "errors", "verbosity", "sample"},
     {"schema", "inputs", "isolation"},
     {"frameworks"},
-    {"directory", "analysis", "transforms"},
-    {"validation"},
-    {"table", "layout", "shards", "remote", "loading", "export", "extraction", "importing", "hub"},
+    {"analysis", "directory", "transforms"},
+    {"storage", "validation", "extraction"},
+    {"timing"},
     {"compilers"},
     {"tensor_comprehensions"},
-    {"scores", "metrics"},
+    {"scores"},
     {"benchmark"},
     {"report"},
+    {"hub"},
     {"cli", "__main__"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
@@ -94,3 +94,14 @@ def test_no_file_of_the_library_is_longer_than_400_lines() -> None:
         str(path.relative_to(PACKAGE)): len(path.read_text().splitlines()) for path in MODULES
     }
     assert {name: length for name, length in lengths.items() if length > 400} == {}
+
+
+def test_the_page_on_the_architecture_names_every_package() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    rooms = {path.relative_to(PACKAGE).parts[0] for path in MODULES} - {"__init__.py"}
+    missing = [
+        room
+        for room in sorted(rooms)
+        if f"`{room}`" not in page and f"`{room}/`" not in page and room != "__main__.py"
+    ]
+    assert missing == []

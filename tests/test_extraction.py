@@ -11,7 +11,7 @@ from torch import nn
 from graphnet_datasets import extract, extract_export, read_directory, without_weights
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.sample import Sample
-from graphnet_datasets.table import read_table
+from graphnet_datasets.storage.table import read_table
 
 
 class Broken(nn.Module):

@@ -35,7 +35,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "import_module": "imports this package's own rooms, by names of a table, on first use",
         "globals": "keeps what was imported that way",
     },
-    "graphnet_datasets/frameworks/torch/custom_operators.py": {
+    "graphnet_datasets/frameworks/torch/building/custom_operators.py": {
         "exec": "runs the source of custom operators under `trust_remote_code=True` alone",
         "compile": "compiles that source under a name that tracebacks can show",
     },
@@ -103,13 +103,13 @@ ATTRIBUTES_BY_NAME = {
     "builder/models.py": "dtypes and classes of the catalog, a file of this repository",
     "builder/libraries/transformers.py": "classes of the catalog, a file of this repository",
     "builder/walks/transformers.py": "classes that transformers' own mappings name",
-    "graphnet_datasets/benchmark/roofline.py": "a fixed list of dtypes",
-    "graphnet_datasets/benchmark/torch_runtime.py": "a fixed table of dtypes",
-    "graphnet_datasets/frameworks/torch/convert.py": "a fixed table of dtypes",
-    "graphnet_datasets/frameworks/torch/dynamo.py": "a fixed list of dynamo's settings",
-    "graphnet_datasets/frameworks/torch/literals.py": "a fixed table of constants",
-    "graphnet_datasets/frameworks/torch/operators_resolve.py": "names of the reviewed lists",
-    "graphnet_datasets/frameworks/torch/operators_schema.py": "names found in the operator table",
+    "graphnet_datasets/benchmark/judging/roofline.py": "a fixed list of dtypes",
+    "graphnet_datasets/benchmark/child/torch_runtime.py": "a fixed table of dtypes",
+    "graphnet_datasets/frameworks/torch/capture/convert.py": "a fixed table of dtypes",
+    "graphnet_datasets/frameworks/torch/capture/dynamo.py": "a fixed list of dynamo's settings",
+    "graphnet_datasets/frameworks/torch/building/literals.py": "a fixed table of constants",
+    "graphnet_datasets/frameworks/torch/operators/resolve.py": "names of the reviewed lists",
+    "graphnet_datasets/frameworks/torch/operators/schema.py": "names found in the operator table",
     "graphnet_datasets/frameworks/torch/tensors.py": "the vocabulary's dtypes",
 }
 """Where an attribute of a library is fetched by a name that is no literal, and whose name it is."""

@@ -12,8 +12,8 @@ import torch
 import graphnet_datasets
 from graphnet_datasets import Sample, make_inputs, materialize
 from graphnet_datasets.frameworks.torch.shapes import propagate
-from graphnet_datasets.table import read_table
-from graphnet_datasets.vocabulary import TASKS
+from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.table import read_table
 
 STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
 

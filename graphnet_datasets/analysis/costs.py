@@ -38,7 +38,7 @@ def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Cos
     None where it cannot be told: where the sample's framework is not installed, and for graphs that
     cannot be walked without running them.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> tensor, weight = Value("float32", (8, 16)), Value("float32", (4, 16))
     >>> product = Sample("example/product", "torch", "other",

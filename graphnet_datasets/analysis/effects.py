@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..arguments import iterate_refs
 from ..errors import UnknownOperatorError
 from ..frameworks.paddle import operators as paddle_operators
 from ..frameworks.torch import operators as torch_operators
 from ..sample import Op, Sample
+from ..sample.arguments import iterate_refs
 
 NO_COMPUTATION = frozenset(
     {
@@ -61,7 +61,7 @@ class Effects:
 def find_effects(sample: Sample) -> Effects:
     """Return what each operator of a sample depends on beside its arguments.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Value
     >>> sample = Sample("example/inplace", "torch", "other",
     ...     inputs=(Input("input", Value("float32", (2,))),),
@@ -107,7 +107,7 @@ def find_effects(sample: Sample) -> Effects:
 def memory_classes(sample: Sample) -> list[int]:
     """Return for each value a number that it has in common with what it may share memory with.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Value
     >>> sample = Sample("example/view", "torch", "other",
     ...     inputs=(Input("input", Value("float32", (2,))),),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arguments import iterate_refs
 from ..sample import Sample
+from ..sample.arguments import iterate_refs
 from .effects import Effects
 
 

@@ -13,10 +13,10 @@ import hashlib
 import re
 from typing import Any
 
-from ..arguments import DictArg, ListArg, Named, Ref, SliceArg
 from ..frameworks import print_source
 from ..sample import Input, Sample
-from ..symbols import evaluate
+from ..sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
+from ..sample.symbols import evaluate
 from .effects import NO_COMPUTATION, Effects, find_effects
 from .families import collapse_repeats, order_operators, sorted_keywords
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import collections
 import re
 
-from ..arguments import iterate_refs
 from ..sample import Sample
+from ..sample.arguments import iterate_refs
 from .effects import classify
 
 TAGS = (
@@ -54,7 +54,7 @@ def op_tags(sample: Sample) -> list[str]:
 
     Attention is found as an operator of its own or as a softmax between two matrix products.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> op_tags(Sample("example/relu", "torch", "other",
     ...     (Input("input", Value("float32", (2,))),), (Op("torch.relu_", (Ref(0),)),), Ref(1)))
@@ -85,7 +85,7 @@ _EFFECTS = {"w": "in_place", "r": "random", "s": "state"}
 def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
     """Return how often each operator is called, the most frequent first, then by name.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> op_histogram(Sample("example/relu", "torch", "other",
     ...     (Input("input", Value("float32", (2,))),), (Op("torch.relu", (Ref(0),)),), Ref(1)))

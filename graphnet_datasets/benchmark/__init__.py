@@ -1,12 +1,12 @@
 """Timed runs: `run` in the parent, a worker per sample, records on disk."""
 
-from .records import read_runs, write_runs
-from .reference import VERDICTS_NAME, Verdicts, compare_with_reference
+from ..storage.selection import Filters
+from ..timing.pairs import TimingSettings
+from .judging.reference import VERDICTS_NAME, Verdicts, compare_with_reference
+from .records.records import read_runs, write_runs
 from .runner import run
-from .selection import Filters
 from .settings import Settings
-from .timing import TimingSettings
-from .upstream_log import import_log
+from .upstream.log import import_log
 
 __all__ = [
     "VERDICTS_NAME",

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..inputs.arrays import STORAGE
+from ..sample.vocabulary import ITEM_SIZE_BYTES
 from ..schema import GRAPHS_SCHEMA
 from ..schema import PHASES as ALL_PHASES
-from ..vocabulary import ITEM_SIZE_BYTES
-from .correctness import Output
+from .judging.correctness import Output
 
 PHASES = tuple(phase for phase in ALL_PHASES if phase != "judge")
 """The phases of a worker; the parent judges."""

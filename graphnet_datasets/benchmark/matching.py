@@ -9,8 +9,8 @@ from typing import Any
 
 from ..compilers import find_entry
 from ..errors import RunError, UnknownCompilerError
-from ..vocabulary import FRAMEWORKS, Framework
-from .selection import Filters, select_rows
+from ..sample.vocabulary import FRAMEWORKS, Framework
+from ..storage.selection import Filters, select_rows
 
 
 def match_compilers(

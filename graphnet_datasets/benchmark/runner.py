@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError
 from ..schema import Status, sample_from_row
-from .environment import environment_id
-from .executors import Executor, LocalExecutor, parse_devices
+from ..storage.selection import Filters
+from .executors.executors import Executor, LocalExecutor, parse_devices
+from .executors.sample_runner import Arm, SampleJob
+from .judging.output_files import OutputStore
+from .judging.reference import check_reference
 from .matching import match_compilers
-from .output_files import OutputStore
 from .progress import show_progress
-from .records import RunStore, make_run_id
-from .reference import check_reference
-from .sample_runner import Arm, SampleJob
-from .selection import Filters
+from .records.environment import environment_id
+from .records.records import RunStore, make_run_id
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def run(
         RunError: there is nothing to run, records cannot be stored, or `against` does not fit.
         MissingExtraError: the executor's package is not installed.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Sample, Value
     >>> relu = Sample("example/relu", "torch", "other", (Input("input", Value("float32", (2, 3))),),
     ...     (Op("torch.relu", (Ref(0),)),), (Ref(1),))
@@ -135,7 +135,7 @@ def _make_executor(
             take_outputs=None if outputs is None else outputs.save,
         )
     if name == "ray":
-        from .ray_executor import RayExecutor
+        from .executors.ray_executor import RayExecutor
 
         return RayExecutor(
             devices, settings, log_directory=log_directory, compilers=compilers, outputs=outputs

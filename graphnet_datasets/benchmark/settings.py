@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from ..errors import RunError
 from ..isolation import Limits
-from .records import hash_json, to_plain
-from .timing import TimingSettings
+from ..timing.pairs import TimingSettings
+from .records.records import hash_json, to_plain
 
 PHASE_TIMEOUTS_S: Mapping[str, float] = {
     "load": 300.0,

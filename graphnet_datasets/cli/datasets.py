@@ -62,7 +62,7 @@ def print_rows(
     """List the graphs of a dataset by size, with what one filters by."""
     import pyarrow.dataset
 
-    from ..loading import load_dataset, locate
+    from ..storage.loading import load_dataset, locate
     from ..verbosity import hidden_progress_bars
 
     column = pyarrow.dataset.field
@@ -127,9 +127,9 @@ def print_sample(
 
     With `--svg` it is drawn: modules, repeated blocks and operators as boxes, with shapes.
     """
-    from ..benchmark.selection import select_rows
     from ..frameworks import print_source
     from ..sample import Sample
+    from ..storage.selection import select_rows
 
     if names not in ("canonical", "source"):
         raise typer.BadParameter("it is `canonical` or `source`", param_hint="--names")

@@ -26,7 +26,7 @@ def print_device(
 
     They are measured once per environment and number of threads, in a few seconds.
     """
-    from ..benchmark.roofline import peak_rates
+    from ..benchmark.judging.roofline import peak_rates
 
     peaks = peak_rates(device, num_threads=threads, refresh=refresh)
     if as_json:

@@ -47,7 +47,7 @@ def import_trees(
     The same command continues where it was stopped. It exits 0 where every directory was read, 3
     where some could not be (the report says why) and 1 where nothing was written.
     """
-    from ..importing import import_directories
+    from ..storage.importing import import_directories
 
     with show_count("Reading", "directories") as count:
         done = import_directories(
@@ -94,12 +94,12 @@ def export(
     `--format graphnet` it exits 3 where graphs cannot be written as directories; they are named.
     """
     if form == "parquet":
-        from ..export import export_dataset
+        from ..storage.export import export_dataset
 
         export_dataset(directory, dataset)
         typer.echo(f"{dataset} written to {directory}")
     elif form == "graphnet":
-        from ..export import export_directories
+        from ..storage.export import export_directories
 
         with show_count("Writing", "directories") as count:
             done = export_directories(directory, dataset, on_progress=count)

@@ -15,8 +15,8 @@ from .exchange import PARTLY, show_count
 
 if TYPE_CHECKING:
     from ..hub import Pushed
-    from ..importing import FolderOutcome, ImportReport
     from ..sample import Sample
+    from ..storage.importing import FolderOutcome, ImportReport
 
 app = typer.Typer()
 
@@ -59,7 +59,7 @@ def push(
         raise DatasetNotFoundError(f"There is no file or directory `{path}`.")
     where: dict[str, Any] = {"create_pr": create_pr, "revision": revision}
     if _holds_runs(path):
-        from ..benchmark.records import read_runs
+        from ..benchmark.records.records import read_runs
 
         if config or split or skip_validation:
             raise typer.BadParameter(
@@ -106,8 +106,8 @@ def _holds_runs(path: Path) -> bool:
     """Tell whether a file or directory holds run records rather than graphs."""
     import pyarrow.parquet as pq
 
-    from ..benchmark.records import PARTS_NAME, TABLE_NAME
-    from ..table import check_file
+    from ..benchmark.records.records import PARTS_NAME, TABLE_NAME
+    from ..storage.table import check_file
 
     if path.is_file():
         return "run_id" in check_file(path).names
@@ -131,7 +131,7 @@ def _samples(path: Path) -> Iterator[Sample | Mapping[str, Any]]:
     if path.is_file():
         yield from tqdm(_rows(path), desc="Reading", unit="graph")
     else:
-        from ..layout import ALL, read_layout
+        from ..storage.layout import ALL, read_layout
 
         splits_by_config = read_layout(path).configs
         splits = splits_by_config.get(ALL) or next(iter(splits_by_config.values()))
@@ -143,7 +143,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from ..table import check_file, unreadable
+    from ..storage.table import check_file, unreadable
 
     check_file(path)
     try:
@@ -157,7 +157,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 @contextlib.contextmanager
 def _read_directories(root: Path) -> Iterator[ImportReport]:
     """Read GraphNet directories into a table that is there within the block."""
-    from ..importing import import_directories
+    from ..storage.importing import import_directories
 
     with (
         tempfile.TemporaryDirectory(prefix="graphnet-push-") as directory,

@@ -168,7 +168,7 @@ def import_log(
 ) -> None:
     from collections import Counter
 
-    from ..benchmark.upstream_log import import_log
+    from ..benchmark.upstream.log import import_log
 
     runs = import_log(log, out=out)
     counts = Counter(runs["status"])

@@ -43,9 +43,9 @@ def translate(
     What cannot be translated is named with the operator that has no rule. It exits 0 where every
     sample was written, 3 where some were not and 1 where none was.
     """
-    from ..benchmark.equivalence import Comparer
-    from ..benchmark.selection import Filters, select_rows
+    from ..benchmark.judging.equivalence import Comparer
     from ..sample import Sample
+    from ..storage.selection import Filters, select_rows
     from ..transforms import translate as translate_sample
 
     if to != "paddle":
@@ -82,7 +82,7 @@ def translate(
 
 def _write(samples: list[Sample], out: Path) -> None:
     from ..directory import write_directory
-    from ..table import write_table
+    from ..storage.table import write_table
 
     if out.suffix == ".parquet":
         out.parent.mkdir(parents=True, exist_ok=True)

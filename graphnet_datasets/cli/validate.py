@@ -57,8 +57,8 @@ def validate(
         raise DatasetExistsError(f"`{out}` exists. Choose another, or delete it.")
     from datasets.utils import tqdm
 
-    from ..benchmark.selection import Filters, select_rows
     from ..sample import Sample
+    from ..storage.selection import Filters, select_rows
     from ..validation import CHECKS, Validator
 
     checks = tuple(only or CHECKS)
@@ -98,8 +98,8 @@ def validate(
 def _write(rows: list[dict[str, Any]], out: Path) -> None:
     """Write rows as one table, or as a directory with a table per config and split."""
     from ..analysis.splits import split_of
-    from ..layout import EXCLUDED, config_of, write_readme
-    from ..table import write_table
+    from ..storage.layout import EXCLUDED, config_of, write_readme
+    from ..storage.table import write_table
 
     if out.suffix == ".parquet":
         write_table(rows, out)

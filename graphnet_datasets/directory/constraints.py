@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from ..errors import SourceError, SymbolError
 from ..sample import Constraint, Sample, Symbol
-from ..symbols import Dim, free_symbols, is_symbol_name
-from ..vocabulary import Relation
+from ..sample.symbols import Dim, free_symbols, is_symbol_name
+from ..sample.vocabulary import Relation
 
 _ITEM = re.compile(
     r"""(?:from[ ][\w.]+[ ]import[ ][\w, ]+|import[ ]sympy)[ ]*\n

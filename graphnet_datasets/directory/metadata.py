@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..sample import Input, Sample, Statistics
-from ..symbols import evaluate
-from ..vocabulary import WEIGHT_ROLES
+from ..sample.symbols import evaluate
+from ..sample.vocabulary import WEIGHT_ROLES
 
 MAX_PRINTED_ELEMENTS = 1_000_000
 """A tensor with more elements keeps them as bytes beside GraphNet's own files."""

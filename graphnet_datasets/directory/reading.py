@@ -14,7 +14,7 @@ from ..frameworks.metas import TensorMeta, parse_metas
 from ..frameworks.paddle.source import parse_source as parse_paddle
 from ..frameworks.torch.source import parse_source as parse_torch
 from ..sample import CustomOperator, Sample
-from ..symbols import Dim, evaluate
+from ..sample.symbols import Dim, evaluate
 from . import extras
 from .constraints import Declarations, parse_constraints
 from .record import parse_record, provenance_of, task_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import SourceError
 from ..sample import Provenance, Sample
-from ..vocabulary import FRAMEWORKS, Framework, Task
+from ..sample.vocabulary import FRAMEWORKS, Framework, Task
 
 FAULT_MODEL_NAME = "model_name_disagrees_with_folder"
 """The recorded model is not the one that the folder is named after, so its licence may be wrong."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import MaterializeError
 from ..sample import Input
-from ..vocabulary import WEIGHT_ROLES
+from ..sample.vocabulary import WEIGHT_ROLES
 
 
 def is_weight(each: Input) -> bool:

@@ -44,7 +44,7 @@ def materialize(
         MaterializeError: the sample cannot be turned into something that runs.
         MissingExtraError: the sample's framework is not installed.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> tensor = Input("input", Value("float32", (2,)))
     >>> sample = Sample("example/double", "torch", "other",
@@ -108,7 +108,7 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
         UnknownOperatorError, MaterializeError: the sample cannot be walked.
         MissingExtraError: the sample's framework is not installed.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> sample = Sample("example/abs", "torch", "other", (Input("input", Value("int8", (2,))),),
     ...     (Op("torch.abs", (Ref(0),)),), Ref(1))

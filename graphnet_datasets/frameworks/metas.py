@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import SourceError
 from ..inputs.encoding import FORMATS, encode
 from ..sample import Statistics
-from ..vocabulary import ITEM_SIZE_BYTES
+from ..sample.vocabulary import ITEM_SIZE_BYTES
 
 MAX_META_BYTES = 64 * 2**20
 """The largest metadata file among 3,477 upstream samples has fewer than 4 MB."""

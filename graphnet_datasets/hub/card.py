@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..layout import EXCLUDED, NOT_GRAPHS, describe_configs
 from ..schema import RUNS_SCHEMA, graphs_features
+from ..storage.layout import EXCLUDED, NOT_GRAPHS, describe_configs
 from .plot import draw_sizes
 
 PICTURE = "graphs.svg"

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..sample import Sample
-from ..table import to_arrow
+from ..storage.table import to_arrow
 from ..validation import CHECKS, CheckResult, Validation, Validator
 from ..version import __version__
 from .gather import Place

@@ -12,7 +12,7 @@ from ..analysis.splits import split_of
 from ..errors import FormatVersionError, GraphNetError, SchemaError
 from ..sample import Sample
 from ..schema import DERIVED_COLUMNS, RUNS_SCHEMA, SCHEMA_VERSION, sample_to_row
-from ..table import ROW_GROUP_SIZE, to_arrow
+from ..storage.table import ROW_GROUP_SIZE, to_arrow
 from .results import Skipped
 
 Place = tuple[str, str]

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import SchemaError
-from ..layout import ALL, EXCLUDED, NOT_GRAPHS
 from ..sample import Sample
+from ..storage.layout import ALL, EXCLUDED, NOT_GRAPHS
 from .append import append
 from .checking import check_tables
 from .gather import Place, gather, runs_table

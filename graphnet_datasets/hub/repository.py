@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import FormatVersionError, GraphNetError, PushError, SchemaError
-from ..layout import NOT_GRAPHS
-from ..loading import REVISION, not_on_hub
 from ..schema import GRAPHS_SCHEMA, RUNS_SCHEMA, SCHEMA_VERSION
+from ..storage.layout import NOT_GRAPHS
+from ..storage.loading import REVISION, not_on_hub
 from ..version import __version__
 
 if TYPE_CHECKING:

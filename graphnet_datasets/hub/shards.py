@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..layout import EXCLUDED
-from ..table import ROW_GROUP_SIZE, write_arrow
+from ..storage.layout import EXCLUDED
+from ..storage.table import ROW_GROUP_SIZE, write_arrow
 from .append import Files
 from .card import make_card
 from .checking import leave_out_known

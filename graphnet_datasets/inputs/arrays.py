@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import SampleError
 from ..sample import Input, Sample
-from ..symbols import evaluate
+from ..sample.symbols import evaluate
 from .defaults import default_statistics
 from .distributions import complete, draw, spread_constants
 from .storage import STORAGE

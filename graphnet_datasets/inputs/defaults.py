@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..sample import Role, Statistics
+from ..sample import Statistics
+from ..sample.vocabulary import Role
 
 
 def default_statistics(

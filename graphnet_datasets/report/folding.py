@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ..analysis.tags import base_name
-from ..arguments import iterate_refs
 from ..sample import Op, Sample, Value
-from ..vocabulary import WEIGHT_ROLES
+from ..sample.arguments import iterate_refs
+from ..sample.vocabulary import WEIGHT_ROLES
 
 Kind = Literal["input", "output", "product", "norm", "shape", "other", "group"]
 
@@ -65,7 +65,7 @@ def fold(sample: Sample, max_boxes: int = 40) -> Folded:
 
     Weights have no box: they are counted in the box that takes them.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input
     >>> chain = Sample("example/chain", "torch", "other",
     ...     (Input("input", Value("float32", (2, 3))),),

@@ -45,7 +45,7 @@ def draw_graph(sample: Sample, max_boxes: int = 40) -> str:
     A box shows what it is, how often it repeats, what it takes of weights or is made of, and the
     shape of what it gives. Equal samples give equal text.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> relu = Sample("example/relu", "torch", "other",
     ...     (Input("input", Value("float32", (2,))),), (Op("torch.relu", (Ref(0),)),), (Ref(1),))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ..arguments import Arg
 from ..errors import FormatVersionError, SchemaError
 from ..sample import (
     Constraint,
@@ -18,7 +17,8 @@ from ..sample import (
     Symbol,
     Value,
 )
-from ..symbols import Dim
+from ..sample.arguments import Arg
+from ..sample.symbols import Dim
 from .graphs import PROVENANCE_SCALARS
 from .templates import decode_args, decode_kwargs
 from .version import SCHEMA_VERSION

@@ -23,8 +23,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..arguments import MAX_NESTING, NAMED_KINDS, Arg, DictArg, ListArg, Named, Ref, SliceArg
 from ..errors import SchemaError
+from ..sample.arguments import MAX_NESTING, NAMED_KINDS, Arg, DictArg, ListArg, Named, Ref, SliceArg
 
 MAX_CACHED_LENGTH = 200
 """Characters; longer templates (tables of literals) are rare, do not repeat and are not kept."""

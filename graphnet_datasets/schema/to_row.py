@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import SchemaError, SymbolError
 from ..sample import Input, Op, Sample, Statistics, Value
-from ..symbols import Dim, evaluate
+from ..sample.symbols import Dim, evaluate
 from .graphs import DERIVED_COLUMNS, PROVENANCE_FIELDS
 from .templates import encode_args, encode_kwargs
 from .version import SCHEMA_VERSION
@@ -27,7 +27,7 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
     Raises:
         SchemaError: `derived` names another column, or text of the sample is not valid Unicode.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> relu = Sample(
     ...     id="example/relu", framework="torch", task="other",
     ...     inputs=(Input("input", Value("float32", (2, 3))),),

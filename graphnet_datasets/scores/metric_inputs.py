@@ -6,6 +6,7 @@ functions as run records, so that a metric and `speedup_score` can never disagre
 
 from __future__ import annotations
 
+import importlib.resources
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,7 +55,8 @@ def metric_path(name: str) -> str:
         raise DatasetNotFoundError(
             f"There is no metric `{name}`. Choose {' or '.join(f'`{known}`' for known in METRICS)}."
         )
-    return str(Path(__file__).parents[1] / "metrics" / name)
+    # Not a folder beside this one: a checkout has it at its top, and an installed package inside.
+    return str(Path(str(importlib.resources.files("graphnet_datasets.metrics"))) / name)
 
 
 def to_metric_inputs(runs: Any, *, duplicates: Duplicates = "refuse") -> MetricInputs:

@@ -13,12 +13,12 @@ import itertools
 import struct
 from collections.abc import Iterator, Sequence
 
-from ..arguments import Ref, iterate_refs, map_refs
 from ..errors import SampleError
 from ..frameworks import find_results
-from ..frameworks.torch.entries import entry_of
-from ..frameworks.torch.operators_python import PAIRS
+from ..frameworks.torch.building.entries import entry_of
+from ..frameworks.torch.operators.python import PAIRS
 from ..sample import Input, Sample, Value
+from ..sample.arguments import Ref, iterate_refs, map_refs
 
 _CLOSERS = frozenset(PAIRS.values())
 _GRAD_MODE = "torch._C._set_grad_enabled"

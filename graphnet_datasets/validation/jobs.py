@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..arguments import ListArg, Named, Ref
 from ..errors import MemoryLimitError
 from ..isolation import Reporter
 from ..sample import Sample
+from ..sample.arguments import ListArg, Named, Ref
 from ..schema import sample_from_row
 from .reading import Failed, Skipped
 from .validator import SAMPLE_FILE

@@ -11,7 +11,6 @@ import numpy as np
 import paddle
 
 from ..analysis.hashes import structure_hash
-from ..arguments import ListArg
 from ..errors import CaptureError
 from ..frameworks.choices import is_weight
 from ..frameworks.paddle.extract import extract
@@ -21,6 +20,7 @@ from ..frameworks.paddle.statistics import encode
 from ..frameworks.paddle.tensors import make_inputs
 from ..isolation import Reporter
 from ..sample import Sample
+from ..sample.arguments import ListArg
 from . import jobs
 from .jobs import Terms, difference, explain_all
 from .parts import SEED, Runner, check_parts

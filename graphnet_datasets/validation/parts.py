@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..arguments import Ref, iterate_refs
 from ..sample import Sample
+from ..sample.arguments import Ref, iterate_refs
 from ..transforms import decompose
 from .reading import Failed, Skipped
 

@@ -13,7 +13,7 @@ from ..directory import read_directory, write_directory
 from ..errors import GraphNetError, MemoryLimitError, UnknownOperatorError
 from ..frameworks.paddle import operators as paddle_operators
 from ..frameworks.torch import operators as torch_operators
-from ..frameworks.torch.entries import entries_of
+from ..frameworks.torch.building.entries import entries_of
 from ..sample import Sample, Value
 from ..schema import GRAPHS_SCHEMA, sample_from_row, sample_to_row
 from .outcomes import CheckResult

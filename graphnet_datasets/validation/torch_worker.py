@@ -12,9 +12,9 @@ import torch
 from ..analysis.hashes import structure_hash
 from ..errors import CaptureError
 from ..frameworks.torch.extract import extract
-from ..frameworks.torch.live_memory import tensors_in
 from ..frameworks.torch.materialize import materialize
 from ..frameworks.torch.tensors import make_inputs
+from ..frameworks.torch.walking.live_memory import tensors_in
 from ..isolation import Reporter
 from ..sample import Sample
 from . import jobs

@@ -58,7 +58,7 @@ def validate(
     Raises:
         SampleError: a check is unknown.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> relu = Sample("example/relu", "torch", "other",
     ...     (Input("input", Value("float32", (2,))),), (Op("torch.relu", (Ref(0),)),), (Ref(1),))

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from graphnet_datasets.benchmark import clocks
+from graphnet_datasets.timing import clocks
 
 Inputs = Mapping[str, Any]
 Module = Callable[..., Any]

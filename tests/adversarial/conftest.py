@@ -10,7 +10,7 @@ import pytest
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.benchmark import TimingSettings
-from graphnet_datasets.benchmark.sample_runner import Arm, SampleJob, SampleRunner
+from graphnet_datasets.benchmark.executors.sample_runner import Arm, SampleJob, SampleRunner
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import RUNS_SCHEMA, sample_to_row
 from tests.benchmark.samples import LINEAR, quick

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.sample import Input, Op, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
 from tests.adversarial.cheats import WORK_S
 from tests.adversarial.conftest import Trial
 from tests.benchmark.samples import make_sample
@@ -140,7 +140,7 @@ def test_a_forged_record_is_a_failure(cheat: Trial) -> None:
         ("speaks_through_the_worker", "The worker did not report the calls that the parent timed."),
         (
             "replaces_the_clock",
-            "The candidate replaced `graphnet_datasets.benchmark.clocks.WallClock.measure`, a part "
+            "The candidate replaced `graphnet_datasets.timing.clocks.WallClock.measure`, a part "
             "of what times it.",
         ),
         ("sets_the_clock_forward", "by the clock of the parent"),

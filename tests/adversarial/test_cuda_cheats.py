@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from graphnet_datasets.benchmark.sample_runner import SampleRunner
+from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
 from tests.adversarial.conftest import SETTINGS, Trial, make_trial
 
 pytestmark = pytest.mark.gpu

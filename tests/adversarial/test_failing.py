@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.sample_runner import SampleRunner
+from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
 from tests.adversarial.conftest import SETTINGS, Trial, make_trial
 
 CHEATS = "tests.adversarial.cheats"

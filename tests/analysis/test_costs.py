@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from graphnet_datasets.analysis.costs import Costs, measure_costs
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import Ref
 
 RELU = Sample(
     "test/relu", "torch", "other", (Input("input", Value("float32", ("s0", 4))),),
@@ -46,7 +46,7 @@ def test_without_torch_there_are_hashes_and_no_costs() -> None:
 import sys
 sys.modules["torch"] = None
 from graphnet_datasets.analysis.columns import derived_columns
-from graphnet_datasets.arguments import Ref
+from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.sample import Input, Op, Sample, Value
 sample = Sample("a", "torch", "other", (Input("input", Value("float32", (2,))),),
     (Op("torch.relu", (Ref(0),)),), Ref(1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from graphnet_datasets.analysis.effects import find_effects
-from graphnet_datasets.arguments import ListArg, Ref
 from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import ListArg, Ref
 
 TENSOR = Input("input", Value("float32", (2, 3)))
 READ = Op("torch.exp", (Ref(0),))

@@ -18,9 +18,9 @@ from graphnet_datasets.analysis.hashes import (
     source_hash,
     structure_hash,
 )
-from graphnet_datasets.arguments import ListArg, Named, Ref, iterate_refs, map_refs
 from graphnet_datasets.directory import read_directory
 from graphnet_datasets.sample import Input, Op, Provenance, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref, iterate_refs, map_refs
 from tests.strategies import runnable_samples, samples
 
 HASHES: list[Callable[[Sample], str]] = [signature_hash, structure_hash, family]

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from graphnet_datasets import load_dataset
 from graphnet_datasets.analysis.tags import TAGS, op_histogram, op_tags
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import Ref
 from tests.strategies import samples
 
 X = Input("input", Value("float32", (4, 4)))

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.benchmark.worker import work
+from graphnet_datasets.benchmark.child.worker import work
 from graphnet_datasets.isolation import Reporter, serve
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.benchmark import Settings, TimingSettings
 from graphnet_datasets.sample import Input, Op, Provenance, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
 
 QUICK = TimingSettings(
     min_pairs=4, max_pairs=8, budget_s=0.2, hard_budget_s=5, warmup_s=0, min_warmup_calls=1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphnet_datasets.benchmark.correctness import (
+from graphnet_datasets.benchmark.judging.correctness import (
     Output,
     compare_outputs,
     find_mismatch,

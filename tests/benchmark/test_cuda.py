@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.benchmark import run
 from graphnet_datasets.sample import Op
+from graphnet_datasets.sample.arguments import Ref
 from tests.benchmark import samples
 from tests.benchmark.samples import LINEAR, make_sample, quick
 
@@ -52,7 +52,7 @@ def test_what_cannot_be_captured_is_timed_as_it_is_and_says_so() -> None:
 def test_a_captured_call_takes_new_arguments() -> None:
     import torch
 
-    from graphnet_datasets.benchmark.cuda_graphs import CapturedCall
+    from graphnet_datasets.benchmark.child.cuda_graphs import CapturedCall
 
     weight = torch.ones(4, device="cuda")
 

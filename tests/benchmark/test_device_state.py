@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.device_state import is_throttled, read_device_state
+from graphnet_datasets.benchmark.child.device_state import is_throttled, read_device_state
 from graphnet_datasets.schema.runs import DEVICE_STATE_FIELDS
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphnet_datasets.benchmark.environment import describe_environment, environment_id
+from graphnet_datasets.benchmark.records.environment import describe_environment, environment_id
 
 
 def test_the_same_machine_has_the_same_id() -> None:

@@ -8,8 +8,12 @@ import pytest
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.benchmark import run
-from graphnet_datasets.benchmark.executors import LocalExecutor, device_lock, parse_devices
-from graphnet_datasets.benchmark.sample_runner import Arm, SampleJob
+from graphnet_datasets.benchmark.executors.executors import (
+    LocalExecutor,
+    device_lock,
+    parse_devices,
+)
+from graphnet_datasets.benchmark.executors.sample_runner import Arm, SampleJob
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.schema import sample_to_row
 from tests.benchmark.samples import LINEAR, make_sample, quick
@@ -17,7 +21,7 @@ from tests.benchmark.samples import LINEAR, make_sample, quick
 HOLD = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from graphnet_datasets.benchmark.executors import device_lock
+from graphnet_datasets.benchmark.executors.executors import device_lock
 with device_lock("cuda:0"):
     print("held", flush=True)
     sys.stdin.read()

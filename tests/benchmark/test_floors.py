@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.arguments import Ref
-from graphnet_datasets.benchmark.floors import is_worth_a_floor, least_bytes, take_floor
-from graphnet_datasets.benchmark.roofline import PeakRates
+from graphnet_datasets.benchmark.judging.floors import is_worth_a_floor, least_bytes, take_floor
+from graphnet_datasets.benchmark.judging.roofline import PeakRates
 from graphnet_datasets.sample import Input, Op, Value
+from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import empty_run
 from tests.benchmark.samples import LINEAR, make_sample
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphnet_datasets.benchmark.correctness import Output
 from graphnet_datasets.benchmark.handover import FIRST
-from graphnet_datasets.benchmark.judging import Reference, Run
+from graphnet_datasets.benchmark.judging.correctness import Output
+from graphnet_datasets.benchmark.judging.judging import Reference, Run
 from graphnet_datasets.isolation import Ending, Outcome
 from graphnet_datasets.schema import RUNS_SCHEMA, empty_run
 

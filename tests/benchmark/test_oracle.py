@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from graphnet_datasets.arguments import Named, Ref
-from graphnet_datasets.benchmark.arms import Workload
-from graphnet_datasets.benchmark.sample_runner import SampleRunner
-from graphnet_datasets.benchmark.torch_oracle import float64_outputs
-from graphnet_datasets.benchmark.torch_runtime import TorchRuntime
+from graphnet_datasets.benchmark.child.arms import Workload
+from graphnet_datasets.benchmark.child.torch_oracle import float64_outputs
+from graphnet_datasets.benchmark.child.torch_runtime import TorchRuntime
+from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
 from graphnet_datasets.frameworks import make_inputs
 from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import Named, Ref
 from tests.adversarial.conftest import SETTINGS, Trial, make_trial
 from tests.benchmark import samples
 from tests.benchmark.samples import LINEAR, make_sample

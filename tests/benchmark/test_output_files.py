@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphnet_datasets.benchmark.correctness import Output
-from graphnet_datasets.benchmark.output_files import OutputStore, read_outputs_file, write_outputs
+from graphnet_datasets.benchmark.judging.correctness import Output
+from graphnet_datasets.benchmark.judging.output_files import (
+    OutputStore,
+    read_outputs_file,
+    write_outputs,
+)
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.inputs.storage import STORAGE
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from graphnet_datasets import run
-from graphnet_datasets.arguments import ListArg, Named, Ref
+from graphnet_datasets.benchmark.child.outputs import OutputTypeError
 from graphnet_datasets.benchmark.handover import read_outputs
-from graphnet_datasets.benchmark.outputs import OutputTypeError
-from graphnet_datasets.benchmark.timing import TimingSettings
 from graphnet_datasets.compilers.paddle_base import PaddleCompiler
 from graphnet_datasets.errors import CompilerUnavailableError
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
-from graphnet_datasets.vocabulary import ITEM_SIZE_BYTES
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref
+from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
+from graphnet_datasets.timing.pairs import TimingSettings
 
 from ..frameworks.paddle.installed import paddle
 
@@ -35,7 +35,7 @@ DTYPES = (
 
 @pytest.fixture
 def runtime() -> Iterator[Any]:
-    from graphnet_datasets.benchmark.paddle_runtime import PaddleRuntime
+    from graphnet_datasets.benchmark.child.paddle_runtime import PaddleRuntime
 
     with paddle.no_grad():  # the runtime switches gradients off for its whole process
         yield PaddleRuntime("cpu", 1)
@@ -212,7 +212,7 @@ def test_the_parent_of_a_run_imports_no_framework(tmp_path: Path) -> None:
         "import sys\n"
         "from graphnet_datasets import Sample, run, read_directory\n"
         f"(sample,) = read_directory({str(tmp_path / 'good')!r})\n"
-        "from graphnet_datasets.benchmark.timing import TimingSettings\n"
+        "from graphnet_datasets.timing.pairs import TimingSettings\n"
         "timing = TimingSettings(min_pairs=3, max_pairs=4, warmup_s=0.01)\n"
         "(record,) = run([sample], compiler='paddle-eager', timing=timing)\n"
         "assert record['status'] == 'ok', record['error_message']\n"

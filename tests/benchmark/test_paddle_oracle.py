@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from graphnet_datasets import make_inputs
-from graphnet_datasets.arguments import Named, Ref
-from graphnet_datasets.benchmark import worker
-from graphnet_datasets.benchmark.arms import Workload
+from graphnet_datasets.benchmark.child import worker
+from graphnet_datasets.benchmark.child.arms import Workload
 from graphnet_datasets.sample import Op, Sample
+from graphnet_datasets.sample.arguments import Named, Ref
 
 from ..frameworks.paddle.installed import paddle
 from .test_paddle import CORE, DRAWN, GOOD, INPLACE, make_sample, run_quickly, runtime
@@ -31,7 +31,7 @@ LOWERED = make_sample(
 
 @pytest.fixture
 def oracle(runtime: Any) -> Iterator[Any]:
-    from graphnet_datasets.benchmark.paddle_oracle import float64_outputs
+    from graphnet_datasets.benchmark.child.paddle_oracle import float64_outputs
 
     def compute(sample: Sample, weights: Any) -> Any:
         options: dict[str, Any] = {"device": "cpu", "mode": "replay", "seed": 3, "num_sets": 2}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from graphnet_datasets.benchmark import read_runs, run
-from graphnet_datasets.benchmark.output_files import OutputStore
+from graphnet_datasets.benchmark.judging.output_files import OutputStore
 from graphnet_datasets.errors import CompilerError, MissingExtraError, RunError
 from graphnet_datasets.isolation import descendants
 from tests.benchmark.samples import BROKEN, LINEAR, make_sample, quick

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphnet_datasets.benchmark.records import (
+from graphnet_datasets.benchmark.records.records import (
     RunStore,
     hash_json,
     make_run_id,

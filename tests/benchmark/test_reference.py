@@ -13,13 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets.benchmark import compare_with_reference, read_runs, run, write_runs
-from graphnet_datasets.benchmark.correctness import Output
-from graphnet_datasets.benchmark.output_files import OutputStore, write_outputs
+from graphnet_datasets.benchmark.judging.correctness import Output
+from graphnet_datasets.benchmark.judging.output_files import OutputStore, write_outputs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.sample import Statistics
 from graphnet_datasets.schema import empty_run
-from graphnet_datasets.table import write_table
+from graphnet_datasets.storage.table import write_table
 from tests.benchmark.samples import BROKEN, LINEAR, make_sample, quick
 
 OTHER = make_sample("other", *LINEAR.ops, inputs=LINEAR.inputs)

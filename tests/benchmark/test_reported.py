@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.audit import find_contradiction
-from graphnet_datasets.benchmark.reported import read_device_state, take_figures
+from graphnet_datasets.benchmark.child.audit import find_contradiction
+from graphnet_datasets.benchmark.judging.reported import read_device_state, take_figures
 from graphnet_datasets.schema import empty_run
 
 

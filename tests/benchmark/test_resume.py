@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from graphnet_datasets.benchmark import read_runs, run
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.isolation import descendants
-from graphnet_datasets.table import write_table
+from graphnet_datasets.storage.table import write_table
 from tests.benchmark.samples import LINEAR, make_sample, quick
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from graphnet_datasets.benchmark import roofline
-from graphnet_datasets.benchmark.roofline import PeakRates, floor_ms, light_share, peak_rates
+from graphnet_datasets.benchmark.judging import roofline
+from graphnet_datasets.benchmark.judging.roofline import (
+    PeakRates,
+    floor_ms,
+    light_share,
+    peak_rates,
+)
 from graphnet_datasets.errors import RunError
 
 PEAKS = PeakRates("cpu", "", 1, {"float32": 1e9, "bfloat16": 4e9}, 2e9)

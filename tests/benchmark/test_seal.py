@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark import clocks, timing
-from graphnet_datasets.benchmark.seal import Seal
+from graphnet_datasets.benchmark.child.seal import Seal
+from graphnet_datasets.timing import clocks
+from graphnet_datasets.timing import pairs as timing
 
 
 def test_importing_more_of_the_library_breaks_nothing() -> None:
@@ -19,8 +20,8 @@ def test_importing_more_of_the_library_breaks_nothing() -> None:
 @pytest.mark.parametrize(
     ("owner", "name", "said"),
     [
-        (timing, "measure_pairs", "graphnet_datasets.benchmark.timing.measure_pairs"),
-        (clocks.WallClock, "measure", "graphnet_datasets.benchmark.clocks.WallClock.measure"),
+        (timing, "measure_pairs", "graphnet_datasets.timing.pairs.measure_pairs"),
+        (clocks.WallClock, "measure", "graphnet_datasets.timing.clocks.WallClock.measure"),
         (json, "dumps", "json.dumps"),
     ],
 )
@@ -35,4 +36,4 @@ def test_a_function_that_was_replaced_is_named(
 def test_a_function_whose_code_was_replaced_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     seal = Seal()
     monkeypatch.setattr(clocks.WallClock.now_s, "__code__", (lambda _: 0.0).__code__)
-    assert seal.find_break() == "graphnet_datasets.benchmark.clocks.WallClock.now_s"
+    assert seal.find_break() == "graphnet_datasets.timing.clocks.WallClock.now_s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from graphnet_datasets.benchmark.torch_profile import profile_call
+from graphnet_datasets.benchmark.child.torch_profile import profile_call
 
 
 def test_operators_count_once_with_all_that_they_call() -> None:
@@ -32,7 +32,7 @@ def test_regions_that_somebody_named_are_no_operators() -> None:
 
 @pytest.mark.gpu
 def test_a_gpu_has_kernels_and_the_sum_of_their_times_is_less_than_the_wall_time() -> None:
-    from graphnet_datasets.benchmark.clocks import WallClock
+    from graphnet_datasets.timing.clocks import WallClock
 
     left = torch.randn(2048, 2048, device="cuda")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphnet_datasets import error_aware_speedup_score, import_log, speedup_score
-from graphnet_datasets.benchmark.upstream_log import LOGGED_TOLERANCES
+from graphnet_datasets.benchmark.upstream.log import LOGGED_TOLERANCES
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.scores import as_table
 

@@ -9,7 +9,7 @@ import pytest
 
 from builder.capturing import BUILDER
 from builder.catalog import CatalogError, InputSpec, parse_line, read_catalog
-from graphnet_datasets.vocabulary import TASKS
+from graphnet_datasets.sample.vocabulary import TASKS
 
 LINE = (
     "a/b | cv | torch | resnet | layers=[1, 1] kind='xy' c.d=1 | x=normal(1, 3) "

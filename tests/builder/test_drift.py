@@ -12,7 +12,7 @@ import graphnet_datasets
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.analysis.splits import split_of
 from graphnet_datasets.sample import Sample
-from graphnet_datasets.table import read_table
+from graphnet_datasets.storage.table import read_table
 
 STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
 FILES = sorted(STARTER.glob("*/*.parquet"))

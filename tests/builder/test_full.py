@@ -17,7 +17,7 @@ from builder.worker import capture_entry
 from graphnet_datasets import load_dataset
 from graphnet_datasets.analysis.splits import split_of
 from graphnet_datasets.errors import GraphNetError
-from graphnet_datasets.table import write_table
+from graphnet_datasets.storage.table import write_table
 
 LINES = (
     "torch/a | other | torch | mlp | sizes=[4,8,2] | input=normal(2,4) | float32 | eval | |",

@@ -13,8 +13,8 @@ from builder.__main__ import main
 from builder.catalog import CatalogError, parse_line, read_catalog
 from builder.starter import CATALOGS
 from graphnet_datasets import Sample
-from graphnet_datasets.table import read_table
-from graphnet_datasets.vocabulary import TASKS
+from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.table import read_table
 from tests.frameworks.paddle.installed import paddle
 
 pytestmark = pytest.mark.paddle

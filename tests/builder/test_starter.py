@@ -10,7 +10,7 @@ import pytest
 from builder.__main__ import main
 from builder.capturing import Keys
 from builder.catalog import read_catalog
-from graphnet_datasets.table import read_table
+from graphnet_datasets.storage.table import read_table
 
 CATALOG = """\
 torch/a | other | torch | mlp | sizes=[4,8,2] | input=normal(2,4) | float32 | eval | input.0 | small

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from graphnet_datasets.benchmark import roofline
+from graphnet_datasets.benchmark.judging import roofline
 from graphnet_datasets.cli.app import app
 
 

@@ -9,7 +9,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from graphnet_datasets import load_dataset, write_directory, write_table
-from graphnet_datasets.benchmark.records import write_runs
+from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.schema import empty_run
 from tests.hub_server import Hub

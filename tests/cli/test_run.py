@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from graphnet_datasets.benchmark import read_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.scores import speedup_score
-from graphnet_datasets.table import write_table
+from graphnet_datasets.storage.table import write_table
 
 from ..tables import write_dataset
 from ..validation.graphs import WITH_SOURCE

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets import Sample, read_directory, write_table
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.sample import Input, Op, Value
-from graphnet_datasets.table import read_table
+from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.storage.table import read_table
 
 X = Input("input", Value("float32", (2, 3)))
 GOOD = Sample("test/relu", "torch", "cv", (X,), (Op("torch.relu", (Ref(0),)),), Ref(1))

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from graphnet_datasets import Sample, load_dataset, write_directory, write_table
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.table import read_table
+from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.validation import CHECKS, Validation
 from tests.validation.graphs import NONZERO, UNNAMED_PLACE, VALID
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.arguments import DictArg, ListArg, Named, Ref
 from graphnet_datasets.compilers import find_entry, list_entries, make_compiler
 from graphnet_datasets.errors import CompilerUnavailableError
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import DictArg, ListArg, Named, Ref
 
 from ..frameworks.paddle.installed import paddle
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.directory import read_directory, write_directory
 from graphnet_datasets.directory.reading import FAULT_SHAPE, read_texts
 from graphnet_datasets.directory.record import (
@@ -23,6 +22,7 @@ from graphnet_datasets.directory.record import (
 from graphnet_datasets.directory.writing import print_texts
 from graphnet_datasets.errors import GraphNetError, SourceError
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import Ref
 
 SAMPLE = Sample(
     "a/b",

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.directory import read_directory, write_directory
 from graphnet_datasets.errors import DatasetNotFoundError, SampleError, SourceError
 from graphnet_datasets.sample import (
@@ -23,6 +22,7 @@ from graphnet_datasets.sample import (
     Symbol,
     Value,
 )
+from graphnet_datasets.sample.arguments import Ref
 from tests.exact import exact
 from tests.strategies import samples
 

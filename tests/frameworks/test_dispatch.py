@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.errors import MaterializeError
 from graphnet_datasets.frameworks import make_inputs, materialize, print_source
 from graphnet_datasets.frameworks.torch.materialize import materialize as materialize_torch
 from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import Ref
 
 X = Input("input", Value("float32", (2, 3)), "hidden_states")
 RELU = Sample("example/relu", "torch", "other", (X,), (Op("torch.relu", (Ref(0),)),), Ref(1))

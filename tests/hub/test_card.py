@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from huggingface_hub import HfApi
 
 from graphnet_datasets import load_dataset
-from graphnet_datasets.table import to_arrow
+from graphnet_datasets.storage.table import to_arrow
 from tests.hub_server import Hub
 from tests.tables import rows
 

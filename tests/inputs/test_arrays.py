@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from graphnet_datasets.errors import SampleError
 from graphnet_datasets.inputs import STORAGE, make_array
 from graphnet_datasets.sample import Input, Sample, Statistics, Symbol, Value
-from graphnet_datasets.vocabulary import ITEM_SIZE_BYTES
+from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
 
 from ..strategies import samples
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from graphnet_datasets.errors import MissingExtraError
-from graphnet_datasets.importing import import_directories
 from graphnet_datasets.isolation import Ending, Limits, PoolJob, Work
 from graphnet_datasets.isolation.ray_pool import RayPool
+from graphnet_datasets.storage.importing import import_directories
 from tests.clusters import two_nodes
-from tests.importing.test_importer import plant, rows_of
+from tests.storage.importing.test_importer import plant, rows_of
 
 WORK = Work("tests.isolation.pool_jobs", ("only",), Limits(default_timeout_s=60))
 

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.report import draw_graph
 from graphnet_datasets.report.folding import fold
 from graphnet_datasets.report.layered import place
 from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import Ref
 from tests.strategies import runnable_samples
 
 VALUE = Value("float32", (2, 4))

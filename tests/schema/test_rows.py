@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from graphnet_datasets.arguments import MAX_NESTING, DictArg, ListArg, Named, Ref, SliceArg
 from graphnet_datasets.errors import FormatVersionError, SchemaError
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Symbol, Value
+from graphnet_datasets.sample.arguments import MAX_NESTING, DictArg, ListArg, Named, Ref, SliceArg
 from graphnet_datasets.schema import (
     GRAPHS_SCHEMA,
     SCHEMA_VERSION,

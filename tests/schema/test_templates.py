@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphnet_datasets.arguments import DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 from graphnet_datasets.errors import SchemaError
+from graphnet_datasets.sample.arguments import DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 from graphnet_datasets.schema.templates import (
     MAX_CACHED_LENGTH,
     decode_args,

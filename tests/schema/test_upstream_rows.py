@@ -8,7 +8,7 @@ import pytest
 
 from graphnet_datasets import read_directory
 from graphnet_datasets.schema import sample_from_row
-from graphnet_datasets.table import read_table, write_table
+from graphnet_datasets.storage.table import read_table, write_table
 from tests.exact import exact
 
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from graphnet_datasets import Sample, make_inputs, materialize
-from graphnet_datasets.arguments import Named, Ref
 from graphnet_datasets.errors import SampleError
 from graphnet_datasets.sample import Input, Op, Value
+from graphnet_datasets.sample.arguments import Named, Ref
 from graphnet_datasets.transforms import Decomposition, decompose
 from graphnet_datasets.transforms.decompose import find_cuts
 

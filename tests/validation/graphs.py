@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from graphnet_datasets.arguments import ListArg, Named, Ref
 from graphnet_datasets.sample import (
     CustomOperator,
     Input,
@@ -14,6 +13,7 @@ from graphnet_datasets.sample import (
     Value,
     hash_source,
 )
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref
 
 X = Input("input", Value("float32", (4, 4)))
 

@@ -15,7 +15,7 @@ from graphnet_datasets import Sample, load_dataset, validate
 from graphnet_datasets.errors import SampleError
 from graphnet_datasets.sample import Input, Statistics, hash_source
 from graphnet_datasets.schema import sample_to_row
-from graphnet_datasets.table import read_table, write_table
+from graphnet_datasets.storage.table import read_table, write_table
 from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator, reading
 
 from .checking import assert_found, found

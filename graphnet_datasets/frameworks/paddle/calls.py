@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...arguments import Arg, ListArg
 from ...errors import CaptureError, MaterializeError
 from ...sample import Op
+from ...sample.arguments import Arg, ListArg
 from .operators import CORE
 from .signatures import argument_names
 
@@ -23,7 +23,7 @@ def in_order(op: Op) -> tuple[Arg, ...]:
         MaterializeError: an argument is missing or has a name that the function does not know, or
             a list of absent values is among them.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> in_order(Op("paddle._C_ops.concat", (Ref(0),), (("axis", 1),)))
     (Ref(index=0), 1)
     >>> try:

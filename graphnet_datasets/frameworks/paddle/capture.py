@@ -10,11 +10,11 @@ from typing import Any
 import paddle
 import paddle.version
 
-from ...arguments import Arg, DictArg, ListArg, Ref
 from ...errors import CaptureError, SampleError
 from ...sample import Input, Provenance, Sample, Symbol, Value
-from ...symbols import Dim
-from ...vocabulary import ITEM_SIZE_BYTES, Role, Task
+from ...sample.arguments import Arg, DictArg, ListArg, Ref
+from ...sample.symbols import Dim
+from ...sample.vocabulary import ITEM_SIZE_BYTES, Role, Task
 from .dynamic_shapes import with_symbolic_results
 from .operators import BATCH_NORMS
 from .program import ProgramReader

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...arguments import iterate_refs
 from ...errors import GraphNetError, MaterializeError
 from ...sample import Op, Sample, Value
-from ...vocabulary import ITEM_SIZE_BYTES
+from ...sample.arguments import iterate_refs
+from ...sample.vocabulary import ITEM_SIZE_BYTES
 from .operator_names import ACTIVATIONS, CREATION, ELEMENTWISE, LAYOUT, PLACEMENT, words
 from .operators import CORE, GETITEM
 from .shapes import Footprint, measure_footprint
@@ -72,7 +72,7 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Counted:
     Raises:
         UnknownOperatorError, MaterializeError: as `shapes.measure_footprint`.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input
     >>> tensor = Input("input", Value("float32", (4, 4)))
     >>> product = Op("paddle._C_ops.matmul", (Ref(0), Ref(0), False, False))

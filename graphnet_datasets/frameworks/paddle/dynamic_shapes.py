@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from ...sample import Sample, Value
-from ...symbols import Dim
+from ...sample.symbols import Dim
 from .shapes import Results, propagate
 
 _STEPS = (1, 5)
@@ -20,7 +20,7 @@ _STEPS = (1, 5)
 def with_symbolic_results(sample: Sample) -> Sample:
     """Return the sample with shapes over its symbols in the results whose shape was unknown.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Symbol
     >>> tensor = Input("input", Value("float32", ("s0", 3)))
     >>> flat = Op("paddle._C_ops.flatten", (Ref(0), 0, 1), (), (Value("float32", None),))

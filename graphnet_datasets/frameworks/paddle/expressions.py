@@ -7,10 +7,10 @@ import math
 import re
 from typing import Any
 
-from ...arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
 from ...errors import SourceError, UnknownOperatorError
 from ...sample import Op, Value
-from ...vocabulary import ITEM_SIZE_BYTES
+from ...sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
+from ...sample.vocabulary import ITEM_SIZE_BYTES
 from .operators import GETITEM, OPERATORS, canonical, lookup
 
 EXPECTED_PLACE = Named("place", "expected")

@@ -9,7 +9,7 @@ import paddle
 
 from ...errors import CaptureError
 from ...sample import Provenance, Sample
-from ...vocabulary import Task
+from ...sample.vocabulary import Task
 from .capture import CaptureSettings, capture
 
 OnSamples = Callable[[list[Sample]], None]

@@ -11,9 +11,9 @@ import operator as python_operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
 from ...sample import Op, Sample
+from ...sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 from .calls import check_lists, in_order
 from .operators import CORE, lookup, resolve
 from .tensors import dtype_of, place_of

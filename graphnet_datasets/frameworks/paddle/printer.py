@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from ...arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 from ...errors import SourceError
 from ...sample import Op, Sample, Value
+from ...sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 from .expressions import PLACE_CALLS
 from .operators import CORE, GETITEM, OPERATORS
 from .value_types import print_type

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...arguments import Arg, ListArg, Named, Ref
 from ...errors import CaptureError, GraphNetError
 from ...sample import Op, Value
-from ...vocabulary import ITEM_SIZE_BYTES
+from ...sample.arguments import Arg, ListArg, Named, Ref
+from ...sample.vocabulary import ITEM_SIZE_BYTES
 from .operators import CORE, GETITEM, canonical, lookup
 from .signatures import argument_names, takes_integers
 

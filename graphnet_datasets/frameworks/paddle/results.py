@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ...arguments import iterate_refs
 from ...sample import Op, Sample, Value
+from ...sample.arguments import iterate_refs
 from ..results import Result
 from .operators import GETITEM
 from .shapes import Unknown, describe, is_tensor, walk
@@ -20,7 +20,7 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
     Raises:
         UnknownOperatorError, MaterializeError: as `Plan`.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> tensor = Input("input", Value("float32", (2, 3)))
     >>> [each.kind for each in find_results(Sample("example/split", "paddle", "other", (tensor,),
@@ -47,7 +47,7 @@ def find_unknown(sample: Sample) -> tuple[int, ...]:
     Raises:
         UnknownOperatorError, MaterializeError: as `Plan`.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> tensor = Input("input", Value("float32", (2, 3)))
     >>> find_unknown(Sample("example/nonzero", "paddle", "other", (tensor,),

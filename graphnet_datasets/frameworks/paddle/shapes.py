@@ -19,7 +19,7 @@ from paddle.base.dygraph.base import switch_to_static_graph
 from ...errors import MemoryLimitError
 from ...inputs import make_array
 from ...sample import Sample, Value
-from ...vocabulary import ITEM_SIZE_BYTES
+from ...sample.vocabulary import ITEM_SIZE_BYTES
 from .plan import Plan
 from .tensors import dtype_of
 
@@ -48,7 +48,7 @@ def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results
     `sizes` maps the sample's symbols to integers (default: those it was captured with). A result
     whose size depends on values has shape None; one that is not a tensor has no dtype either.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op
     >>> tensor = Input("input", Value("float32", (2, 3)))
     >>> sample = Sample("example/abs", "paddle", "other", (tensor,),

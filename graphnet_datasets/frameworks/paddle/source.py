@@ -12,11 +12,11 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...arguments import Arg, ListArg, Ref, iterate_refs, map_refs
 from ...errors import SampleError, SourceError
 from ...sample import Constraint, Input, Op, Provenance, Sample, Symbol, Value
-from ...symbols import Dim
-from ...vocabulary import Role, Task
+from ...sample.arguments import Arg, ListArg, Ref, iterate_refs, map_refs
+from ...sample.symbols import Dim
+from ...sample.vocabulary import Role, Task
 from ..metas import TensorMeta
 from .expressions import Expressions, source_error
 from .operators import BATCH_NORMS, GETITEM

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from ...sample import Value
-from ...symbols import Dim
-from ...vocabulary import ITEM_SIZE_BYTES
+from ...sample.symbols import Dim
+from ...sample.vocabulary import ITEM_SIZE_BYTES
 
 DTYPE_NAMES = {
     "bool": "b", "uint8": "ui8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",

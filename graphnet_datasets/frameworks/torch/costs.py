@@ -12,10 +12,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...sample import Sample
-from .flop_formulas import count_flops, is_view
-from .live_memory import StorageWatch, tensors_in
-from .operators_words import words
+from .operators.words import words
 from .shapes import Footprint, Observer, measure_footprint
+from .walking.flop_formulas import count_flops, is_view
+from .walking.live_memory import StorageWatch, tensors_in
 
 _ONLY_WRITES = words(
     """
@@ -61,7 +61,7 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Walked:
     Raises:
         UnknownOperatorError, MaterializeError: as `shapes.measure_footprint`.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> tensor = Input("input", Value("float32", (4, 4)))
     >>> sample = Sample("example/product", "torch", "other", (tensor,),

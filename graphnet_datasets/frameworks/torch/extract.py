@@ -10,8 +10,8 @@ import torch
 
 from ...errors import CaptureError
 from ...sample import Provenance, Sample
-from ...vocabulary import Task
-from .dynamo import CaptureSettings, capture
+from ...sample.vocabulary import Task
+from .capture.dynamo import CaptureSettings, capture
 
 OnSamples = Callable[[list[Sample]], None]
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import torch
 
-from ...arguments import Arg, Ref
 from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
 from ...inputs import MODES, Mode
 from ...sample import Op, Sample
+from ...sample.arguments import Arg, Ref
 from ..choices import check_choice, is_weight
-from .custom_operators import check_trust, register
-from .entries import custom_operator_of
-from .literals import autocast_arguments, to_fx
+from .building.custom_operators import check_trust, register
+from .building.entries import custom_operator_of
+from .building.literals import autocast_arguments, to_fx
+from .building.regions import AUTOCAST, check_regions
+from .building.scalars import find_scalars
 from .operators import Operator, lookup, resolve
-from .operators_schema import check_keywords
-from .regions import AUTOCAST, check_regions
-from .scalars import find_scalars
+from .operators.schema import check_keywords
 from .shapes import check_memory
 from .tensors import Weights, make_tensor
 

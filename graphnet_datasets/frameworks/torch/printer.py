@@ -8,12 +8,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ...arguments import DictArg, ListArg, Named, Ref, SliceArg
 from ...errors import SampleError
 from ...sample import Op, Sample
-from .constants import print_constant
-from .entries import entry_of
-from .expressions import BINARY, COMPARE, RESERVED
+from ...sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
+from .building.entries import entry_of
+from .text.constants import print_constant
+from .text.expressions import BINARY, COMPARE, RESERVED
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ANNOTATIONS: Mapping[str, str] = {

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ...sample import Sample, Value
-from ...vocabulary import ITEM_SIZE_BYTES
+from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..results import Result
 from .shapes import Observer, measure_footprint
 
@@ -18,7 +18,7 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
     Raises:
         UnknownOperatorError, MaterializeError: as `shapes.measure_footprint`.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op
     >>> tensor = Input("input", Value("float32", (2, 3)))
     >>> [each.kind for each in find_results(Sample("example/size", "torch", "other", (tensor,),

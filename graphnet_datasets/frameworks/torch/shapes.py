@@ -19,20 +19,20 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from ...arguments import iterate_refs
 from ...errors import MaterializeError, MemoryLimitError
 from ...inputs import make_array
 from ...sample import Op, Sample, Value
-from ...vocabulary import ITEM_SIZE_BYTES
-from .bombs import check_call, check_result
-from .entries import custom_operator_of
-from .literals import autocast_arguments, to_fx
-from .live_memory import LiveMemory, tensors_in
-from .operands import check_operands, is_trusting
+from ...sample.arguments import iterate_refs
+from ...sample.vocabulary import ITEM_SIZE_BYTES
+from .building.entries import custom_operator_of
+from .building.literals import autocast_arguments, to_fx
+from .building.regions import AUTOCAST, Regions, check_regions
 from .operators import Operator, lookup, resolve
-from .regions import AUTOCAST, Regions, check_regions
-from .repeated_calls import Remembered, key_of, remember
 from .tensors import concrete_stride, dtype_of, storage_elements, to_tensor
+from .walking.bombs import check_call, check_result
+from .walking.live_memory import LiveMemory, tensors_in
+from .walking.operands import check_operands, is_trusting
+from .walking.repeated_calls import Remembered, key_of, remember
 
 CPU = torch.device("cpu")
 Results = tuple["tuple[Value, ...] | None", ...]
@@ -63,7 +63,7 @@ def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results
 
     `sizes` maps the sample's symbols to integers (default: those it was captured with).
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input
     >>> tensor = Input("input", Value("float32", (2, 3)))
     >>> sample = Sample("example/sum", "torch", "other", (tensor,),

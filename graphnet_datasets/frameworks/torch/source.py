@@ -10,14 +10,14 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...arguments import Ref
 from ...errors import SampleError, SourceError
 from ...sample import Constraint, CustomOperator, Provenance, Sample, Symbol
-from ...symbols import Dim
-from ...vocabulary import Task
+from ...sample.arguments import Ref
+from ...sample.symbols import Dim
+from ...sample.vocabulary import Task
 from ..metas import TensorMeta
-from .expressions import BINARY, RESERVED, ROOTS, Lowering, source_error
-from .placeholders import InputMaker
+from .text.expressions import BINARY, RESERVED, ROOTS, Lowering, source_error
+from .text.placeholders import InputMaker
 
 MAX_SOURCE_CHARACTERS = 8 * 2**20
 """The largest source among 2,495 upstream samples has 3 million."""

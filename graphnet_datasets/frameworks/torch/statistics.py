@@ -8,7 +8,7 @@ import zlib
 import torch
 
 from ...sample import Statistics
-from ...vocabulary import Role
+from ...sample.vocabulary import Role
 
 MAX_STORED_ELEMENTS = 1024
 """Integer and boolean inputs up to this size are stored; the value is GraphNet's."""

@@ -12,8 +12,8 @@ import torch
 from ...errors import MaterializeError
 from ...inputs import MODES, Mode, make_array
 from ...sample import Sample
-from ...symbols import evaluate
-from ...vocabulary import ITEM_SIZE_BYTES
+from ...sample.symbols import evaluate
+from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..choices import check_choice, is_weight
 
 Weights: TypeAlias = Literal["inputs", "parameters"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arguments import Named
+from ...sample.arguments import Named
 from .elementwise import on_numbers
 from .handles import Number, RefusedError, Tensor
 from .layout import sizes_of

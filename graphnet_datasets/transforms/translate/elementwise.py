@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from ...arguments import Named
+from ...sample.arguments import Named
 from .handles import Number, RefusedError, Tensor, category, promoted
 from .registry import rule
 from .writer import Writer, broadcast

@@ -6,8 +6,8 @@ import dataclasses
 import functools
 from typing import Any, TypeAlias
 
-from ...arguments import Ref
-from ...symbols import Dim
+from ...sample.arguments import Ref
+from ...sample.symbols import Dim
 
 Shape: TypeAlias = "tuple[Dim, ...]"
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...arguments import Named
-from ...symbols import Dim
+from ...sample.arguments import Named
+from ...sample.symbols import Dim
 from .elementwise import cast
 from .handles import Number, RefusedError, Tensor
 from .registry import rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arguments import Named
+from ...sample.arguments import Named
 from .elementwise import arithmetic
 from .handles import RefusedError, Tensor, category
 from .registry import rule

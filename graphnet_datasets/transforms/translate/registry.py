@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ...frameworks.torch.operators_table import find_entry
+from ...frameworks.torch.operators.table import find_entry
 
 Rule: TypeAlias = Callable[..., Any]
 """Takes the writer and the operator's arguments; gives tensors, numbers or tuples of these."""

@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any
 
 from ...analysis.effects import classify, memory_classes
-from ...arguments import Arg, DictArg, ListArg, Ref, SliceArg, iterate_refs
 from ...errors import SampleError, TranslationError
-from ...frameworks.torch.operators_table import lookup
+from ...frameworks.torch.operators.table import lookup
 from ...sample import Input, Op, Sample, Value
+from ...sample.arguments import Arg, DictArg, ListArg, Ref, SliceArg, iterate_refs
 from . import (  # noqa: F401 - importing them fills the table
     convolutions,
     creation,
@@ -42,7 +42,7 @@ def translate(sample: Sample) -> Sample:
             message names the operator and its position.
         SampleError: it is not a sample of torch.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Sample, Value
     >>> tensor = Value("float32", (2,))
     >>> sample = Sample("example/double", "torch", "other", (Input("input", tensor),),

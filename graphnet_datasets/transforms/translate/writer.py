@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...arguments import Arg, ListArg, Named, Ref
 from ...frameworks.paddle.operators import CORE, GETITEM
 from ...sample import Op, Value
-from ...symbols import Dim
+from ...sample.arguments import Arg, ListArg, Named, Ref
+from ...sample.symbols import Dim
 from .handles import Number, RefusedError, Shape, Tensor
 
 EXPECTED = Named("place", "expected")

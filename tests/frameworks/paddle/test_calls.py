@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graphnet_datasets.arguments import ListArg, Ref
 from graphnet_datasets.errors import MaterializeError
 from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import ListArg, Ref
 
 pytest.importorskip("paddle", reason="paddlepaddle is not installed")
 

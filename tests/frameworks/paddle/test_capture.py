@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.arguments import DictArg, ListArg
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.paddle.printer import print_source
 from graphnet_datasets.frameworks.paddle.source import parse_graph
 from graphnet_datasets.sample import Sample, Value
+from graphnet_datasets.sample.arguments import DictArg, ListArg
 
 from .installed import paddle
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from graphnet_datasets.analysis.costs import measure_costs
-from graphnet_datasets.arguments import ListArg, Ref
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import ListArg, Ref
 from graphnet_datasets.transforms import translate
 from tests.transforms.translate.cases import Case, call, f, positive
 

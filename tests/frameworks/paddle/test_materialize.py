@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphnet_datasets.arguments import DictArg, ListArg, Named, Ref, SliceArg
 from graphnet_datasets.errors import (
     MaterializeError,
     MemoryLimitError,
@@ -20,6 +19,7 @@ from graphnet_datasets.errors import (
 )
 from graphnet_datasets.inputs import make_array
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
 
 from .installed import paddle
 
@@ -301,7 +301,7 @@ def test_importing_torch_is_not_needed() -> None:
         "sys.modules['torch'] = None\n"
         "from graphnet_datasets.frameworks import materialize, make_inputs\n"
         "from graphnet_datasets.sample import Input, Op, Sample, Value\n"
-        "from graphnet_datasets.arguments import Ref\n"
+        "from graphnet_datasets.sample.sample.arguments import Ref\n"
         "s = Sample('a', 'paddle', 'other', (Input('input', Value('float32', (2,))),),\n"
         "    (Op('paddle._C_ops.abs', (Ref(0),)),), Ref(1))\n"
         "assert materialize(s)(**make_inputs(s)).shape == [2]\n"

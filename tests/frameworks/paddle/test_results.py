@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from graphnet_datasets import make_inputs, materialize
-from graphnet_datasets.arguments import ListArg, Named, Ref
 from graphnet_datasets.frameworks import find_results
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref
 from graphnet_datasets.transforms import decompose
 from graphnet_datasets.transforms.decompose import find_cuts
 

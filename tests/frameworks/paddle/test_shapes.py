@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.arguments import ListArg, Ref
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import ListArg, Ref
 
 from .installed import paddle
 from .test_source import read

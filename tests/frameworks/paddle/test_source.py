@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from graphnet_datasets.arguments import ListArg, Named, Ref
 from graphnet_datasets.errors import GraphNetError, SourceError, UnknownOperatorError
 from graphnet_datasets.frameworks.metas import TensorMeta, parse_metas
 from graphnet_datasets.frameworks.paddle.printer import argument_names, print_source
 from graphnet_datasets.frameworks.paddle.source import parse_graph, parse_source
 from graphnet_datasets.sample import Op, Sample, Value
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref
 
 from ...strategies import samples
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphnet_datasets.arguments import Arg, Ref
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Symbol, Value
+from graphnet_datasets.sample.arguments import Arg, Ref
 
 MATRIX = Input("input", Value("float32", (2, 3)), statistics=Statistics(0.0, 1.0))
 

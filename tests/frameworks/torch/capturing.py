@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from graphnet_datasets.frameworks.torch.dynamo import source_name
+from graphnet_datasets.frameworks.torch.capture.dynamo import source_name
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.sample import Input, Op, Sample
 

@@ -10,12 +10,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from graphnet_datasets import Sample, extract, load_dataset, make_inputs, materialize
-from graphnet_datasets.arguments import ListArg, Ref
 from graphnet_datasets.frameworks.torch.costs import measure
-from graphnet_datasets.frameworks.torch.flop_formulas import count_flops, is_view
-from graphnet_datasets.frameworks.torch.live_memory import StorageWatch
 from graphnet_datasets.frameworks.torch.shapes import propagate
+from graphnet_datasets.frameworks.torch.walking.flop_formulas import count_flops, is_view
+from graphnet_datasets.frameworks.torch.walking.live_memory import StorageWatch
 from graphnet_datasets.sample import Input, Op, Value
+from graphnet_datasets.sample.arguments import ListArg, Ref
 
 from .allocator import measure_peak
 

@@ -12,12 +12,12 @@ import torch
 
 from graphnet_datasets import Sample, extract, load_dataset, make_inputs, materialize, write_table
 from graphnet_datasets.analysis.hashes import signature_hash, structure_hash
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.directory import read_directory, write_directory
 from graphnet_datasets.errors import CaptureError, MaterializeError, UntrustedCodeError
-from graphnet_datasets.frameworks.torch import custom_operators
+from graphnet_datasets.frameworks.torch.building import custom_operators
 from graphnet_datasets.frameworks.torch.costs import measure
 from graphnet_datasets.sample import CustomOperator, Input, Op, Value, hash_source
+from graphnet_datasets.sample.arguments import Ref
 
 from .custom import Model, NotAlone
 

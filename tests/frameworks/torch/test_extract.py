@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import nn
 
-from graphnet_datasets.arguments import Named, Ref
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.sample import Statistics, Value
-from graphnet_datasets.symbols import evaluate
+from graphnet_datasets.sample.arguments import Named, Ref
+from graphnet_datasets.sample.symbols import evaluate
 
 from .capturing import capture_one, inputs_by_role, op_named, run_captured, targets
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.errors import CaptureError
-from graphnet_datasets.frameworks.torch.export import extract_export
-from graphnet_datasets.frameworks.torch.fake_weights import without_weights
+from graphnet_datasets.frameworks.torch.capture.export import extract_export
+from graphnet_datasets.frameworks.torch.capture.fake_weights import without_weights
 from graphnet_datasets.sample import Value
+from graphnet_datasets.sample.arguments import Ref
 
 from .capturing import inputs_by_role, run_captured, targets
 

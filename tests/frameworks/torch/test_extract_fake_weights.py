@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from graphnet_datasets.frameworks.torch.extract import extract
-from graphnet_datasets.frameworks.torch.fake_weights import (
+from graphnet_datasets.frameworks.torch.capture.fake_weights import (
     fake_weights,
     has_weights,
     initial_statistics,
     without_weights,
 )
+from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.sample import Sample, Statistics
 
 from .capturing import capture_one, inputs_by_role

@@ -18,7 +18,7 @@ from graphnet_datasets.frameworks.torch.statistics import (
     round_significant,
 )
 from graphnet_datasets.sample import Statistics
-from graphnet_datasets.vocabulary import Role
+from graphnet_datasets.sample.vocabulary import Role
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False))

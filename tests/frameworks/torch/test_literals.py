@@ -8,9 +8,9 @@ import pytest
 import torch
 from hypothesis import given
 
-from graphnet_datasets.arguments import DictArg, ListArg, Named, Ref, SliceArg
 from graphnet_datasets.errors import MaterializeError
-from graphnet_datasets.frameworks.torch.literals import autocast_arguments, to_fx
+from graphnet_datasets.frameworks.torch.building.literals import autocast_arguments, to_fx
+from graphnet_datasets.sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
 
 from ... import strategies
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.errors import MaterializeError
 from graphnet_datasets.frameworks import make_inputs, materialize
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
 
 from .building import build
 

@@ -14,9 +14,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.errors import UnknownOperatorError
-from graphnet_datasets.frameworks.torch import operators, operators_aten
+from graphnet_datasets.frameworks.torch import operators
+from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
 from graphnet_datasets.frameworks.torch.operators import (
     canonical,
     draws_random_numbers,
@@ -25,10 +25,11 @@ from graphnet_datasets.frameworks.torch.operators import (
     name_of,
     resolve,
 )
-from graphnet_datasets.frameworks.torch.operators_table import FOREACH
-from graphnet_datasets.frameworks.torch.operators_unsafe import REASONS
-from graphnet_datasets.frameworks.torch.operators_words import words
+from graphnet_datasets.frameworks.torch.operators.table import FOREACH
+from graphnet_datasets.frameworks.torch.operators.unsafe import REASONS
+from graphnet_datasets.frameworks.torch.operators.words import words
 from graphnet_datasets.sample import Op
+from graphnet_datasets.sample.arguments import Ref
 
 NAMES = sorted(operators.all_names())
 ATEN = sorted(f"torch.ops.aten.{packet}" for packet in operators_aten.ATEN | FOREACH)
@@ -207,7 +208,7 @@ def test_an_unknown_operator_is_named_with_what_to_do() -> None:
     assert str(caught.value) == (
         "`torch.ops.aten._foo` is not in the operator table of torch. If it computes on tensors "
         "and touches nothing else, add it to "
-        "`graphnet_datasets/frameworks/torch/operators_functions.py` (or `_methods`, `_aten`, "
+        "`graphnet_datasets/frameworks/torch/operators/functions.py` (or `_methods`, `_aten`, "
         "`_python`) with a test; otherwise skip the sample."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphnet_datasets.frameworks.torch.operators import lookup
-from graphnet_datasets.frameworks.torch.operators_schema import keywords_of
+from graphnet_datasets.frameworks.torch.operators.schema import keywords_of
 
 
 @pytest.mark.parametrize(

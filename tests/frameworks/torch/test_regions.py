@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from graphnet_datasets.arguments import Ref
 from graphnet_datasets.errors import MaterializeError
+from graphnet_datasets.frameworks.torch.building.regions import Regions, check_regions
 from graphnet_datasets.frameworks.torch.operators import lookup
-from graphnet_datasets.frameworks.torch.regions import Regions, check_regions
+from graphnet_datasets.sample.arguments import Ref
 
 from .building import build
 

@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 
 from graphnet_datasets import Sample
-from graphnet_datasets.arguments import ListArg, Ref
 from graphnet_datasets.frameworks.torch import shapes
 from graphnet_datasets.frameworks.torch.costs import Walked, measure
 from graphnet_datasets.sample import Input, Op, Value
+from graphnet_datasets.sample.arguments import ListArg, Ref
 from tests.strategies import runnable_samples
 
 

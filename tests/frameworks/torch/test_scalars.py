@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphnet_datasets.arguments import ListArg, Ref
-from graphnet_datasets.frameworks.torch.scalars import find_scalars
+from graphnet_datasets.frameworks.torch.building.scalars import find_scalars
 from graphnet_datasets.sample import Input, Op, Symbol, Value
+from graphnet_datasets.sample.arguments import ListArg, Ref
 
 from .building import MATRIX, build
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from graphnet_datasets.arguments import ListArg, Named, Ref
 from graphnet_datasets.errors import MemoryLimitError
 from graphnet_datasets.frameworks import make_inputs, materialize
 from graphnet_datasets.frameworks.torch.shapes import (
@@ -18,6 +17,7 @@ from graphnet_datasets.frameworks.torch.shapes import (
     propagate,
 )
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref
 
 from ... import strategies
 from .building import MATRIX, build

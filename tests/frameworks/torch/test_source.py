@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from graphnet_datasets.arguments import DictArg, ListArg, Named, Ref, SliceArg
 from graphnet_datasets.errors import SampleError, SourceError, UnknownOperatorError
 from graphnet_datasets.frameworks.metas import TensorMeta, parse_metas
-from graphnet_datasets.frameworks.torch.placeholders import FAULT_EPS, FAULT_SYMBOL, role_of
 from graphnet_datasets.frameworks.torch.printer import argument_names, print_source
 from graphnet_datasets.frameworks.torch.source import MAX_SOURCE_CHARACTERS, parse_source
+from graphnet_datasets.frameworks.torch.text.placeholders import FAULT_EPS, FAULT_SYMBOL, role_of
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
+from graphnet_datasets.sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
 from tests.strategies import runnable_samples, samples
 
 GRAMMAR = (

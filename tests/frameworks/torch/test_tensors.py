@@ -23,7 +23,7 @@ from graphnet_datasets.frameworks.torch.tensors import (
 from graphnet_datasets.inputs import make_array
 from graphnet_datasets.inputs.arrays import STORAGE
 from graphnet_datasets.sample import Input, Statistics, Symbol, Value
-from graphnet_datasets.vocabulary import ITEM_SIZE_BYTES
+from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
 
 from .building import MATRIX, build
 

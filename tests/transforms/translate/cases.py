@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from graphnet_datasets.arguments import ListArg, Named, Ref, SliceArg
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref, SliceArg
 
 
 @dataclasses.dataclass(frozen=True)

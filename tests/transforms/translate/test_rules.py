@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from graphnet_datasets import make_inputs, materialize
-from graphnet_datasets.benchmark.correctness import (
+from graphnet_datasets.benchmark.child.outputs import leaves
+from graphnet_datasets.benchmark.judging.correctness import (
     Output,
     compare_outputs,
     find_mismatch,
     overall_min_t,
 )
-from graphnet_datasets.benchmark.outputs import leaves
 from graphnet_datasets.errors import TranslationError
 from graphnet_datasets.frameworks.torch.operators import lookup
 from graphnet_datasets.schema import Reason

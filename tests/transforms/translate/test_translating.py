@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from graphnet_datasets import Sample, make_inputs, materialize
-from graphnet_datasets.arguments import Named, Ref
-from graphnet_datasets.benchmark.equivalence import Comparer
+from graphnet_datasets.benchmark.judging.equivalence import Comparer
 from graphnet_datasets.errors import SampleError, TranslationError
 from graphnet_datasets.sample import Input, Op, Statistics, Symbol, Value
+from graphnet_datasets.sample.arguments import Named, Ref
 from graphnet_datasets.transforms import translate
 from tests.frameworks.paddle.installed import paddle
 

@@ -1,0 +1,89 @@
+"""The same graph of paddle in float64, from the same inputs (see `torch_oracle`)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import paddle
+
+from ...frameworks.paddle.operators import draws_random_numbers
+from ...frameworks.paddle.plan import Plan
+from ...frameworks.paddle.tensors import dtype_of
+from ...sample import Sample
+from ...sample.arguments import Arg, DictArg, ListArg, Named
+from .arms import Workload
+
+_WIDE = {
+    "float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128",
+    "float8_e4m3fn": "float64", "float8_e5m2": "float64",
+}  # fmt: skip
+
+
+def float64_outputs(workload: Workload, sample: Sample) -> Any:
+    """Return what `Arm.results` would, on input set 0, computed in float64; None where it cannot.
+
+    A graph that draws random numbers has no such outputs. The workload cannot be used any more
+    after this: its sets of inputs are given up, so that there is room for wider ones.
+
+    Raises:
+        Exception: whatever paddle raises where an operator has no float64, or memory is short.
+    """
+    if any(map(draws_random_numbers, sample.ops)):
+        return None
+    given = workload.arguments(0)
+    held = workload.runtime.tensors_of(workload.module)
+    workload.sets.clear()
+    wide = {
+        name: _widened(given.pop(name) if name in given else held.pop(name))
+        for name in sample.input_names
+    }
+    plan = Plan(widen(sample), workload.runtime.device)
+    before = paddle.get_default_dtype()
+    paddle.set_default_dtype("float64")  # of what the graph makes without naming a dtype
+    try:
+        outputs = plan.run([wide[name] for name in sample.input_names])
+    finally:
+        paddle.set_default_dtype(before)
+    effects = [wide[name] for name in (*workload.written, *workload.state)]
+    return (outputs, effects) if effects else outputs
+
+
+def widen(sample: Sample) -> Sample:
+    """Return a sample whose operators name float64 and complex128 where they named less.
+
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> cast = Op("paddle._C_ops.cast", (Ref(0), Named("dtype", "bfloat16")))
+    >>> tensor = Input("input", Value("float32", (2,)))
+    >>> widen(Sample("example/cast", "paddle", "other", (tensor,), (cast,), Ref(1))).ops[0].args[1]
+    Named(kind='dtype', name='float64')
+    """
+    ops = (
+        dataclasses.replace(
+            op,
+            args=tuple(map(_wide_arg, op.args)),
+            kwargs=tuple((name, _wide_arg(arg)) for name, arg in op.kwargs),
+        )
+        for op in sample.ops
+    )
+    return dataclasses.replace(sample, ops=tuple(ops))
+
+
+def _wide_arg(arg: Arg) -> Arg:
+    if isinstance(arg, Named) and arg.kind == "dtype":
+        return Named("dtype", _WIDE.get(arg.name, arg.name))
+    if isinstance(arg, tuple):
+        return tuple(map(_wide_arg, arg))
+    if isinstance(arg, ListArg):
+        return ListArg(tuple(map(_wide_arg, arg.items)))
+    if isinstance(arg, DictArg):
+        return DictArg(tuple((key, _wide_arg(item)) for key, item in arg.items))
+    return arg
+
+
+def _widened(value: Any) -> Any:
+    if not isinstance(value, paddle.Tensor):
+        return value
+    wanted = _WIDE.get(str(value.dtype).rpartition(".")[2])
+    return value if wanted is None else value.astype(dtype_of(wanted))

@@ -1,0 +1,72 @@
+"""What the worker asks of a framework's tensors, and the runtime of each framework."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...sample.vocabulary import Framework
+
+
+class Runtime(Protocol):
+    """A framework on one device, with a fixed number of threads and without gradients."""
+
+    device: Any
+
+    def seed(self, seed: int) -> None:
+        """Seed every generator, so that random operators draw the same numbers in each arm."""
+
+    def synchronize(self) -> None:
+        """Wait until all that was started on the device is done."""
+
+    def clone(self, value: Any) -> Any:
+        """Return a copy of a tensor, with its strides; anything else is returned as it is."""
+
+    def clone_outputs(self, outputs: Any) -> Any:
+        """Return the outputs, copied, in their structure."""
+
+    def copy_module(self, module: Any) -> Any:
+        """Return the module with a graph of its own and the same weights."""
+
+    def tensors_of(self, module: Any) -> dict[str, Any]:
+        """Return the weights that the module holds, by name."""
+        ...
+
+    def is_equal(self, left: Any, right: Any) -> bool:
+        """Tell whether two tensors hold the same bits."""
+        ...
+
+    def checksum(self, tensor: Any) -> int:
+        """Return a sum over the bits of a tensor, which a change of its elements changes."""
+        ...
+
+    def restore(self, tensor: Any, pristine: Any) -> None:
+        """Write the saved elements back into `tensor`."""
+
+    def poison(self, outputs: Any, protected: set[int]) -> None:
+        """Overwrite outputs that nobody needs any more, unless their memory is protected."""
+
+    def storages(self, *tensors: Any) -> set[int]:
+        """Return the addresses of the memory in which the tensors lie."""
+        ...
+
+    def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
+        """Write the elements of the outputs to `path`; return dtype, shape and place of each."""
+        ...
+
+    def reset_peak_memory(self) -> None:
+        """Begin a new measurement of the device's peak memory."""
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return the device's peak memory since the last reset, None where only the CPU is used."""
+
+
+def make_runtime(framework: Framework, device: str, num_threads: int) -> Runtime:
+    """Return the runtime of a framework; only that framework is imported."""
+    if framework == "paddle":
+        from .paddle_runtime import PaddleRuntime
+
+        return PaddleRuntime(device, num_threads)
+    from .torch_runtime import TorchRuntime
+
+    return TorchRuntime(device, num_threads)

@@ -1,0 +1,310 @@
+"""What happens in the process of one sample: the only place where a candidate's code runs.
+
+Imported once by the fork server, then run in a fresh fork for each job. The clock is bound when
+this module is imported, before any candidate can be. The candidate is imported at the start of the
+compile phase: what fails before is the sample's or the harness's doing.
+
+The outputs of eager that a candidate is judged by are not here, nor anywhere while it runs: another
+process makes them, from the same seeds, after this one and all that it started are gone.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...compilers import make_compiler
+from ...compilers.base import Compiler
+from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
+from ...schema import Reason, sample_from_row
+from ...timing.caches import make_evictor
+from ...timing.clocks import Clock, CudaEventClock, WallClock
+from ...timing.pairs import (
+    ArmFailedError,
+    PairedTimes,
+    TimingSettings,
+    measure_alone,
+    measure_pairs,
+)
+from ..handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, read_row, set_file
+from ..judging.roofline import measure_peak_rates
+from .arms import Arm, Workload
+from .audit import audit
+from .device_state import read_device_state
+from .runtimes import Runtime, make_runtime
+from .seal import Seal
+from .timed_calls import OutputsRefusedError, TimedCalls
+
+SLOW_PROFILE_MS = 100.0
+"""Where a call took longer than this, one call is looked at by the profiler instead of three."""
+_now_s = WallClock().now_s
+_CPU_CLOCK = WallClock().name
+
+
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Do one job: look at a compiler or the device, run a candidate, or make the reference."""
+    kind = payload["kind"]
+    if kind == "compiler":
+        look_at_compiler(payload, reporter)
+    elif kind == "peaks":
+        reporter.send(measure_peak_rates(payload["device"], payload["num_threads"]))
+    elif kind == "candidate":
+        run_candidate(payload, reporter, directory)
+    else:
+        run_reference(payload, reporter, directory)
+
+
+def look_at_compiler(payload: Mapping[str, Any], reporter: Reporter) -> None:
+    """Report whether the compiler can be had with these options, and its version."""
+    compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
+    device_type = payload["device"].partition(":")[0]
+    reporter.send(
+        {
+            "version": str(compiler.version()),
+            "options": compiler.options,
+            "is_for_device": device_type in compiler.devices,
+        }
+    )
+
+
+def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Load, run eager, compile, run and time the candidate, and hand its outputs over."""
+    started_s = _now_s()
+    resident_bytes = peak_memory_bytes()
+    workload = _load(payload, directory)
+    runtime = workload.runtime
+    reporter.send({"load_time_s": _now_s() - started_s})
+
+    reporter.enter("baseline")
+    baseline = Arm(workload, workload.module, is_poisoned=True)
+    workload.note_writes()
+    # Bound before the candidate is imported, which could replace what they are made of.
+    clock = _make_clock(payload, runtime)
+    evict_caches = _make_evictor(payload)
+    alone_ms, baseline_peak = _time_eager_first(
+        baseline, runtime, resident_bytes, clock, evict_caches
+    )
+    reporter.send({"baseline_first_ms": alone_ms, "baseline_peak_memory_bytes": baseline_peak})
+    seal = Seal()
+
+    reporter.enter("compile")
+    compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
+    os.environ.update(compiler.cache_environment(directory / "cache"))
+    arguments = workload.arguments(0)
+    runtime.seed(workload.seed)
+    reset_peak_memory()
+    compile_started_s = _now_s()
+    compiled = compiler.compile(runtime.copy_module(workload.module), arguments)
+    compile_time_s = _now_s() - compile_started_s - compiler.excluded_time_s
+    del arguments
+    reporter.send(
+        {
+            "compile_time_s": compile_time_s,
+            "fallback_share": compiler.fallback_share,
+            "compile_warnings": list(compiler.warnings),
+        }
+    )
+
+    reporter.enter("run")
+    candidate = Arm(workload, compiled, is_poisoned=False)
+    clock = _waiting_for(compiler, clock)
+    timed = TimedCalls(baseline, candidate, runtime, reporter, directory, len(workload.sets))
+    launch_mode, notes = _choose_launch(payload, baseline, candidate)
+    device_before = read_device_state(payload["device"])
+    try:
+        times = measure_pairs(
+            baseline,
+            candidate,
+            settings=TimingSettings(**payload["timing"]),
+            clock=clock,
+            before_each=timed.before_each,
+            after_each=timed.after_each,
+            num_compilations=compiler.num_compilations,
+            evict_caches=evict_caches,
+        )
+        device_after = read_device_state(payload["device"])
+        timed.hand_over_timed(times.candidate_ms)
+    except ArmFailedError as failure:
+        cause = failure.__cause__ or failure
+        if failure.arm == "candidate" and isinstance(cause, Exception):
+            reporter.send({"failed_phase": compiler.phase_of(cause)})
+        raise cause from None
+    except OutputsRefusedError:
+        return  # reported where it was found
+    audit(candidate, timed, clock, reporter, is_repeatable=not workload.is_writing)
+    if changed := workload.find_changed_weight():
+        timed.refuse(Reason.MUTATION, f"The candidate wrote to the weight `{changed}`.")
+        return
+    if broken := seal.find_break():
+        timed.refuse(
+            Reason.TAMPERING, f"The candidate replaced `{broken}`, a part of what times it."
+        )
+        return
+    reporter.send(
+        {
+            "baseline_latency_ms": times.baseline_ms,
+            "candidate_latency_ms": times.candidate_ms,
+            "is_candidate_first": times.is_candidate_first,
+            "baseline_wall_ms": statistics.median(times.baseline_wall_ms),
+            "candidate_wall_ms": statistics.median(times.candidate_wall_ms),
+            "launch_mode": launch_mode,
+            "device_before": device_before,
+            "device_after": device_after,
+            "clock": times.clock,
+            "stopped_by": times.stopped_by,
+            "first_call_s": times.first_call_s,
+            "num_recompilations": times.num_recompilations,
+            "candidate_peak_memory_bytes": timed.candidate_peak_bytes(resident_bytes),
+            "warnings": [*compiler.warnings, *notes, *times.warnings],
+            "is_timed": True,
+        }
+    )
+    if payload["has_profile"] and payload["framework"] == "torch":
+        reporter.enter("profile")
+        _profile(payload["device"], baseline, candidate, times, reporter)
+
+
+def _choose_launch(
+    payload: Mapping[str, Any], baseline: Arm, candidate: Arm
+) -> tuple[str | None, list[str]]:
+    """Capture both arms where that is asked for, or neither; return the mode and why not."""
+    if not payload["device"].startswith("cuda"):
+        return None, []
+    if payload["launch_mode"] == "stream":
+        return "stream", []
+    for name, arm in (("eager", baseline), ("the candidate", candidate)):
+        try:
+            if payload["framework"] != "torch":
+                raise RuntimeError(f"not offered for {payload['framework']}")
+            arm.capture()
+        except Exception as error:  # whatever an operator raises that cannot be captured
+            baseline.release()
+            candidate.release()
+            reason = describe_error(error)["message"].partition("\n")[0]
+            return "stream", [f"not_captured: {name} does not fit into a CUDA graph: {reason}"]
+    return "cuda_graph", []
+
+
+def _profile(
+    device: str, baseline: Arm, candidate: Arm, times: PairedTimes, reporter: Reporter
+) -> None:
+    """Report kernels and their time for both arms; that there are none is no failure."""
+    from .torch_profile import profile_call
+
+    num_calls = 1 if max(*times.baseline_ms, *times.candidate_ms) > SLOW_PROFILE_MS else 3
+    for name, arm in (("baseline", baseline), ("candidate", candidate)):
+        try:
+            kernel_ms, num_kernels = profile_call(
+                arm, lambda arm=arm: arm.prepare(0), device, num_calls=num_calls
+            )
+        except Exception as error:  # a candidate that fails on its hundredth call, for instance
+            reporter.send({"profile_problem": describe_error(error)})
+            return
+        reporter.send({f"{name}_kernel_ms": kernel_ms, f"{name}_num_kernels": num_kernels})
+
+
+def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Run eager alone: its outputs on the sets of inputs, its times, and in float64 at last."""
+    workload = _load(payload, directory)
+    reporter.enter("baseline")
+    workload.note_writes()
+    arm = Arm(workload, workload.module, is_poisoned=True)
+    for set_index, name in ((0, FIRST), (0, AGAIN), *((i, set_file(i)) for i in payload["sets"])):
+        arm.prepare(set_index)
+        arm()
+        described = workload.runtime.write_outputs(arm.results(), directory / name)
+        reporter.send({f"outputs {name}": described})
+    reporter.enter("run")
+    turn = iter(range(10**9))
+    alone = measure_alone(
+        arm,
+        settings=TimingSettings(**payload["timing"]),
+        clock=_make_clock(payload, workload.runtime),
+        before_each=lambda *_: arm.prepare(next(turn) % payload["num_input_sets"]),
+        evict_caches=_make_evictor(payload),
+        num_calls=payload["alone_calls"],
+    )
+    reporter.send({"baseline_alone_ms": alone})
+    if payload["has_oracle"]:
+        arm.discard()
+        reporter.enter("oracle")
+        _run_oracle(workload, reporter, directory)
+
+
+def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None:
+    """Hand over the outputs of the first call in float64; that there are none is no failure."""
+    sample = sample_from_row(read_row(directory / SAMPLE_FILE))
+    if sample.framework == "paddle":
+        from .paddle_oracle import float64_outputs
+    else:
+        from .torch_oracle import float64_outputs
+    try:
+        outputs = float64_outputs(workload, sample)
+        if outputs is not None:
+            described = workload.runtime.write_outputs(outputs, directory / ORACLE)
+            reporter.send({f"outputs {ORACLE}": described})
+    except Exception as error:  # whatever an operator raises that has no float64
+        reporter.send({"oracle_problem": describe_error(error)})
+
+
+def _load(payload: Mapping[str, Any], directory: Path) -> Workload:
+    sample = sample_from_row(read_row(directory / SAMPLE_FILE))
+    runtime = make_runtime(sample.framework, payload["device"], payload["num_threads"])
+    return Workload(
+        runtime,
+        sample,
+        device=payload["device"],
+        weights=payload["weights"],
+        mode=payload["input_mode"],
+        seed=payload["seed"],
+        num_sets=payload["num_input_sets"],
+        memory_limit_bytes=payload["memory_limit_bytes"],
+        trust_remote_code=payload["trust_remote_code"],
+    )
+
+
+def _time_eager_first(
+    baseline: Arm,
+    runtime: Runtime,
+    resident_bytes: int,
+    clock: Clock,
+    evict_caches: Callable[[], None] | None,
+) -> tuple[list[float], int]:
+    """Time a few calls of eager before there is a candidate, and take its peak memory."""
+    times: list[float] = []
+    baseline.prepare(0)
+    reset_peak_memory()
+    runtime.reset_peak_memory()
+    baseline()
+    peak = runtime.peak_memory_bytes()
+    if peak is None:
+        peak = max(peak_memory_bytes() - resident_bytes, 0)
+    started_s = _now_s()
+    while len(times) < 5 and (not times or _now_s() - started_s < 1.0):
+        baseline.prepare(0)
+        if evict_caches is not None:
+            evict_caches()
+        times.append(clock.measure(baseline).elapsed_ms)
+    baseline.discard()
+    return times, peak
+
+
+def _make_clock(payload: Mapping[str, Any], runtime: Runtime) -> Clock:
+    if not payload["device"].startswith("cuda"):
+        return WallClock()
+    if payload["framework"] == "paddle":  # whose events promise no more than whole milliseconds
+        return WallClock(runtime.synchronize)
+    return CudaEventClock(payload["device"])
+
+
+def _waiting_for(compiler: Compiler, clock: Clock) -> Clock:
+    """Return the clock, or on a CPU one that waits for the compiler's own runtime as well."""
+    has_own_wait = type(compiler).synchronize is not Compiler.synchronize
+    return WallClock(compiler.synchronize) if has_own_wait and clock.name == _CPU_CLOCK else clock
+
+
+def _make_evictor(payload: Mapping[str, Any]) -> Callable[[], None] | None:
+    return make_evictor(payload["device"]) if payload["cache_mode"] == "cold" else None

@@ -1,0 +1,239 @@
+"""Where the samples of a run are run: on the devices of this machine, one sample a device.
+
+Timing needs a device to itself, so an executor runs one sample at a time per device.
+`ray_executor` does the same with the devices of a cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import queue
+import re
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...errors import RunError
+from ..records.environment import describe_environment, environment_id, physical_gpu
+from ..settings import Settings
+from .sample_runner import Arm, SampleJob, SampleRunner, TakeOutputs
+
+Record = dict[str, Any]
+_JOIN_S = 30.0
+"""Seconds to wait for a device's thread once its worker has been ended."""
+
+
+class Executor(Protocol):
+    """Runs jobs and gives their records as they are finished, a sample at a time."""
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        """What the figures of all its devices depend on (see `describe_environment`)."""
+        ...
+
+    def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
+        """Look at a compiler where it will run, and return it with all its options."""
+        ...
+
+    def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
+        """Yield each job with its records; the order may differ from that of `jobs`."""
+        ...
+
+    def close(self) -> None:
+        """End all processes."""
+        ...
+
+
+class LocalExecutor:
+    """Runs jobs on devices of this machine; it holds the lock of each while it does.
+
+    One device is used in the order of the jobs. Of several, each takes the next job as soon as it
+    is free. They must be alike, for the times of unlike devices do not belong in one run.
+
+    Raises:
+        RunError: no device or one device twice is given, or the devices differ.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str],
+        settings: Settings,
+        *,
+        log_directory: Path | None = None,
+        compilers: Sequence[str] = (),
+        take_outputs: TakeOutputs | None = None,
+    ) -> None:
+        self._devices = tuple(devices)
+        self.environment = _common_environment(self._devices)
+        self._settings = settings
+        self._log_directory, self._compilers = log_directory, tuple(compilers)
+        self._take_outputs = take_outputs
+        self._runners: dict[str, SampleRunner] = {}
+        self._threads: list[threading.Thread] = []
+        self._is_closed = threading.Event()
+
+    def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
+        """Look at a compiler on the first device (see `SampleRunner.find_arm`)."""
+        return self._runner(self._devices[0]).find_arm(compiler, framework, options)
+
+    def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
+        """Yield each job with its records, in the order of `jobs` where there is one device."""
+        if len(self._devices) != 1:
+            yield from self._run_on_all(jobs)
+            return
+        (device,) = self._devices
+        with device_lock(device):
+            for job in jobs:
+                yield job, self._runner(device).run(job)
+
+    def close(self) -> None:
+        """End the workers."""
+        self._is_closed.set()
+        for runner in self._runners.values():
+            runner.close()
+        for thread in self._threads:
+            thread.join(_JOIN_S)
+        self._threads.clear()
+        self._runners.clear()
+
+    def _runner(self, device: str) -> SampleRunner:
+        if device not in self._runners:
+            environment = (
+                environment_id(self.environment),
+                json.dumps(self.environment, sort_keys=True),
+            )
+            self._runners[device] = SampleRunner(
+                device,
+                self._settings,
+                environment,
+                log_directory=self._log_directory,
+                compilers=self._compilers,
+                take_outputs=self._take_outputs,
+            )
+        return self._runners[device]
+
+    def _run_on_all(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
+        waiting: queue.SimpleQueue[SampleJob] = queue.SimpleQueue()
+        done: queue.SimpleQueue[tuple[SampleJob, list[Record]] | BaseException] = (
+            queue.SimpleQueue()
+        )
+        num_jobs = 0
+        for job in jobs:
+            waiting.put(job)
+            num_jobs += 1
+        for device in self._devices:
+            thread = threading.Thread(
+                target=self._serve, args=(device, self._runner(device), waiting, done), daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+        for _ in range(num_jobs):
+            finished = done.get()
+            if isinstance(finished, BaseException):
+                raise finished
+            yield finished
+
+    def _serve(
+        self,
+        device: str,
+        runner: SampleRunner,
+        waiting: queue.SimpleQueue[SampleJob],
+        done: queue.SimpleQueue[tuple[SampleJob, list[Record]] | BaseException],
+    ) -> None:
+        """Run jobs on one device until there is none left; the first error ends it."""
+        try:
+            with device_lock(device):
+                while not self._is_closed.is_set():
+                    try:
+                        job = waiting.get_nowait()
+                    except queue.Empty:
+                        break
+                    done.put((job, runner.run(job)))
+        except BaseException as error:
+            done.put(error)
+        finally:
+            runner.close()
+
+
+def parse_devices(device: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the devices named in a list or between commas.
+
+    >>> parse_devices("cuda:0,cuda:1")
+    ('cuda:0', 'cuda:1')
+
+    Raises:
+        RunError: none is named, one is named twice, or it is no device.
+    """
+    words = device.split(",") if isinstance(device, str) else device
+    devices = tuple(word.strip() for word in words)
+    for each in devices:
+        if not re.fullmatch(r"cpu|(cuda|gpu|xpu)(:\d{1,3})?", each):
+            raise RunError(
+                f"`{each}` is no device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "
+                "`cuda:0,cuda:1`."
+            )
+    if not devices:
+        raise RunError("No device was given. The usual ones are `cpu` and `cuda`.")
+    if len(devices) > 1 and any(":" not in each for each in devices):
+        raise RunError(
+            "Of several devices each must be a GPU with its index, as in `cuda:0,cuda:1`; a "
+            "processor is one device."
+        )
+    if len(set(devices)) < len(devices):
+        raise RunError(f"A device is given twice in `{','.join(devices)}`.")
+    return devices
+
+
+def _common_environment(devices: Sequence[str]) -> dict[str, Any]:
+    environment = describe_environment(devices[0])
+    for device in devices[1:]:
+        other = describe_environment(device)
+        if environment_id(other) != environment_id(environment):
+            raise RunError(
+                f"The devices `{devices[0]}` and `{device}` differ ({environment['gpu']} and "
+                f"{other['gpu']}), so that their times do not belong in one run. Run them one "
+                "after another, each with an `out` of its own."
+            )
+    return environment
+
+
+@contextlib.contextmanager
+def device_lock(device: str) -> Iterator[None]:
+    """Hold a GPU for one run at a time on this machine; a CPU is not locked.
+
+    Waits for as long as another run holds it. The kernel lets go of the lock when the process
+    ends, however it ends. It is the GPU that is locked, whatever its index among those that
+    `CUDA_VISIBLE_DEVICES` shows to this process.
+
+    Raises:
+        RunError: the lock file cannot be opened.
+
+    >>> with device_lock("cpu"):
+    ...     pass
+    """
+    if device == "cpu":
+        yield
+        return
+    kind = device.partition(":")[0]
+    name = re.sub(r"[^A-Za-z0-9-]", "-", physical_gpu(device))
+    path = Path(tempfile.gettempdir(), f"graphnet-datasets-{kind}-{name}.lock")
+    try:
+        # Never through a link that somebody else laid in the shared directory.
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise RunError(
+            f"The lock `{path}` of the device `{device}` cannot be opened: {error.strerror}. "
+            "Remove the file, or make it writable for all who use the device."
+        ) from error
+    try:
+        with contextlib.suppress(PermissionError):
+            os.fchmod(fd, 0o666)  # whatever the umask: others must be able to wait for it too
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,95 @@
+"""Jobs and their results as bytes, for a worker that is reached through a network.
+
+Arrow and JSON only: whatever comes back was near a candidate, so nothing in it is unpickled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ...errors import RunError
+from ...schema import GRAPHS_SCHEMA, RUNS_SCHEMA, sample_from_row
+from ..records.records import rows_to_table
+from .sample_runner import Arm, SampleJob
+
+_ARMS = b"graphnet_datasets.arms"
+_RESULT_SCHEMA = pa.schema(
+    [*RUNS_SCHEMA, pa.field("log", pa.string()), pa.field("outputs_file", pa.large_binary())]
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """A record, what the process of a failed run printed, and its outputs where they are kept."""
+
+    record: dict[str, Any]
+    log: str | None = None
+    outputs: bytes | None = None
+
+
+def pack_job(job: SampleJob) -> bytes:
+    """Return a job as one Arrow table: the sample's row, and the arms beside it."""
+    table = pa.Table.from_pylist([dict(job.row)], schema=GRAPHS_SCHEMA)
+    arms = [
+        {"run_id": run_id, **dataclasses.asdict(arm), "options": dict(arm.options)}
+        for run_id, arm in job.arms
+    ]
+    metadata = {**(table.schema.metadata or {}), _ARMS: json.dumps(arms).encode()}
+    return _to_bytes(table.replace_schema_metadata(metadata))
+
+
+def unpack_job(data: bytes) -> SampleJob:
+    """Return the job that `pack_job` packed."""
+    with pa.ipc.open_stream(data) as reader:
+        table = reader.read_all()
+    (row,) = table.to_pylist()
+    arms = [
+        (each.pop("run_id"), Arm(**each))
+        for each in json.loads((table.schema.metadata or {})[_ARMS])
+    ]
+    return SampleJob(sample_from_row(row), row, arms)
+
+
+def pack_results(results: Sequence[Result]) -> bytes:
+    """Return the results of a job as one Arrow table."""
+    table = rows_to_table([result.record for result in results])
+    table = table.append_column("log", pa.array([each.log for each in results], pa.string()))
+    outputs = pa.array([each.outputs for each in results], pa.large_binary())
+    return _to_bytes(table.append_column("outputs_file", outputs))
+
+
+def unpack_results(data: Any, expected: Mapping[str, str]) -> list[Result]:
+    """Return what `pack_results` packed.
+
+    `expected` has the sample's id for each run id that was asked for.
+
+    Raises:
+        RunError: the bytes are something else, or the results of other runs.
+    """
+    try:
+        if not isinstance(data, bytes):
+            raise TypeError("no bytes")
+        with pa.ipc.open_stream(data) as reader:
+            table = reader.read_all()
+        if table.schema.names != _RESULT_SCHEMA.names:
+            raise TypeError("other columns than those of the runs")
+        rows = table.cast(_RESULT_SCHEMA.with_metadata(table.schema.metadata)).to_pylist()
+    except (pa.ArrowException, TypeError, ValueError, OSError) as error:
+        raise RunError(f"A worker did not answer with run records ({error}).") from error
+    if {row["run_id"]: row["sample_id"] for row in rows} != dict(expected) or len(rows) != len(
+        expected
+    ):
+        raise RunError("A worker answered with the records of other runs than it was given.")
+    return [Result(log=row.pop("log"), outputs=row.pop("outputs_file"), record=row) for row in rows]
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()

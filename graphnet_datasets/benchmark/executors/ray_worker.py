@@ -1,0 +1,93 @@
+"""What runs on a node of a Ray cluster: an actor with one device and the runner of its samples."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...version import __version__
+from ..judging.correctness import Output
+from ..judging.output_files import describe_run, write_outputs
+from ..records.environment import describe_environment, environment_id
+from ..settings import Settings
+from .executors import device_lock
+from .job_bytes import Result, pack_results, unpack_job
+from .sample_runner import COMPILER_ERRORS, SampleJob, SampleRunner
+
+
+class DeviceWorker:
+    """Holds one device and runs jobs on it; made into a Ray actor by `RayExecutor`.
+
+    Ray shows an actor the GPU that it got and no other, so that `cuda` is that one.
+    """
+
+    def __init__(
+        self, device: str, settings: Settings, compilers: Sequence[str], has_outputs: bool
+    ) -> None:
+        # Ray sets it for every actor. The runner sets the number of threads itself, and the
+        # environment is that of a run without Ray.
+        os.environ.pop("OMP_NUM_THREADS", None)
+        self._device = device
+        self._environment = describe_environment(device)
+        self._directory = tempfile.TemporaryDirectory(prefix="graphnet-ray-")
+        self._logs = Path(self._directory.name)
+        self._outputs: dict[str, bytes] = {}
+        environment = json.dumps(self._environment, sort_keys=True)
+        self._runner = SampleRunner(
+            device,
+            settings,
+            (environment_id(self._environment), environment),
+            log_directory=self._logs,
+            compilers=compilers,
+            take_outputs=self._take_outputs if has_outputs else None,
+        )
+
+    def describe(self) -> str:
+        """Return the versions and the environment of the node as JSON."""
+        return json.dumps({"version": __version__, "environment": self._environment})
+
+    def find_arm(self, compiler: str, framework: str, options: str) -> str:
+        """Return an arm as JSON, or the error that says why there is none."""
+        try:
+            arm = self._runner.find_arm(compiler, framework, json.loads(options))
+        except COMPILER_ERRORS as error:
+            return json.dumps({"error": type(error).__name__, "message": str(error)})
+        return json.dumps(dataclasses.asdict(arm) | {"options": dict(arm.options)})
+
+    def run(self, job: bytes) -> bytes:
+        """Run a job and return its records (see `pack_results`)."""
+        unpacked = unpack_job(job)
+        with device_lock(self._device):
+            records = self._runner.run(unpacked)
+        results = [
+            Result(record, self._log(record["run_id"]), self._outputs.pop(record["run_id"], None))
+            for record in records
+        ]
+        return pack_results(results)
+
+    def close(self) -> None:
+        """End all processes and remove what they wrote."""
+        self._runner.close()
+        self._directory.cleanup()
+
+    def _take_outputs(
+        self, job: SampleJob, record: Mapping[str, Any], outputs: Sequence[Output]
+    ) -> None:
+        buffer = io.BytesIO()
+        write_outputs(buffer, describe_run(job, record), outputs)
+        self._outputs[record["run_id"]] = buffer.getvalue()
+
+    def _log(self, run_id: str) -> str | None:
+        path = self._logs / f"{run_id}.log"
+        with contextlib.suppress(FileNotFoundError):
+            text = path.read_text(errors="replace")
+            path.unlink()
+            return text
+        return None

@@ -1,0 +1,358 @@
+"""The parent of one sample's processes: starts them, follows them, and makes records of them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ...compilers import Compiler, find_entry
+from ...errors import (
+    CompilerError,
+    CompilerUnavailableError,
+    MissingExtraError,
+    RunError,
+    UnknownCompilerError,
+)
+from ...isolation import Ending, ForkServer, Limits, Outcome
+from ...sample import Sample
+from ...schema import Status
+from ..handover import (
+    AGAIN,
+    CANDIDATE_PHASES,
+    COMPILERS_VARIABLE,
+    FIRST,
+    MAX_TIMED,
+    ORACLE,
+    REFERENCE_PHASES,
+    SAMPLE_FILE,
+    HandoverError,
+    read_outputs,
+    set_file,
+    timed_file,
+    write_row,
+)
+from ..judging import floors, judging
+from ..judging.correctness import Output
+from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
+from ..settings import Settings
+
+SERVERS = {
+    "torch": ("torch", "graphnet_datasets.benchmark.child.torch_server"),
+    "paddle": ("paddle", "graphnet_datasets.benchmark.child.paddle_server"),
+}
+"""Per framework: its package, and the module that serves its jobs."""
+
+COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
+    UnknownCompilerError,
+    CompilerUnavailableError,
+    CompilerError,
+)
+"""What `SampleRunner.find_arm` raises where a compiler cannot be used."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """A compiler with its options, as it was found: what a sample is run under."""
+
+    compiler: str
+    framework: str
+    options: Mapping[str, Any]
+    version: str
+
+    @property
+    def reference(self) -> str:
+        """The name under which another process finds the compiler."""
+        entry = find_entry(self.compiler, self.framework)
+        return entry.reference if entry.origin == "registered" else self.compiler
+
+
+@dataclasses.dataclass(frozen=True)
+class SampleJob:
+    """One sample under the arms that it has not been run under yet, with their run ids.
+
+    `row` is the sample as a row of the `graphs` table, its derived columns included.
+    """
+
+    sample: Sample
+    row: Mapping[str, Any]
+    arms: Sequence[tuple[str, Arm]]
+
+
+TakeOutputs: TypeAlias = Callable[[SampleJob, Mapping[str, Any], Sequence[Output]], None]
+
+
+class SampleRunner:
+    """Runs samples on one device; each under each compiler in a process of its own.
+
+    `log_directory`, if given, gets what the process of a failed run printed. `compilers` are those
+    that it will be asked for: what they find out about the machine is found out once for all runs.
+    `take_outputs`, if given, gets the outputs of each run that is `ok`, on the first set of inputs.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        settings: Settings,
+        environment: tuple[str, str] = ("", "{}"),
+        log_directory: Path | None = None,
+        compilers: Sequence[str] = (),
+        take_outputs: TakeOutputs | None = None,
+    ) -> None:
+        self._take_outputs = take_outputs
+        self._device, self._settings = device, settings
+        self._environment_id, self._environment = environment
+        self._log_directory = log_directory
+        self._compilers = tuple(compilers)
+        self._limits = settings.limits(device)
+        self._servers: dict[str, ForkServer] = {}
+        self._is_closed = False
+        self._peaks: tuple[PeakRates | None, ...] = ()
+
+    def close(self) -> None:
+        """End all processes."""
+        self._is_closed = True
+        servers, self._servers = self._servers, {}  # whoever else closes finds none
+        for server in servers.values():
+            server.close()
+
+    def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
+        """Look at a compiler in a process of its own, and return it with all its options.
+
+        Raises:
+            CompilerError: there is no such compiler or option, or it cannot run here.
+        """
+        arm = Arm(compiler, framework, dict(options), "")
+        server = self._server(framework)
+        with server.directory() as directory:
+            payload = self._payload(arm, kind="compiler")
+            limits = Limits(default_timeout_s=self._limits.timeout_s("compile"))
+            outcome = server.run(payload, directory, phases=("compiler",), limits=limits)
+        if outcome.ending is not Ending.FINISHED:
+            error = outcome.error or {"type": "", "message": ""}
+            kind = error["type"].rpartition(".")[2]
+            for known in COMPILER_ERRORS:
+                if kind == known.__name__:
+                    raise known(error["message"])
+            raise CompilerError(
+                f"The compiler `{compiler}` cannot be loaded ({outcome.ending}): "
+                f"{error['type']}: {error['message']}"
+            )
+        found = outcome.merged()
+        if found.get("is_for_device") is not True:
+            raise CompilerUnavailableError(
+                f"The compiler `{compiler}` does not produce code for the device `{self._device}`."
+            )
+        return Arm(compiler, framework, dict(found["options"]), str(found["version"]))
+
+    def run(self, job: SampleJob) -> list[dict[str, Any]]:
+        """Run a sample under each of its arms and return a record for each.
+
+        The reference outputs are made last, when no candidate is left that could read them.
+        """
+        runs = [self._run_arm(job, run_id, arm) for run_id, arm in job.arms]
+        judged = [run for run in runs if run.has_outputs]
+        if judged:
+            sets = sorted({index for run in judged for index, _ in run.timed})
+            reference, attempts = self._run_reference(job, sets)
+            for run in judged:
+                run.judge(reference)
+                run.record["num_attempts"] = max(run.record["num_attempts"], attempts)
+                if run.record["status"] == Status.OK:
+                    self._take_floor(job, run.record, reference)
+        if self._take_outputs is not None:
+            for run in runs:
+                if run.record["status"] == Status.OK and run.first is not None:
+                    self._take_outputs(job, run.record, run.first)
+        return [run.record for run in runs]
+
+    def _take_floor(
+        self, job: SampleJob, record: dict[str, Any], reference: judging.Reference
+    ) -> None:
+        output_bytes = sum(output.elements.nbytes for output in reference.first)
+        num_bytes = floors.least_bytes(job.sample, output_bytes)
+        if floors.is_worth_a_floor(job.row.get("flops"), num_bytes):
+            peaks = self._find_peak_rates()
+            if peaks is not None:
+                floors.take_floor(record, job.row, num_bytes, peaks)
+
+    def _find_peak_rates(self) -> PeakRates | None:
+        """Return the device's peak rates, measured at most once, in a process of their own."""
+        if not self._peaks and _is_installed("torch"):
+            key = (self._device, self._environment_id, self._settings.threads)
+            peaks = load_peak_rates(*key)
+            if peaks is None:
+                server = self._server("torch")
+                payload = {"kind": "peaks", "device": self._device, "num_threads": key[2]}
+                with server.directory() as directory:
+                    outcome = server.run(
+                        payload, directory, phases=("peaks",), limits=Limits(default_timeout_s=60)
+                    )
+                if outcome.ending is Ending.FINISHED:
+                    peaks = PeakRates(*key, **outcome.merged())
+                    store_peak_rates(peaks)
+            self._peaks = (peaks,)
+        return self._peaks[0] if self._peaks else None
+
+    def _run_arm(self, job: SampleJob, run_id: str, arm: Arm) -> judging.Run:
+        record = self.begin_record(job, run_id, arm)
+        payload = self._payload(arm, kind="candidate")
+        with self._attempts(job, payload) as (outcome, directory, num_attempts):
+            record["num_attempts"] = num_attempts
+            run = judging.Run(record, outcome)
+            if run.has_outputs:
+                messages = outcome.merged()
+                try:
+                    run.first = read_outputs(directory / FIRST, messages.get(f"outputs {FIRST}"))
+                    for name in map(timed_file, range(MAX_TIMED)):
+                        if f"outputs {name}" in messages:
+                            outputs = read_outputs(directory / name, messages[f"outputs {name}"])
+                            run.timed.append((run.set_of(name), outputs))
+                except HandoverError as error:
+                    run.fail_protocol(str(error))
+        if not run.has_outputs:
+            self._keep_log(run_id, outcome)
+        return run
+
+    def _run_reference(self, job: SampleJob, sets: Sequence[int]) -> tuple[judging.Reference, int]:
+        payload = self._payload(job.arms[0][1], kind="reference") | {"sets": list(sets)}
+        with self._attempts(job, payload) as (outcome, directory, num_attempts):
+            messages = outcome.merged()
+            reference = judging.Reference(outcome, messages.get("baseline_alone_ms"))
+            if reference.problem is None:
+                try:
+                    first, again, *others = (
+                        read_outputs(directory / name, messages.get(f"outputs {name}"))
+                        for name in (FIRST, AGAIN, *map(set_file, sets))
+                    )
+                    reference.first, reference.again = first, again
+                    reference.sets = dict(zip(sets, others, strict=True))
+                    if f"outputs {ORACLE}" in messages:
+                        described = messages[f"outputs {ORACLE}"]
+                        reference.oracle = read_outputs(directory / ORACLE, described)
+                except HandoverError as error:
+                    reference.handover_problem = str(error)
+        return reference, num_attempts
+
+    @contextlib.contextmanager
+    def _attempts(
+        self, job: SampleJob, payload: dict[str, Any]
+    ) -> Iterator[tuple[Outcome, Path, int]]:
+        """Run a job, once more if the worker was lost before eager had run; give its directory."""
+        for num_attempts in (1, 2):
+            with self._directory(job) as directory:
+                outcome = self._start(job, payload, directory)
+                if num_attempts == 2 or not judging.is_harness_failure(outcome):
+                    yield outcome, directory, num_attempts
+                    return
+
+    def _start(self, job: SampleJob, payload: dict[str, Any], directory: Path) -> Outcome:
+        cache = directory / "cache"
+        temporary = directory / "tmp"
+        temporary.mkdir()
+        return self._server(job.sample.framework).run(
+            payload,
+            directory,
+            phases=REFERENCE_PHASES if payload["kind"] == "reference" else CANDIDATE_PHASES,
+            limits=self._limits,
+            environment={
+                **Compiler.cache_environment(cache),
+                "TMPDIR": str(temporary),
+                "XDG_CACHE_HOME": str(cache),
+                "CUDA_CACHE_PATH": str(cache / "cuda"),
+                "TORCH_EXTENSIONS_DIR": str(cache / "extensions"),
+            },
+        )
+
+    @contextlib.contextmanager
+    def _directory(self, job: SampleJob) -> Iterator[Path]:
+        with self._server(job.sample.framework).directory() as directory:
+            write_row(job.row, directory / SAMPLE_FILE)
+            yield directory
+
+    def _payload(self, arm: Arm, *, kind: str) -> dict[str, Any]:
+        settings = self._settings
+        return {
+            "kind": kind,
+            "compiler": arm.reference,
+            "framework": arm.framework,
+            "options": dict(arm.options),
+            "device": self._device,
+            "weights": settings.weights,
+            "input_mode": settings.input_mode,
+            "cache_mode": settings.cache_mode,
+            "launch_mode": settings.launch_mode,
+            "has_profile": settings.has_profile,
+            "has_oracle": settings.has_oracle,
+            "seed": settings.seed,
+            "num_input_sets": settings.num_input_sets,
+            "trust_remote_code": settings.trust_remote_code,
+            "num_threads": settings.threads,
+            "memory_limit_bytes": self._limits.memory_bytes,
+            "alone_calls": settings.alone_calls,
+            "timing": dataclasses.asdict(settings.timing),
+        }
+
+    def _server(self, framework: str) -> ForkServer:
+        if self._is_closed:  # by another thread, which has ended the job under way
+            raise RunError("The runner is closed. Make another one for more runs.")
+        if framework not in self._servers:
+            if framework not in SERVERS:
+                raise CompilerError(
+                    f"Samples of the framework `{framework}` cannot be timed by this version "
+                    f"(it times {', '.join(SERVERS)}). Choose others with `--framework torch`."
+                )
+            package, module = SERVERS[framework]
+            if not _is_installed(package):
+                raise MissingExtraError(package, framework, f"Running samples of {framework}")
+            threads = str(self._settings.threads)
+            self._servers[framework] = ForkServer(
+                module,
+                environment={
+                    "OMP_NUM_THREADS": threads,
+                    "MKL_NUM_THREADS": threads,
+                    COMPILERS_VARIABLE: ",".join(self._compilers),
+                    # Workers of a pool would outlast the compilation and disturb the timing.
+                    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+                    # Otherwise asking whether there is a GPU would touch it, before the fork.
+                    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+                },
+            )
+        return self._servers[framework]
+
+    def begin_record(self, job: SampleJob, run_id: str, arm: Arm) -> dict[str, Any]:
+        """Return the record of a run with all that is known before it."""
+        settings = self._settings
+        started = datetime.datetime.now(datetime.UTC)
+        return judging.begin_record(
+            job.row,
+            run_id=run_id,
+            compiler=arm.compiler,
+            compiler_version=arm.version,
+            compiler_options=arm.options,
+            device=self._device,
+            settings=settings.to_json(),
+            settings_hash=settings.hash(),
+            num_threads=settings.threads,
+            environment_id=self._environment_id,
+            environment=self._environment,
+            started_at=started.isoformat(timespec="microseconds"),
+        )
+
+    def _keep_log(self, run_id: str, outcome: Outcome) -> None:
+        if self._log_directory is not None and outcome.log:
+            self._log_directory.mkdir(parents=True, exist_ok=True)
+            path = self._log_directory / f"{run_id}.log"
+            temporary = path.with_suffix(f".{os.getpid()}.tmp")
+            temporary.write_text(outcome.log)
+            temporary.replace(path)
+
+
+def _is_installed(package: str) -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec(package) is not None

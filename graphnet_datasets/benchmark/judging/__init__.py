@@ -1,0 +1,1 @@
+"""The parent's side of a run: outputs compared, floors and references, records made."""

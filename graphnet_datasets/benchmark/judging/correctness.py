@@ -1,0 +1,227 @@
+"""Judging outputs: what the parent does with the elements that came back from the workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...schema import OUTPUT_FIELDS, Reason
+from ...scores.formats import decode
+from ...scores.tolerance import min_t, null_mean_t, null_t, tolerances
+
+_CHUNK = 2**15
+"""Elements looked at together: 256 KiB of float64, so that each pass finds them in cache."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Output:
+    """One output: its dtype's canonical name and its elements, in the output's shape.
+
+    What NumPy lacks comes as unsigned integers with the same bits (`scores.formats.decode`).
+    """
+
+    dtype: str
+    elements: npt.NDArray
+
+
+def find_mismatch(reference: Sequence[Output], candidate: Sequence[Output]) -> tuple[Reason, str]:
+    """Say in what the candidate's outputs differ from the reference's apart from their values.
+
+    Returns the first of: another number of outputs, another shape, another dtype; with a sentence
+    about it, or `Reason.NONE` and "". No outputs at all on both sides is no agreement either: then
+    nothing could be compared.
+    """
+    if len(reference) != len(candidate):
+        return Reason.COUNT, (
+            f"The candidate gave {len(candidate)} outputs where eager gives {len(reference)}."
+        )
+    if not reference:
+        return Reason.COUNT, "There are no outputs, so nothing could be compared."
+    for index, (expected, actual) in enumerate(zip(reference, candidate, strict=True)):
+        if expected.elements.shape != actual.elements.shape:
+            return Reason.SHAPE, (
+                f"Output {index} has shape {actual.elements.shape} where eager gives "
+                f"{expected.elements.shape}."
+            )
+    for index, (expected, actual) in enumerate(zip(reference, candidate, strict=True)):
+        if expected.dtype != actual.dtype:
+            return Reason.DTYPE, (
+                f"Output {index} has dtype {actual.dtype} where eager gives {expected.dtype}."
+            )
+    return Reason.NONE, ""
+
+
+def compare_outputs(
+    reference: Sequence[Output],
+    candidate: Sequence[Output],
+    oracle: Sequence[Output] | None = None,
+) -> list[dict[str, Any]]:
+    """Return a row of `OUTPUT_FIELDS` for each output of either side.
+
+    Where dtype or shape differ, or one side has no such output, the row holds those alone. `oracle`
+    has the outputs of the same graph in float64; the root mean square of both arms' distances from
+    it is over the elements where it is finite.
+    """
+    rows = []
+    for index in range(max(len(reference), len(candidate))):
+        expected = reference[index] if index < len(reference) else None
+        actual = candidate[index] if index < len(candidate) else None
+        row = _description(expected, actual)
+        if expected is not None:
+            row["null_t"] = null_t(expected.elements, expected.dtype)
+            row["null_mean_t"] = null_mean_t(expected.elements, expected.dtype)
+        if expected is not None and actual is not None and _is_comparable(expected, actual):
+            row |= _errors(expected, actual)
+            row["min_t"] = min_t(actual.elements, expected.elements, expected.dtype)
+            if oracle is not None and oracle[index].elements.shape == expected.elements.shape:
+                row["rmse_baseline"] = _rmse(expected, oracle[index])
+                row["rmse_candidate"] = _rmse(actual, oracle[index])
+        rows.append(row)
+    return rows
+
+
+def overall_min_t(rows: Sequence[dict[str, Any]]) -> float | None:
+    """Return the smallest t at which all outputs pass; None where one was not compared.
+
+    >>> overall_min_t([{"min_t": -3.5}, {"min_t": -5.0}])
+    -3.5
+    """
+    values = [row["min_t"] for row in rows]
+    return max(values) if values and None not in values else None
+
+
+def overall_null_t(rows: Sequence[dict[str, Any]]) -> float | None:
+    """Return the smallest t at which zeros, or the means, would pass as all the outputs.
+
+    From there on the check says nothing about the sample.
+
+    >>> overall_null_t([{"null_t": 0.0, "null_mean_t": -0.5}, {"null_t": -1.0, "null_mean_t": 0.2}])
+    -0.5
+    """
+    zeros = [row["null_t"] for row in rows]
+    means = [row["null_mean_t"] for row in rows]
+    if not rows or None in zeros or None in means:
+        return None
+    # Zeros in one place and a mean in another would do as well: each output by its easier way.
+    return max(min(zero, mean) for zero, mean in zip(zeros, means, strict=True))
+
+
+def oracle_factor(dtype: str, num_elements: int) -> float:
+    """Return how many times as far from the oracle as eager a candidate may be, as torch does.
+
+    `torch._dynamo.utils.same` takes 2, and 3 where noise is larger: in outputs of few elements and
+    in narrow dtypes.
+
+    >>> oracle_factor("float32", 4096), oracle_factor("bfloat16", 4096), oracle_factor("float32", 8)
+    (2.0, 3.0, 3.0)
+    """
+    return 3.0 if num_elements < 1000 or dtype in ("float16", "bfloat16") else 2.0
+
+
+def is_as_close_as_eager(row: dict[str, Any], factor: float | None = None) -> bool | None:
+    """Tell whether the candidate is at most `factor` times as far from the oracle as eager is.
+
+    The factor is that of `oracle_factor` unless given. The candidate may be off by a tenth of the
+    dtype's atol at t = -3 besides, so that an eager arm that is exact by chance condemns nobody;
+    the rule of torch's own benchmarks. Where eager has NaN and the oracle has none, no candidate
+    is farther than eager. None without an oracle.
+    """
+    baseline, candidate = row["rmse_baseline"], row["rmse_candidate"]
+    if baseline is None or candidate is None:
+        return None
+    if math.isnan(baseline):
+        return True
+    if math.isnan(candidate):
+        return False
+    if factor is None:
+        factor = oracle_factor(row["dtype"], row["num_elements"])
+    return candidate <= factor * baseline + tolerances(-3, row["dtype"])[0] / 10
+
+
+def _description(expected: Output | None, actual: Output | None) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(field.name for field in OUTPUT_FIELDS)
+    if expected is not None:
+        row["dtype"] = expected.dtype
+        row["shape"] = list(expected.elements.shape)
+        row["num_elements"] = expected.elements.size
+    if actual is not None:
+        row["candidate_dtype"] = actual.dtype
+        row["candidate_shape"] = list(actual.elements.shape)
+    return row
+
+
+def _is_comparable(expected: Output, actual: Output) -> bool:
+    return expected.dtype == actual.dtype and expected.elements.shape == actual.elements.shape
+
+
+def _errors(expected: Output, actual: Output) -> dict[str, Any]:
+    """Return the largest errors over the elements that are finite in both, and what differs."""
+    max_abs_error = max_rel_error = 0.0
+    num_different = 0
+    is_nonfinite_mismatch = False
+    for x_raw, r_raw in _chunk_pairs(actual.elements, expected.elements):
+        is_different = _bits(x_raw) != _bits(r_raw)
+        count = int(np.count_nonzero(is_different))
+        if count == 0:
+            continue
+        num_different += count
+        if 4 * count < is_different.size:  # picking elements out costs more than looking at them
+            x_raw, r_raw = x_raw[is_different], r_raw[is_different]
+        x, r = _numbers(x_raw, expected.dtype), _numbers(r_raw, expected.dtype)
+        is_finite = np.isfinite(x) & np.isfinite(r)
+        if not is_finite.all():
+            odd_x, odd_r = x[~is_finite], r[~is_finite]
+            is_nonfinite_mismatch |= not bool(
+                ((odd_x == odd_r) | (np.isnan(odd_x) & np.isnan(odd_r))).all()
+            )
+            x, r = x[is_finite], r[is_finite]
+        if x.size == 0:
+            continue
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            difference = np.abs(x - r)
+            relative = np.divide(difference, np.abs(r), where=r != 0, out=np.zeros(x.shape))
+        max_abs_error = max(max_abs_error, float(difference.max()))
+        max_rel_error = max(max_rel_error, float(relative.max()))
+    return {
+        "max_abs_error": max_abs_error,
+        "max_rel_error": max_rel_error,
+        "mismatch_share": num_different / max(1, expected.elements.size),
+        "is_nonfinite_mismatch": is_nonfinite_mismatch,
+    }
+
+
+def _rmse(output: Output, oracle: Output) -> float:
+    total, count = 0.0, 0
+    for x_raw, truth_raw in _chunk_pairs(output.elements, oracle.elements):
+        x, truth = _numbers(x_raw, output.dtype), _numbers(truth_raw, oracle.dtype)
+        is_finite = np.isfinite(truth)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total += float((np.abs(x[is_finite] - truth[is_finite]) ** 2).sum())
+        count += int(np.count_nonzero(is_finite))
+    return math.sqrt(total / count) if count else 0.0
+
+
+def _chunk_pairs(left: npt.NDArray, right: npt.NDArray) -> list[tuple[npt.NDArray, npt.NDArray]]:
+    flat_left, flat_right = left.reshape(-1), right.reshape(-1)
+    return [
+        (flat_left[start : start + _CHUNK], flat_right[start : start + _CHUNK])
+        for start in range(0, flat_left.size, _CHUNK)
+    ]
+
+
+def _bits(chunk: npt.NDArray) -> npt.NDArray:
+    """Return the elements as integers; two integers each for those of 16 bytes."""
+    contiguous = np.ascontiguousarray(chunk)
+    if contiguous.itemsize == 16:
+        return contiguous.view(np.complex128).view([("high", "u8"), ("low", "u8")])
+    return contiguous.view(f"u{contiguous.itemsize}")
+
+
+def _numbers(chunk: npt.NDArray, dtype: str) -> npt.NDArray:
+    numbers = decode(chunk, dtype)
+    return numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)

@@ -1,0 +1,103 @@
+"""Whether two samples compute the same: each runs in a process of its own on the same inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from types import TracebackType
+from typing import Self
+
+from ...errors import GraphNetError
+from ...inputs import Mode
+from ...isolation import Ending, ForkServer, Limits
+from ...sample import Sample
+from ...schema import Reason, sample_to_row
+from ..handover import FIRST, SAMPLE_FILE, HandoverError, read_outputs, write_row
+from .correctness import Output, compare_outputs, find_mismatch, overall_min_t
+from .equivalence_worker import FRAMEWORK_VARIABLE, PHASES
+
+LIMITS = Limits(phase_timeouts_s={"load": 120.0, "run": 300.0}, memory_bytes=16 * 2**30)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Equivalence:
+    """What came of running two samples on the same inputs.
+
+    `min_t` is the smallest tolerance at which all outputs of the second agree with those of the
+    first (-inf: bit for bit), or None where they could not be compared, for a `reason`.
+    """
+
+    min_t: float | None
+    max_abs_error: float | None = None
+    reason: str = ""
+
+
+class Comparer:
+    """Runs pairs of samples and compares their outputs; a context that keeps its processes.
+
+    The process of a framework imports that framework alone, and each run is a fork of it.
+    """
+
+    def __init__(
+        self, *, seed: int = 0, mode: Mode = "replay", num_threads: int = 1, limits: Limits = LIMITS
+    ) -> None:
+        self._payload = {"seed": seed, "mode": mode, "num_threads": num_threads}
+        self._limits = limits
+        self._servers: dict[str, ForkServer] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()
+
+    def compare(self, reference: Sample, candidate: Sample) -> Equivalence:
+        """Return how far the outputs of `candidate` are from those of `reference`."""
+        with contextlib.ExitStack() as stack:
+            try:
+                expected = self._outputs(reference, stack)
+                actual = self._outputs(candidate, stack)
+            except _NoOutputsError as error:
+                return Equivalence(None, reason=str(error))
+            kind, sentence = find_mismatch(expected, actual)
+            if kind is not Reason.NONE:
+                return Equivalence(None, reason=sentence)
+            rows = compare_outputs(expected, actual)
+            errors = [row["max_abs_error"] for row in rows]
+            return Equivalence(overall_min_t(rows), max(errors))
+
+    def _outputs(self, sample: Sample, stack: contextlib.ExitStack) -> list[Output]:
+        server = self._server(sample.framework)
+        directory = stack.enter_context(server.directory())
+        write_row(sample_to_row(sample), directory / SAMPLE_FILE)
+        outcome = server.run(self._payload, directory, phases=PHASES, limits=self._limits)
+        if outcome.ending is not Ending.FINISHED:
+            said = outcome.error or {}
+            text = str(said.get("message", outcome.log[-300:])).strip()
+            raise _NoOutputsError(
+                f"The sample of {sample.framework} ended by {outcome.ending} in "
+                f"{outcome.phase}: {said.get('type', '')} {text[:500]}"
+            )
+        try:
+            return read_outputs(directory / FIRST, outcome.merged().get("outputs"))
+        except HandoverError as error:
+            raise _NoOutputsError(str(error)) from error
+
+    def _server(self, framework: str) -> ForkServer:
+        if framework not in self._servers:
+            self._servers[framework] = ForkServer(
+                "graphnet_datasets.benchmark.judging.judging.equivalence_worker",
+                environment={FRAMEWORK_VARIABLE: framework, "GLOG_minloglevel": "2"},
+            )
+        return self._servers[framework]
+
+
+class _NoOutputsError(GraphNetError):
+    """A sample gave no outputs that could be read."""

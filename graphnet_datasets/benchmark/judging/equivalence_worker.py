@@ -1,0 +1,48 @@
+"""Runs a sample once and hands its outputs over; imports the one framework that it is told to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from ...frameworks import make_inputs, materialize
+from ...inputs import prepare_blocks
+from ...isolation import Reporter, serve
+from ...sample import Sample
+from ...sample.vocabulary import Framework
+from ..child.runtimes import make_runtime
+from ..handover import FIRST, SAMPLE_FILE, read_row
+
+FRAMEWORK_VARIABLE = "GRAPHNET_DATASETS_FRAMEWORK"
+"""The environment variable that names the framework of the jobs."""
+
+PHASES = ("load", "run")
+
+
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Run the sample in `directory` on its inputs and write what it gives."""
+    sample = Sample.from_row(read_row(directory / SAMPLE_FILE))
+    runtime = make_runtime(sample.framework, "cpu", payload["num_threads"])
+    callable_ = materialize(sample)
+    inputs = make_inputs(sample, payload["seed"], payload["mode"])
+    reporter.enter("run")
+    runtime.seed(payload["seed"])
+    outputs = callable_(**inputs)
+    reporter.send({"outputs": runtime.write_outputs(outputs, directory / FIRST)})
+
+
+def main() -> None:
+    """Import the framework, prepare what all jobs need, and serve them."""
+    framework = cast(Framework, os.environ[FRAMEWORK_VARIABLE])
+    make_runtime(framework, "cpu", 1)
+    if framework == "paddle":
+        from ...frameworks.paddle import materialize as _
+    else:
+        from ...frameworks.torch import materialize as _  # noqa: F401
+    prepare_blocks()
+    serve(work)
+
+
+if __name__ == "__main__":
+    main()

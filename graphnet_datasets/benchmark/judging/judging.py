@@ -1,0 +1,367 @@
+"""From how a worker ended and what it handed over to a record: the status is the phase it ended in.
+
+Nothing here looks into what was printed. Messages come from a process that ran a candidate, so each
+is checked for its type, and the speedup is computed here from the raw times.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...isolation import Ending, Outcome
+from ...schema import ERROR_CODES, Reason, Status, empty_run
+from ...timing.intervals import speedup_interval, unpaired_speedup
+from ...timing.pairs import is_disturbed
+from ..child.audit import find_contradiction, is_slower_than_timed
+from ..handover import FIRST, MAX_SET
+from .correctness import (
+    Output,
+    compare_outputs,
+    find_mismatch,
+    is_as_close_as_eager,
+    overall_min_t,
+    overall_null_t,
+)
+from .reported import read_number, read_text, read_times, take_figures
+
+_ROW_COLUMNS = (
+    "structure_hash",
+    "signature_hash",
+    "family",
+    "task",
+    "framework",
+    "source",
+    "num_ops",
+)
+_NUMBERS = (
+    "load_time_s", "compile_time_s", "first_call_s", "num_recompilations",
+    "baseline_peak_memory_bytes", "candidate_peak_memory_bytes", "fallback_share",
+    "baseline_wall_ms", "candidate_wall_ms", "baseline_kernel_ms", "candidate_kernel_ms",
+    "baseline_num_kernels", "candidate_num_kernels",
+)  # fmt: skip
+_STATUS_OF_PHASE = {
+    "load": Status.BASELINE_FAILED,
+    "baseline": Status.BASELINE_FAILED,
+    "compile": Status.COMPILE_FAILED,
+    "run": Status.RUN_FAILED,
+    "profile": Status.RUN_FAILED,
+}
+_REASON_OF_ENDING = {
+    Ending.ERROR: Reason.EXCEPTION,
+    Ending.CRASH: Reason.CRASH,
+    Ending.TIMEOUT: Reason.TIMEOUT,
+    Ending.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
+    Ending.TOO_MANY_PROCESSES: Reason.CRASH,
+    Ending.PROTOCOL: Reason.CRASH,
+    Ending.FINISHED: Reason.CRASH,
+}
+_MEMORY_TYPES = frozenset({"MemoryError", "OutOfMemoryError", "MemoryLimitError"})
+_MEMORY_TEXTS = ("can't allocate memory", "std::bad_alloc", "not enough memory")
+"""How torch words a failed allocation on a CPU, for which it has no exception of its own."""
+
+MAX_MESSAGE_LENGTH = 4000
+
+
+def begin_record(
+    row: Mapping[str, Any],
+    *,
+    settings: Mapping[str, Any],
+    compiler_options: Mapping[str, Any],
+    **columns: Any,
+) -> dict[str, Any]:
+    """Return a record with all that is known before the run."""
+    return {
+        **empty_run(),
+        "sample_id": row["id"],
+        **{name: row.get(name) for name in _ROW_COLUMNS},
+        "compiler_options": json.dumps(dict(compiler_options), sort_keys=True),
+        "baseline": "eager",
+        "weights": settings["weights"],
+        "input_mode": settings["input_mode"],
+        "seed": settings["seed"],
+        "cache_mode": settings["cache_mode"],
+        "settings": json.dumps(settings, sort_keys=True),
+        **columns,
+    }
+
+
+def is_harness_failure(outcome: Outcome) -> bool:
+    """Tell whether the worker was lost before eager had a chance to run: nobody's fault but ours.
+
+    An error, a timeout or want of memory while loading is the sample's.
+    """
+    return outcome.phase == "load" and outcome.ending in (
+        Ending.CRASH,
+        Ending.PROTOCOL,
+        Ending.TOO_MANY_PROCESSES,
+    )
+
+
+@dataclasses.dataclass
+class Reference:
+    """Eager, run alone: how it ended, its outputs on each set of inputs, and its times."""
+
+    outcome: Outcome | None = None
+    alone_ms: Any = None
+    handover_problem: str = ""
+    first: list[Output] = dataclasses.field(default_factory=list)
+    again: list[Output] = dataclasses.field(default_factory=list)
+    sets: Mapping[int, list[Output]] = dataclasses.field(default_factory=dict)
+    oracle: list[Output] | None = None
+
+    @property
+    def oracle_problem(self) -> str:
+        """Why there is no oracle where one was tried, or ""."""
+        outcome = self.outcome
+        if outcome is None or self.oracle is not None:
+            return ""
+        error = outcome.merged().get("oracle_problem")
+        if outcome.phase == "oracle" and outcome.ending is not Ending.FINISHED:
+            error = outcome.error
+        if not isinstance(error, dict):
+            return ""
+        return read_text(f"{error.get('type')}: {error.get('message')}", 300)
+
+    @property
+    def problem(self) -> tuple[Status, Reason, str, Mapping[str, str] | None] | None:
+        """Status, reason, phase and error if eager alone has failed; None if all went well."""
+        outcome = self.outcome
+        if outcome is None or is_harness_failure(outcome):
+            return Status.HARNESS_FAILED, Reason.CRASH, "load", outcome and outcome.error
+        if outcome.ending is not Ending.FINISHED and outcome.phase != "oracle":
+            return Status.BASELINE_FAILED, _reason(outcome), "baseline", outcome.error
+        if self.handover_problem:
+            error = {"type": "HandoverError", "message": self.handover_problem}
+            return Status.BASELINE_FAILED, Reason.EXCEPTION, "baseline", error
+        return None
+
+
+class Run:
+    """One run of a candidate, from the end of its process to its record."""
+
+    def __init__(self, record: dict[str, Any], outcome: Outcome) -> None:
+        self.record, self._outcome = record, outcome
+        self.first: list[Output] | None = None
+        self.timed: list[tuple[int, list[Output]]] = []
+        self._messages = outcome.merged()
+        record["duration_s"] = outcome.duration_s
+        record["warnings"] = self._warnings()
+        for name in _NUMBERS:
+            if name in self._messages:
+                record[name] = read_number(self._messages[name])
+        self.has_outputs = self._take_ending()
+
+    def set_of(self, name: str) -> int:
+        """Return the set of inputs on which the outputs in file `name` were made."""
+        index = self._messages.get(f"set {name}")
+        return index if type(index) is int and 0 <= index < MAX_SET else 0
+
+    def _take_ending(self) -> bool:
+        """Record a failure; return whether there is anything to judge."""
+        outcome, refused = self._outcome, self._messages.get("refused")
+        if is_harness_failure(outcome):
+            self._fail(Status.HARNESS_FAILED, Reason.CRASH, outcome.phase, outcome.error)
+        elif outcome.ending is not Ending.FINISHED and outcome.phase != "profile":
+            phase = outcome.phase
+            if phase == "run" and self._messages.get("failed_phase") == "compile":
+                phase = "compile"  # a recompilation: torch.compile raises it from a call
+            self._fail(_STATUS_OF_PHASE[phase], _reason(outcome), phase, outcome.error)
+        elif isinstance(refused, dict) and refused.get("reason") in set(Reason):
+            self._refuse(Reason(refused["reason"]), str(refused.get("message")))
+        elif self._messages.get("is_timed") is not True or f"outputs {FIRST}" not in self._messages:
+            self.fail_protocol("The worker ended without reporting times and outputs.")
+        elif not self._takeread_times():
+            self.fail_protocol("The worker reported times that are no times.")
+        elif contradiction := self._find_contradiction():
+            self._refuse(Reason.TAMPERING, contradiction)
+        else:
+            take_figures(self.record, self._messages)
+            return True
+        return False
+
+    def _refuse(self, reason: Reason, message: str) -> None:
+        """Record that what the candidate gave is not to be judged by its values."""
+        error = {"type": "", "message": message}
+        if reason is Reason.TAMPERING:
+            self._fail(Status.RUN_FAILED, reason, "run", error)
+        else:
+            self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
+
+    def _find_contradiction(self) -> str | None:
+        """Return how the reported times contradict what the parent saw; warn where they might."""
+        outcome, audited = self._outcome, self._messages.get("audited")
+        candidate = self.record["candidate_latency_ms"]
+        contradiction = find_contradiction(
+            [*candidate, *self.record["baseline_latency_ms"]],
+            audited,
+            outcome.marks_s,
+            outcome.phase_s.get("run", 0.0),
+        )
+        if contradiction is None and is_slower_than_timed(audited, candidate):
+            self.record["warnings"].append(
+                "slower_when_audited: calls after the timed ones took over three times as long."
+            )
+        return contradiction
+
+    def fail_protocol(self, message: str) -> None:
+        """Record that the worker's messages or files made no sense after the baseline had run."""
+        phase = self._outcome.phase
+        error = {"type": "ProtocolError", "message": message}
+        self.has_outputs = False
+        status = _STATUS_OF_PHASE[phase]
+        self._fail(status, Reason.CRASH, "run" if phase == "profile" else phase, error)
+
+    def _fail(
+        self, status: Status, reason: Reason, phase: str, error: Mapping[str, str] | None
+    ) -> None:
+        self.record |= {
+            "status": str(status),
+            "reason": str(reason),
+            "phase": phase,
+            "error_code": ERROR_CODES[status],
+            "error_type": read_text((error or {}).get("type", ""), 200),
+            "error_message": read_text((error or {}).get("message", ""), MAX_MESSAGE_LENGTH),
+        }
+        if status is not Status.OUTPUT_MISMATCH:
+            self.record |= dict.fromkeys(
+                ("baseline_latency_ms", "candidate_latency_ms", "is_candidate_first", "speedup",
+                 "speedup_low", "speedup_high")
+            )  # fmt: skip
+
+    def _takeread_times(self) -> bool:
+        messages = self._messages
+        baseline = read_times(messages.get("baseline_latency_ms"))
+        candidate = read_times(messages.get("candidate_latency_ms"))
+        order = messages.get("is_candidate_first")
+        if baseline is None or candidate is None or len(baseline) != len(candidate):
+            return False
+        if not isinstance(order, list) or [type(each) for each in order] != [bool] * len(baseline):
+            return False
+        speedup, low, high = speedup_interval(baseline, candidate, order)
+        self.record |= {
+            "baseline_latency_ms": baseline,
+            "candidate_latency_ms": candidate,
+            "is_candidate_first": order,
+            "speedup": speedup,
+            "speedup_low": low,
+            "speedup_high": high,
+            "clock": read_text(messages.get("clock"), 40),
+            "stopped_by": read_text(messages.get("stopped_by"), 40),
+        }
+        return True
+
+    def judge(self, reference: Reference) -> None:
+        """Compare the outputs with those of eager, and the times of eager with those alone."""
+        if reference.problem is not None:
+            self._fail(*reference.problem)
+            return
+        self._take_alone(reference)
+        again = compare_outputs(reference.first, reference.again)
+        determinism_t = overall_min_t(again)
+        self.record |= {
+            "determinism_t": determinism_t,
+            "is_deterministic": determinism_t == -math.inf,
+        }
+        compared = [(reference.first, self.first or [], _fitting(reference))]
+        for set_index, outputs in self.timed:
+            compared.append((reference.sets.get(set_index, reference.first), outputs, None))
+        tables = []
+        for expected, actual, oracle in compared:
+            reason, message = find_mismatch(expected, actual)
+            tables.append(compare_outputs(expected, actual, oracle))
+            if reason is not Reason.NONE:
+                self.record["outputs"] = tables[-1]
+                error = {"type": "", "message": message}
+                self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
+                return
+        rows = [
+            max(alike, key=lambda row: row["min_t"])
+            | {name: alike[0][name] for name in ("rmse_baseline", "rmse_candidate")}
+            for alike in zip(*tables, strict=True)
+        ]
+        self._warn_of_accuracy(rows, reference.oracle_problem)
+        self.record |= {
+            "status": str(Status.OK),
+            "reason": str(Reason.NONE),
+            "phase": "judge",
+            "error_code": ERROR_CODES[Status.OK],
+            "outputs": rows,
+            "min_t": overall_min_t(rows),
+            "null_t": overall_null_t(rows),
+        }
+
+    def _warn_of_accuracy(self, rows: Sequence[Mapping[str, Any]], oracle_problem: str) -> None:
+        """Warn where the candidate is farther from float64 than rounding in its dtype explains."""
+        warnings = self.record["warnings"]
+        if oracle_problem:
+            warnings.append(f"no_oracle: eager could not be run in float64: {oracle_problem}")
+        for index, row in enumerate(rows):
+            if is_as_close_as_eager(dict(row)) is False:
+                warnings.append(
+                    f"less_accurate_than_eager: output {index} is {row['rmse_candidate']:.3g} from "
+                    f"float64 (root mean square), where eager is {row['rmse_baseline']:.3g}."
+                )
+
+    def _take_alone(self, reference: Reference) -> None:
+        """Record eager's times alone; where the candidate's runtime slows eager, score with those.
+
+        A busy minute slows eager as well, so both of the clean measurements have to agree: the one
+        before the candidate was loaded, in its process, and the one in a process without it.
+        """
+        record = self.record
+        alone = read_times(reference.alone_ms)
+        first = read_times(self._messages.get("baseline_first_ms"))
+        record["baseline_alone_ms"] = alone
+        if alone is None or first is None:
+            return
+        paired = record["baseline_latency_ms"]
+        record["is_baseline_disturbed"] = all(
+            is_disturbed(paired, clean) and min(paired) > 1.1 * min(clean)
+            for clean in (alone, first)
+        )
+        if record["is_baseline_disturbed"]:
+            record["warnings"].append(
+                "The candidate's runtime slows eager beside it, so the speedup is against eager "
+                "alone."
+            )
+            speedup = unpaired_speedup(alone, record["candidate_latency_ms"])
+            record |= dict(zip(("speedup", "speedup_low", "speedup_high"), speedup, strict=True))
+
+    def _warnings(self) -> list[str]:
+        outcome = self._outcome
+        given = self._messages.get("warnings", self._messages.get("compile_warnings"))
+        warnings = (
+            [read_text(each, 1000) for each in given[:100]] if isinstance(given, list) else []
+        )
+        if outcome.num_leftovers:
+            warnings.append(f"left {outcome.num_leftovers} processes running, which were killed")
+        if outcome.num_log_bytes > len(outcome.log.encode()) + 100:
+            warnings.append(f"printed {outcome.num_log_bytes} bytes, of which the ends were kept")
+        problem = self._messages.get("profile_problem")
+        if outcome.phase == "profile" and outcome.ending is not Ending.FINISHED:
+            problem = outcome.error or {"type": outcome.ending, "message": ""}
+        if isinstance(problem, dict):
+            error = f"{problem.get('type')}: {problem.get('message')}"
+            warnings.append(read_text(f"no_profile: the profiled calls failed: {error}", 300))
+        return warnings
+
+
+def _fitting(reference: Reference) -> list[Output] | None:
+    """Return the oracle if it has as many outputs as eager."""
+    oracle = reference.oracle
+    return oracle if oracle is not None and len(oracle) == len(reference.first) else None
+
+
+def _reason(outcome: Outcome) -> Reason:
+    """Return why a run ended; want of memory may come as an exception of many kinds."""
+    error = outcome.error or {}
+    is_memory = error.get("type", "").rpartition(".")[2] in _MEMORY_TYPES or any(
+        text in error.get("message", "") for text in _MEMORY_TEXTS
+    )
+    if outcome.ending is Ending.ERROR and is_memory:
+        return Reason.OUT_OF_MEMORY
+    return _REASON_OF_ENDING[outcome.ending]

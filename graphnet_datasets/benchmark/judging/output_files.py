@@ -1,0 +1,191 @@
+"""Outputs of runs kept on disk, so that another device or version can be compared with them later.
+
+A file is an uncompressed `.npz` beside the records: `description` (JSON in bytes: what was run on
+which inputs, and dtype, shape and hash of each output) and `output_0`, `output_1`, … with the raw
+elements. Whoever made the file may be anyone: nothing in it is unpickled, every size is checked
+before memory is taken, and every hash before the elements are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import RunError
+from ...inputs.storage import STORAGE
+from ...sample.vocabulary import ITEM_SIZE_BYTES
+from ..executors.sample_runner import SampleJob
+from ..handover import MAX_DIMENSIONS, MAX_OUTPUTS
+from ..records.records import sample_digest
+from .correctness import Output
+
+OUTPUTS_NAME = "outputs"
+_DESCRIPTION = "description.npy"
+_MAX_DESCRIPTION_BYTES = 2**24
+_MAX_HEADER_BYTES = 2**16
+
+
+class OutputStore:
+    """The outputs of runs under `path`, a directory of run records; one file per run."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path, OUTPUTS_NAME)
+
+    def __contains__(self, run_id: str) -> bool:
+        return self._file(run_id).exists()
+
+    def save(self, job: SampleJob, record: Mapping[str, Any], outputs: Sequence[Output]) -> None:
+        """Keep the outputs of one run.
+
+        Raises:
+            RunError: they cannot be written.
+        """
+        buffer = io.BytesIO()
+        write_outputs(buffer, describe_run(job, record), outputs)
+        self.put(record["run_id"], buffer.getbuffer())
+
+    def put(self, run_id: str, data: bytes | memoryview) -> None:
+        """Keep what `write_outputs` wrote for a run, whole or not at all.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        path = self._file(run_id)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                with temporary.open("wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"The outputs of a run cannot be written to `{self.path}`: {error.strerror}."
+            ) from error
+
+    def load(self, run_id: str) -> tuple[dict[str, Any], list[Output]]:
+        """Return what the run was, and its outputs.
+
+        Raises:
+            RunError: there are none, or the file is not what `save` wrote.
+        """
+        path = self._file(run_id)
+        try:
+            return read_outputs_file(path)
+        except FileNotFoundError as error:
+            raise RunError(
+                f"The outputs of the run `{run_id}` are not at `{path}`. Make them with "
+                f"`graphnet run … --reference {self.path.parent}`."
+            ) from error
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise RunError(
+                f"`{path}` does not hold the outputs of a run ({error}). Delete it and make it "
+                f"again with `graphnet run … --reference {self.path.parent}`."
+            ) from error
+
+    def _file(self, run_id: str) -> Path:
+        if not (run_id.isascii() and run_id.isalnum()):  # an id of a foreign table is no path
+            raise RunError(f"`{run_id}` is no id of a run.")
+        return self.path / f"{run_id}.npz"
+
+
+def describe_run(job: SampleJob, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what decides the outputs of a run, as far as another run must share it."""
+    names = ("run_id", "sample_id", "compiler", "seed", "input_mode", "weights")
+    return {name: record[name] for name in names} | {"sample_digest": sample_digest(job.sample)}
+
+
+def write_outputs(file: BinaryIO, run: Mapping[str, Any], outputs: Sequence[Output]) -> None:
+    """Write outputs and what they are of to a file that can seek."""
+    described = {
+        **run,
+        "outputs": [
+            {
+                "dtype": output.dtype,
+                "shape": list(output.elements.shape),
+                "hash": _hash(output.elements),
+            }
+            for output in outputs
+        ],
+    }
+    text = np.frombuffer(json.dumps(described, sort_keys=True).encode(), np.uint8)
+    arrays = {f"output_{index}.npy": output.elements for index, output in enumerate(outputs)}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, elements in {_DESCRIPTION: text, **arrays}.items():
+            with archive.open(name, "w", force_zip64=True) as entry:
+                contiguous = np.require(elements, requirements="C")
+                np.lib.format.write_array(entry, contiguous, (1, 0), allow_pickle=False)
+
+
+def read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
+    """Read what `write_outputs` wrote.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError, KeyError, TypeError, zipfile.BadZipFile: it is not such a file.
+    """
+    size = path.stat().st_size
+    with zipfile.ZipFile(path) as archive:
+        if any(
+            entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size
+            for entry in archive.infolist()
+        ):
+            raise ValueError("an entry is compressed or larger than the file")
+        if archive.getinfo(_DESCRIPTION).file_size > _MAX_DESCRIPTION_BYTES:
+            raise ValueError("the description is too long")
+        run = json.loads(_read_array(archive, _DESCRIPTION).tobytes())
+        described = run.pop("outputs")
+        if not isinstance(described, list) or len(described) > MAX_OUTPUTS:
+            raise ValueError("the outputs are not described")
+        outputs = []
+        for index, each in enumerate(described):
+            dtype, shape = each["dtype"], each["shape"]
+            if dtype not in STORAGE or not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
+                raise ValueError(f"output {index} has an unknown dtype or shape")
+            if not all(type(length) is int and 0 <= length < 2**48 for length in shape):
+                raise ValueError(f"output {index} has an unknown shape")
+            if math.prod(shape) * ITEM_SIZE_BYTES[dtype] > size:
+                raise ValueError(f"output {index} is larger than the file")
+            elements = _read_array(archive, f"output_{index}.npy")
+            if elements.shape != tuple(shape) or elements.dtype != np.dtype(STORAGE[dtype]):
+                raise ValueError(f"output {index} is not as described")
+            if _hash(elements) != each["hash"]:
+                raise ValueError(f"output {index} does not have the hash it was written with")
+            outputs.append(Output(dtype, elements))
+    return run, outputs
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray:
+    """Read one array; its header must account for the bytes that follow, and nothing more."""
+    entry = archive.getinfo(name)
+    with archive.open(entry) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError("an array is of another format version")
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(
+            file, max_header_size=_MAX_HEADER_BYTES
+        )
+        if dtype.hasobject or is_fortran:
+            raise ValueError("an array holds objects or is stored by columns")
+        data = file.read()
+    if math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError("an array has another size than its header says")
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def _hash(elements: npt.NDArray) -> str:
+    flat = np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
+    return hashlib.blake2b(flat.data, digest_size=16).hexdigest()

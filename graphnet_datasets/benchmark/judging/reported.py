@@ -1,0 +1,107 @@
+"""Figures out of a worker's messages, each checked: the process that sent them ran a candidate."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from ...schema.runs import DEVICE_STATE_FIELDS
+from ...timing.pairs import break_even_calls
+from ..child.device_state import is_throttled
+
+MAX_TIMES = 1_000_000
+LAUNCH_BOUND_SHARE = 0.5
+"""An arm whose kernels take less of the wall time than this waits for launches most of the time."""
+CLOCKS_AGREE_WITHIN = 1.25
+"""Ratio of two clocks beyond which a disagreement is worth a warning, above `CLOCKS_AGREE_MS`."""
+CLOCKS_AGREE_MS = 0.1
+_MAX_REASONS = 20
+
+
+def read_times(given: Any) -> list[float] | None:
+    """Return times in milliseconds, or None if the worker sent something else.
+
+    >>> read_times([1, 2.5]), read_times([0.0]), read_times("fast")
+    ([1.0, 2.5], None, None)
+    """
+    if not isinstance(given, list) or not 0 < len(given) <= MAX_TIMES:
+        return None
+    if not all(type(each) in (int, float) and 0 < each < math.inf for each in given):
+        return None
+    return [float(each) for each in given]
+
+
+def read_number(given: Any) -> float | None:
+    """Return a finite number that is not negative, or None.
+
+    >>> read_number(3), read_number(-1), read_number("3")
+    (3, None, None)
+    """
+    is_number = type(given) in (int, float) and math.isfinite(given) and 0 <= given < 2**62
+    return given if is_number else None
+
+
+def read_text(given: Any, length: int) -> str:
+    """Return the first characters of whatever was given; a lone surrogate has no UTF-8."""
+    return str(given).encode(errors="replace").decode()[:length]
+
+
+def read_device_state(given: Any) -> dict[str, Any] | None:
+    """Return a state of a GPU with the fields of `DEVICE_STATE_FIELDS`, or None."""
+    if not isinstance(given, dict):
+        return None
+    state: dict[str, Any] = {}
+    for field in DEVICE_STATE_FIELDS:
+        value = given.get(field.name)
+        if field.name == "throttle_reasons":
+            if isinstance(value, list):
+                value = [read_text(each, 40) for each in value[:_MAX_REASONS]]
+            state[field.name] = value if isinstance(value, list) else None
+            continue
+        value = read_number(value)
+        state[field.name] = value if value is None or field.name == "power_w" else int(value)
+    return state
+
+
+def take_figures(record: dict[str, Any], messages: Mapping[str, Any]) -> None:
+    """Record what follows from the times of a run: break-even, launch bound, clocks, throttling."""
+    if record["compile_time_s"] is not None:
+        record["break_even_calls"] = break_even_calls(
+            record["compile_time_s"], record["baseline_latency_ms"], record["candidate_latency_ms"]
+        )
+    if messages.get("launch_mode") in ("stream", "cuda_graph"):
+        record["launch_mode"] = messages["launch_mode"]
+        for arm in ("baseline", "candidate"):
+            _compare_clocks(record, arm)
+    for name in ("device_before", "device_after"):
+        record[name] = read_device_state(messages.get(name))
+        if is_throttled(record[name]):
+            reasons = ", ".join(record[name]["throttle_reasons"])
+            moment = name.removeprefix("device_")
+            record["warnings"].append(f"throttled {moment} the timed calls: {reasons}")
+
+
+def _compare_clocks(record: dict[str, Any], arm: str) -> None:
+    """Hold the three clocks of a GPU against each other."""
+    events = statistics.median(record[f"{arm}_latency_ms"])
+    wall, kernels = record[f"{arm}_wall_ms"], record[f"{arm}_kernel_ms"]
+    if wall and kernels is not None:
+        record[f"is_{arm}_launch_bound"] = kernels < LAUNCH_BOUND_SHARE * wall
+    said = [f"events {events:.3g} ms"]
+    is_odd = False
+    if wall:
+        said.append(f"wall {wall:.3g} ms")
+        is_odd = _differ(wall, events)
+    if kernels is not None:
+        said.append(f"kernels {kernels:.3g} ms")
+        # Kernels of several streams overlap, so their sum may be a little more; idle gaps are less.
+        is_odd = is_odd or (kernels > events and _differ(kernels, events))
+    if is_odd:
+        record["warnings"].append(f"clocks_disagree on the {arm}: {', '.join(said)}")
+
+
+def _differ(one: float, other: float) -> bool:
+    low, high = sorted((one, other))
+    return high > CLOCKS_AGREE_WITHIN * low and high - low > CLOCKS_AGREE_MS

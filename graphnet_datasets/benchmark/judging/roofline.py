@@ -1,0 +1,195 @@
+"""The speed of light of a device: measured peak rates, and the time that they allow at best.
+
+The rates are the best of a few short measurements of what a compiler can hope for: a large square
+matrix product per dtype (FLOP/s) and a large copy (bytes read and written per second). They are
+cached per environment and number of threads, since they change with neither sample nor compiler.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import MissingExtraError, RunError
+from ...timing.caches import cache_bytes
+from ..records.environment import describe_environment, environment_id
+
+PEAK_DTYPES = ("float32", "bfloat16", "float16")
+REPEATS = 8
+BUDGET_S = 1.0
+"""Seconds after which a slow operation is not repeated: it is nobody's peak."""
+MATRIX_SIZE = {"cpu": 1536, "cuda": 8192}
+"""Rows and columns of the square matrices, large enough to fill the device."""
+COPY_BYTES = 256 * 2**20
+"""Several times the largest last-level cache of a CPU; a GPU gets eight times as much."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PeakRates:
+    """Measured peak rates of a device.
+
+    `flops_per_s` maps a dtype to multiplications and additions per second, `bytes_per_s` counts
+    bytes read plus bytes written, from and to memory; `cache_bytes` is the size of the last cache.
+    """
+
+    device: str
+    environment_id: str
+    num_threads: int
+    flops_per_s: Mapping[str, float]
+    bytes_per_s: float
+    cache_bytes: int = 0
+
+
+def floor_ms(flops: float | None, bytes_moved: float | None, dtype: str, peaks: PeakRates) -> float:
+    """Return the least time in milliseconds that the peak rates allow for this much work.
+
+    Work of a dtype that was not measured is bound by the fastest of the measured rates, so that
+    the floor is never too high. Unknown work (None) bounds nothing.
+
+    >>> peaks = PeakRates("cpu", "", 1, {"float32": 1e9}, 1e9)
+    >>> floor_ms(2e6, 1e6, "float32", peaks)
+    2.0
+    """
+    rate = peaks.flops_per_s.get(dtype) or max(peaks.flops_per_s.values())
+    return 1000 * max((flops or 0) / rate, (bytes_moved or 0) / peaks.bytes_per_s)
+
+
+def peak_rates(
+    device: str = "cpu", *, num_threads: int | None = None, refresh: bool = False
+) -> PeakRates:
+    """Return the device's peak rates, measured now or by an earlier call in this environment.
+
+    A measurement takes a few seconds. It is kept under `$XDG_CACHE_HOME/graphnet_datasets`.
+
+    Raises:
+        RunError: the device is not there or too small for the measurement.
+        MissingExtraError: torch is not installed.
+    """
+    threads = num_threads or len(os.sched_getaffinity(0))
+    environment = environment_id(describe_environment(device))
+    if not refresh and (cached := load_peak_rates(device, environment, threads)) is not None:
+        return cached
+    peaks = PeakRates(device, environment, threads, **measure_peak_rates(device, threads))
+    store_peak_rates(peaks)
+    return peaks
+
+
+def load_peak_rates(device: str, environment: str, num_threads: int) -> PeakRates | None:
+    """Return the rates that were measured in this environment, or None."""
+    return _read(_cache_path(device, environment, num_threads))
+
+
+def store_peak_rates(peaks: PeakRates) -> None:
+    """Keep rates for `load_peak_rates`."""
+    _write(_cache_path(peaks.device, peaks.environment_id, peaks.num_threads), peaks)
+
+
+def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
+    """Measure `flops_per_s`, `bytes_per_s` and `cache_bytes` of `PeakRates`, whatever is cached.
+
+    Raises:
+        RunError: the device is not there or too small for the measurement.
+        MissingExtraError: torch is not installed.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError("torch", "torch", "Measuring peak rates") from error
+    is_cuda = device.startswith("cuda")
+    if is_cuda and not torch.cuda.is_available():
+        raise RunError(f"There is no device `{device}`: torch sees no CUDA device. Use `cpu`.")
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        synchronize = torch.cuda.synchronize if is_cuda else _nothing
+        size = MATRIX_SIZE["cuda" if is_cuda else "cpu"]
+        flops = {}
+        for name in PEAK_DTYPES:
+            dtype = getattr(torch, name)
+            # Random values: zeros draw less power and run faster than real data.
+            left = torch.randn(size, size, device=device, dtype=torch.float32).to(dtype)
+            out = torch.empty_like(left)
+            seconds = _best(lambda left=left, out=out: torch.mm(left, left, out=out), synchronize)
+            # Where a narrow dtype has no fast product, float32 does the same work faster.
+            flops[name] = max(2 * size**3 / seconds, flops.get("float32", 0.0))
+        num_bytes = COPY_BYTES * (8 if is_cuda else 1)
+        source = torch.randint(255, (num_bytes,), device=device, dtype=torch.uint8)
+        target = torch.empty_like(source)
+        seconds = _best(lambda: target.copy_(source), synchronize)
+        return {
+            "flops_per_s": flops,
+            "bytes_per_s": 2 * num_bytes / seconds,
+            "cache_bytes": cache_bytes(device),
+        }
+    except torch.OutOfMemoryError as error:
+        raise RunError(
+            f"`{device}` has too little free memory to measure its peak rates: {error}. "
+            "Free it, or run on another device."
+        ) from error
+    finally:
+        torch.set_num_threads(before)
+
+
+def _best(call: Callable[[], Any], synchronize: Callable[[], None]) -> float:
+    """Return the shortest of several times in seconds; a peak is what was reached once."""
+    times = []
+    while not times or (len(times) < REPEATS and sum(times) < BUDGET_S):
+        synchronize()
+        start = time.perf_counter_ns()
+        call()
+        synchronize()
+        times.append((time.perf_counter_ns() - start) * 1e-9)
+    return min(times)
+
+
+def _nothing() -> None:
+    """Wait for nothing: a CPU call has ended when it returns."""
+
+
+def _cache_path(device: str, environment: str, num_threads: int) -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    name = f"peaks-{device.replace(':', '-')}-{num_threads}-{environment}.json"
+    return Path(base) / "graphnet_datasets" / name
+
+
+def _read(path: Path) -> PeakRates | None:
+    try:
+        return PeakRates(**json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _write(path: Path, peaks: PeakRates) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(dataclasses.asdict(peaks)))
+        temporary.replace(path)
+    except OSError:
+        # The cache only saves a few seconds; a home without rights must not cost a measurement.
+        return
+
+
+def light_share(
+    latency_ms: list[float],
+    flops: float | None,
+    bytes_moved: float | None,
+    dtype: str,
+    peaks: PeakRates,
+) -> float | None:
+    """Return the share of the speed of light that a run reached: floor / median latency.
+
+    None without latencies or without known work; above 1 the run did less than it should have.
+
+    >>> light_share([4.0], 2e6, 0, "float32", PeakRates("cpu", "", 1, {"float32": 1e9}, 1e9))
+    0.5
+    """
+    if not latency_ms or (flops is None and bytes_moved is None):
+        return None
+    return floor_ms(flops, bytes_moved, dtype, peaks) / statistics.median(latency_ms)

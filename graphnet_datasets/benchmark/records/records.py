@@ -1,0 +1,267 @@
+"""Run records on disk: durable one by one, and a table in the end.
+
+A directory of runs holds `runs.parquet` and, while a run is under way, `parts/<run_id>.parquet`,
+one record each. A part appears whole or not at all, so whatever kills the process costs at most the
+record that was not yet written, and whoever reads the directory meanwhile sees whole records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...errors import FormatVersionError, RunError, SchemaError
+from ...sample import Sample
+from ...schema import RUNS_SCHEMA, SCHEMA_VERSION
+from ...schema.run_files import find_run_files, read_run_file, without_copies
+
+TABLE_NAME = "runs.parquet"
+PARTS_NAME = "parts"
+COMPACT_EVERY = 256
+"""Parts beyond which they are put into the table while a run goes on."""
+
+
+def sample_digest(sample: Sample) -> str:
+    """Return a hash of all that a run of `sample` depends on, its stored elements included.
+
+    Unlike the signature hash it changes with the id, from which inputs are seeded, and with the
+    recorded statistics.
+    """
+    digest = hashlib.blake2b(digest_size=12)
+    fields = (
+        sample.id, sample.framework, sample.inputs, sample.ops, sample.outputs, sample.symbols,
+        sample.constraints,
+    )  # fmt: skip
+    digest.update(repr(fields).encode(errors="surrogatepass"))
+    for each in sample.inputs:
+        digest.update(b"-" if each.data is None else hashlib.blake2b(each.data).digest())
+    return digest.hexdigest()
+
+
+def hash_json(value: Any) -> str:
+    """Return a hash of a value that JSON can hold, whatever the order of its keys.
+
+    >>> hash_json({"a": 1, "b": 2}) == hash_json({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def make_run_id(sample: Sample, **what: Any) -> str:
+    """Return the identity of a run: the same sample under the same `what` is the same run.
+
+    >>> from graphnet_datasets.sample import Sample
+    >>> sample = Sample("a", "torch", "other", (), (), ())
+    >>> make_run_id(sample, compiler="x") == make_run_id(sample, compiler="x")
+    True
+    >>> make_run_id(sample, compiler="x") == make_run_id(sample, compiler="y")
+    False
+    """
+    return hash_json([sample_digest(sample), what])
+
+
+class RunStore:
+    """The records of a directory, to which runs are added one by one.
+
+    Several processes may add to one directory.
+
+    Raises:
+        RunError: the directory cannot be made or written.
+        SchemaError: what it holds cannot be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._parts = self.path / PARTS_NAME
+        try:
+            self._parts.mkdir(parents=True, exist_ok=True)
+            self._lock_path = self._parts / ".lock"
+            self._lock_path.touch()
+        except OSError as error:
+            raise RunError(
+                f"The directory `{self.path}` for run records cannot be written: "
+                f"{error.strerror}. Choose another one with `out`."
+            ) from error
+        self._num_parts = 0
+        self.compact()
+        self._ids = set(self._read_ids())
+
+    def __contains__(self, run_id: str) -> bool:
+        return run_id in self._ids
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Store one record; when this returns, it is on disk.
+
+        Raises:
+            RunError: the record cannot be written.
+            SchemaError: it does not have the columns and types of `RUNS_SCHEMA`.
+        """
+        run_id = record["run_id"]
+        table = rows_to_table([record])
+        try:
+            _write_parquet(table, self._parts / f"{run_id}.parquet")
+        except OSError as error:
+            raise RunError(
+                f"A run record cannot be written to `{self.path}`: {error.strerror}."
+            ) from error
+        self._ids.add(run_id)
+        self._num_parts += 1
+        if self._num_parts >= COMPACT_EVERY:
+            self.compact()
+
+    def compact(self) -> None:
+        """Put the single records into the table."""
+        with self._locked():
+            parts = sorted(self._parts.glob("*.parquet"))
+            for abandoned in self._parts.glob("*.tmp"):
+                if not _is_running(abandoned):
+                    abandoned.unlink(missing_ok=True)
+            if parts:
+                _write_parquet(read_runs(self.path), self.path / TABLE_NAME)
+                for part in parts:
+                    part.unlink()
+        self._num_parts = 0
+
+    def table(self, run_ids: Iterable[str]) -> pa.Table:
+        """Return the records with the given ids, in that order; those not there are left out."""
+        self.compact()
+        table = self._whole()
+        index_of = {run_id: index for index, run_id in enumerate(table["run_id"].to_pylist())}
+        indices = [index_of[run_id] for run_id in run_ids if run_id in index_of]
+        return table.take(pa.array(indices, pa.int64()))
+
+    def _whole(self) -> pa.Table:
+        path = self.path / TABLE_NAME
+        return _read_file(path) if path.exists() else RUNS_SCHEMA.empty_table()
+
+    def _read_ids(self) -> list[str]:
+        return self._whole()["run_id"].to_pylist()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._lock_path.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def read_runs(path: str | os.PathLike[str]) -> pa.Table:
+    """Return the run records at `path`, a directory of runs or a Parquet file, in order of start.
+
+    Raises:
+        DatasetNotFoundError: there are none.
+        FormatVersionError: they are of another format version.
+        SchemaError: a file is not a whole Parquet file or has other columns.
+    """
+    table = pa.concat_tables([_read_file(file) for file in find_run_files(Path(path))])
+    table = without_copies(table)  # killed between writing the table and removing its parts
+    return table.sort_by([("started_at", "ascending"), ("run_id", "ascending")])
+
+
+def write_runs(runs: pa.Table | Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
+    """Write run records to one Parquet file, whole or not at all.
+
+    Raises:
+        SchemaError: they do not have the columns and types of `RUNS_SCHEMA`.
+    """
+    table = runs if isinstance(runs, pa.Table) else rows_to_table(runs)
+    _write_parquet(_checked(table, "The run records"), Path(path))
+
+
+def rows_to_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Return rows, with every column of `RUNS_SCHEMA`, as a table.
+
+    Raises:
+        SchemaError: a column is missing, unknown or of another type.
+    """
+    rows = list(rows)
+    names = set(RUNS_SCHEMA.names)
+    for row in rows:
+        if row.keys() != names:
+            odd = ", ".join(f"`{name}`" for name in sorted(names ^ row.keys()))
+            raise SchemaError(
+                f"A run record has other columns than the `runs` table: {odd} missing or unknown. "
+                "Start from `schema.empty_run()`."
+            )
+    try:
+        return pa.Table.from_pylist(rows, schema=RUNS_SCHEMA)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:
+        raise SchemaError(f"A run record does not fit the `runs` table: {error}") from error
+
+
+def to_plain(value: Any) -> Any:
+    """Return settings as JSON can hold them: dataclasses as objects, infinities as text.
+
+    >>> to_plain({"limit": math.inf, "names": ("a",)})
+    {'limit': 'inf', 'names': ['a']}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def _read_file(path: Path) -> pa.Table:
+    return _checked(read_run_file(path), f"`{path}`")
+
+
+def _checked(table: pa.Table, where: str) -> pa.Table:
+    metadata = (table.schema.metadata or {}).get(b"graphnet_datasets")
+    if metadata is not None and table.num_rows:
+        version = table["schema_version"][0].as_py()
+        if version != SCHEMA_VERSION:
+            raise FormatVersionError(
+                f"{where} is of format version {version}, but this library reads version "
+                f"{SCHEMA_VERSION}. Install the version of `graphnet-datasets` that wrote it."
+            )
+    if table.schema.names != RUNS_SCHEMA.names:
+        odd = sorted(set(table.schema.names) ^ set(RUNS_SCHEMA.names))
+        raise SchemaError(
+            f"{where} does not have the columns of the `runs` table (missing or unknown: "
+            f"{', '.join(odd) or 'none, but the order differs'})."
+        )
+    try:
+        return table.cast(RUNS_SCHEMA)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"{where} has a column of another type: {error}") from error
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            pq.write_table(table, file, compression="zstd")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)  # the name too
+    finally:
+        os.close(directory)
+
+
+def _is_running(temporary: Path) -> bool:
+    """Tell whether the process that is writing this temporary file still lives."""
+    pid = temporary.name.split(".")[-2]
+    return pid.isdigit() and Path("/proc", pid).exists()

@@ -1,0 +1,1 @@
+"""Logs of upstream GraphNet's benchmark, read into records."""

@@ -1,0 +1,221 @@
+"""One sample of an upstream benchmark log: a machine that follows its lines."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import re
+from typing import Any
+
+from ...schema import Reason, Status
+
+_COMPARISON = "[Correctness]["
+_MARKER = re.compile(r"\[(?P<kind>[A-Za-z]+)\](?P<rest>.*)")
+_FAILURE = re.compile(r"\[Fail due to (?P<cause>.*?)\.?\]")
+_TRIAL = re.compile(r"Trial \d+: e2e=(?P<ms>[0-9.eE+-]+) ms")
+_KEYED = re.compile(r"\[(?P<key>[^]]+)\]:? ?(?P<value>.*)")
+_ERROR = re.compile(r"(?P<type>[A-Za-z_][A-Za-z_.]*(?:Error|Exception)): ?(?P<message>.*)")
+
+
+@dataclasses.dataclass(slots=True)
+class Block:
+    """What one sample's lines have said so far."""
+
+    path: str
+    config: dict[str, str] = dataclasses.field(default_factory=dict)
+    eager_ended: bool | None = None
+    compiled_ended: bool | None = None
+    is_old_format: bool = False
+    cause: str = ""
+    dtypes: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    shapes: dict[str, list[list[int]]] = dataclasses.field(default_factory=dict)
+    matches: dict[str, bool] = dataclasses.field(default_factory=dict)
+    comparisons: dict[str, str] = dataclasses.field(default_factory=dict)
+    latencies: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    trials: list[list[float]] = dataclasses.field(default_factory=list)
+    speedup: float | None = None
+    error: tuple[str, str] | None = None
+    has_error_word: bool = False
+    digest: Any = dataclasses.field(default_factory=lambda: hashlib.blake2b(digest_size=8))
+
+    def read_line(self, line: str, prompt: str) -> None:
+        """Take the next line of the sample; `prompt` stands before what upstream prints."""
+        self.digest.update(line.encode(errors="surrogatepass"))
+        start = line.find(f"{prompt}[")
+        if start > 0 and not prompt:
+            start = -1
+        if start >= 0:
+            self.read_marker(line[start + len(prompt) :].rstrip())
+        else:
+            self.read_output(line.rstrip())
+
+    def read_marker(self, text: str) -> None:
+        """Take a line that upstream prints about the sample."""
+        if text.startswith(_COMPARISON):  # three of four lines of a log
+            key, _, value = text[len(_COMPARISON) :].partition("]")
+            self.comparisons[key] = value.lstrip(": ")
+        elif failure := _FAILURE.match(text):
+            self.cause = failure["cause"].lower()
+        elif marker := _MARKER.match(text):
+            self._note_error_words(text)
+            rest = marker["rest"].strip()
+            match marker["kind"]:
+                case "Config":
+                    key, _, value = rest.partition(": ")
+                    self.config[key] = value.strip()
+                case "Result":
+                    self._read_result(rest)
+                case "Datatype":
+                    self._read_keyed(rest, self.dtypes, str.split)
+                case "Shape" if rest.startswith("["):
+                    self._read_keyed(rest, self.shapes, _shapes)
+                case "Shape" | "DataType":
+                    self.matches[marker["kind"]] = "match:True" in rest
+                case "Performance":
+                    self._read_keyed(rest, self.latencies, _statistics)
+                case "Speedup":
+                    found: dict[str, list[float]] = {}
+                    self._read_keyed(rest, found, numbers)
+                    if found.get("e2e"):
+                        self.speedup = found["e2e"][0]
+                case "Profiling":
+                    self.trials.append([])
+                case _:
+                    pass
+
+    def read_output(self, text: str) -> None:
+        """Take a line that the process printed of itself."""
+        trial = _TRIAL.match(text)
+        if trial and self.trials:
+            self.trials[-1] += numbers(trial["ms"])
+        elif text.startswith("[Profiling]"):
+            self.trials.append([])
+        else:
+            self._note_error_words(text)
+            error = _ERROR.search(text)
+            if error:
+                self.error = (error["type"], error["message"].strip())
+
+    def _note_error_words(self, text: str) -> None:
+        self.has_error_word = self.has_error_word or "Error:" in text or "Exception:" in text
+
+    def _read_result(self, rest: str) -> None:
+        key, _, value = rest.lstrip("[").partition("]" if rest.startswith("[") else ":")
+        if rest.startswith("["):  # [Result][status] eager:success compiled:failed
+            for word in value.split():
+                arm, _, outcome = word.partition(":")
+                if arm == "eager":
+                    self.eager_ended = outcome == "success"
+                elif arm == "compiled":
+                    self.compiled_ended = outcome == "success"
+        elif key == "status":  # [Result] status: failed, then the cause in a line of its own
+            self.is_old_format = True
+            if value.strip() == "success":
+                self.eager_ended = self.compiled_ended = True
+
+    @staticmethod
+    def _read_keyed(rest: str, into: dict[str, Any], convert: Any) -> None:
+        keyed = _KEYED.match(rest)
+        if keyed:
+            value = convert(keyed["value"])
+            if value is not None:
+                into[keyed["key"]] = value
+
+    def compared(self, key: str) -> list[float]:
+        """Return what the comparison under `key` says of each output; nothing where it lacks."""
+        return numbers(self.comparisons.get(key, ""))
+
+    @property
+    def num_finished_arms(self) -> int:
+        """How many arms have all their timed calls in the log."""
+        wanted = self.config.get("trials", "")
+        count = int(wanted) if wanted.isdigit() else 1
+        return sum(len(trials) >= count for trials in self.trials)
+
+    def outcome(self) -> tuple[Status, Reason, str]:
+        """Return the status, its reason and the phase in which the sample ended."""
+        if self.eager_ended is False or "eager" in self.cause:
+            return Status.BASELINE_FAILED, Reason.EXCEPTION, "baseline"
+        if self.eager_ended is None and not self.cause and self.num_finished_arms == 0:
+            return Status.BASELINE_FAILED, Reason.CRASH, "baseline"
+        if "compiled" not in self.dtypes:
+            reason = Reason.CRASH if self.compiled_ended is None else Reason.EXCEPTION
+            reason = Reason.EXCEPTION if self.cause or self.error else reason
+            if self.num_finished_arms >= 2:
+                return Status.RUN_FAILED, reason, "run"
+            return Status.COMPILE_FAILED, reason, "compile"
+        mismatch = self._mismatch()
+        if mismatch is not None:
+            return Status.OUTPUT_MISMATCH, mismatch, "judge"
+        if self.compiled_ended is False or self.cause:
+            return Status.RUN_FAILED, Reason.EXCEPTION, "run"
+        if self.speedup is None or "equal" not in self.comparisons:
+            return Status.RUN_FAILED, Reason.CRASH, "judge"
+        return Status.OK, Reason.NONE, "judge"
+
+    def _mismatch(self) -> Reason | None:
+        eager, compiled = self.dtypes.get("eager", []), self.dtypes["compiled"]
+        shapes = self.shapes.get("eager"), self.shapes.get("compiled")
+        if not eager or len(eager) != len(compiled):
+            return Reason.COUNT
+        if shapes[0] != shapes[1] or self.matches.get("Shape") is False:
+            return Reason.SHAPE
+        if eager != compiled or self.matches.get("DataType") is False:
+            return Reason.DTYPE
+        return None
+
+    def upstream_status(self) -> str:
+        """Return the word that upstream's tools have for this sample.
+
+        They go by which lines are there, and call a sample failed at run time when any of its lines
+        holds "Error:" or "Exception:", whoever printed it.
+        """
+        if self.is_old_format:
+            if "eager" in self.cause:
+                return "eager_fail"
+            return "compile_fail" if self.cause else "correct"
+        if not self.eager_ended:
+            return "eager_fail"
+        if "compiled" not in self.dtypes:
+            return "compile_fail"
+        if not self.matches.get("Shape"):
+            return "shape_mismatch"
+        if not self.matches.get("DataType"):
+            return "type_mismatch"
+        return "runtime_fail" if self.has_error_word else "correct"
+
+
+def numbers(text: str) -> list[float]:
+    """Return numbers separated by blanks; a word that is none is NaN."""
+    numbers = []
+    for word in text.split():
+        try:
+            numbers.append(float(word))
+        except ValueError:
+            numbers.append(math.nan)
+    return numbers
+
+
+def _shapes(text: str) -> list[list[int]] | None:
+    value = _json(text)
+    is_shapes = isinstance(value, list) and all(
+        isinstance(shape, list) and all(isinstance(size, int) for size in shape) for shape in value
+    )
+    return value if is_shapes else None
+
+
+def _statistics(text: str) -> dict[str, Any] | None:
+    """Return the end-to-end times of an arm."""
+    value = _json(text)
+    times = value.get("e2e") if isinstance(value, dict) else None
+    is_complete = isinstance(times, dict) and isinstance(times.get("mean"), int | float)
+    return times if is_complete else None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None

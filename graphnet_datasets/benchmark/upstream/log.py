@@ -1,0 +1,250 @@
+"""Read the benchmark logs of upstream GraphNet, so that people keep their results.
+
+A log is the text of one process per sample, each under a line `<prompt> [Processing] <path>`; the
+lines of `<prompt> [Kind]` after it tell in a fixed order how far the sample came. A small machine
+per sample follows them: its status is the last phase it reached, and never comes from words in a
+traceback, as it does in upstream's own tools. What those tools would call the sample is kept
+beside it in `upstream_status`, so that upstream's variants of the scores give upstream's numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ...errors import DatasetNotFoundError, RunError
+from ...schema import ERROR_CODES, RUNS_SCHEMA, Status, empty_run
+from ...scores.tolerance import tolerances
+from ..records.records import TABLE_NAME, hash_json, write_runs
+from .block import Block
+
+if TYPE_CHECKING:
+    import datasets
+
+LOGGED_TOLERANCES = range(-10, 6)
+"""The t at which upstream compares."""
+
+_PROCESSING = "[Processing] "
+_SAMPLE_ROOTS = ("samples", "paddle_samples")
+
+
+def import_log(
+    path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None
+) -> datasets.Dataset:
+    """Return the runs that a benchmark log of upstream's tells of, one record per sample.
+
+    `min_t` of an output is the smallest whole t whose logged comparison passes for its dtype,
+    -inf where the log says that it is bit-equal, and inf where none passes. A family, a task and
+    `null_t` are not in a log and stay null. With `out` the records are written there too, to
+    `runs.parquet` in a directory, or to a file named `*.parquet`.
+
+    Raises:
+        DatasetNotFoundError: there is no such file.
+        RunError: it holds no sample of a benchmark.
+
+    >>> import tempfile
+    >>> lines = [
+    ...     "log [Processing] /GraphNet/samples/timm/resnet18",
+    ...     "log [Config] compiler: inductor",
+    ...     "log [Result][status] eager:success compiled:failed",
+    ... ]
+    >>> with tempfile.NamedTemporaryFile("w") as file:
+    ...     _ = file.write("\\n".join(lines)), file.flush()
+    ...     runs = import_log(file.name)
+    >>> runs["sample_id"][0], runs["status"][0], runs["upstream_status"][0]
+    ('timm/resnet18', 'compile_failed', 'compile_fail')
+    """
+    import datasets
+
+    path = Path(path)
+    if not path.is_file():
+        raise DatasetNotFoundError(f"There is no log at `{path}`.")
+    with path.open(encoding="utf-8", errors="replace") as file:
+        rows = [to_row(block) for block in read_blocks(file)]
+    if not rows:
+        raise RunError(
+            f"`{path}` holds no line with `{_PROCESSING}<path of a sample>`, with which each "
+            "sample of upstream's benchmark logs begins. Give a log of its `test_compiler` or "
+            "`test_target_device`."
+        )
+    _fill_in(rows, "compiler")
+    _fill_in(rows, "device")
+    table = pa.Table.from_pylist(rows, schema=RUNS_SCHEMA)
+    if out is not None:
+        out = Path(out)
+        out = out if out.suffix == ".parquet" else out / TABLE_NAME
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_runs(table, out)
+    return datasets.Dataset(table)
+
+
+def _fill_in(rows: list[dict[str, Any]], column: str) -> None:
+    """Give samples that died before they said so what all others of the log say."""
+    values = {row[column] for row in rows} - {None}
+    if len(values) == 1:
+        (value,) = values
+        for row in rows:
+            row[column] = value
+
+
+def read_blocks(lines: Iterable[str]) -> Iterator[Block]:
+    """Cut a log into its samples, in order.
+
+    >>> text = ["noise", "log [Processing] /samples/timm/resnet18", "log [Config] device: cpu"]
+    >>> [(block.path, block.config) for block in read_blocks(text)]
+    [('/samples/timm/resnet18', {'device': 'cpu'})]
+    """
+    block = None
+    prompt = ""
+    for line in lines:
+        head, marker, path = line.partition(_PROCESSING)
+        if marker:
+            if block is not None:
+                yield block
+            # Whatever stands before the prompt, a time of day say, may change from line to line.
+            prompt = f"{head.split()[-1]} " if head.strip() else ""
+            block = Block(path.strip())
+            block.digest.update(line.encode(errors="surrogatepass"))
+        elif block is not None:
+            block.read_line(line, prompt)
+    if block is not None:
+        yield block
+
+
+def to_row(block: Block) -> dict[str, Any]:
+    """Return the run record of this sample."""
+    status, reason, phase = block.outcome()
+    upstream_status = block.upstream_status()
+    outputs = _outputs(block) if status is Status.OK else None
+    framework_version = block.config.get("compile_framework_version")
+    environment = {
+        "hardware": block.config.get("hardware"),
+        "compile_framework_version": framework_version,
+    }
+    warnings = []
+    if status is Status.OK and upstream_status != "correct":
+        warnings.append(f"upstream's tools call this sample `{upstream_status}`")
+    error_type, error_message = block.error or (None, None)
+    baseline, candidate = _times(block)
+    return empty_run() | {
+        "run_id": block.digest.hexdigest(),
+        "sample_id": _sample_id(block.path),
+        "framework": "paddle" if "paddle_samples" in Path(block.path).parts else None,
+        "compiler": block.config.get("compiler"),
+        "compiler_version": framework_version,
+        "baseline": "eager",
+        "device": block.config.get("device"),
+        "weights": "inputs",
+        "input_mode": "replay",
+        "status": str(status),
+        "error_code": ERROR_CODES[status],
+        "phase": phase,
+        "reason": str(reason),
+        "error_type": None if status is Status.OK else error_type,
+        "error_message": None if status is Status.OK else error_message or block.cause or None,
+        "upstream_status": upstream_status,
+        "num_attempts": 1,
+        "baseline_latency_ms": baseline,
+        "candidate_latency_ms": candidate,
+        "speedup": block.speedup,
+        "clock": "wall",
+        "stopped_by": "trials",
+        "baseline_wall_ms": _mean(block, "eager"),
+        "candidate_wall_ms": _mean(block, "compiled"),
+        "outputs": outputs,
+        "min_t": max((output["min_t"] for output in outputs), default=None) if outputs else None,
+        "warnings": warnings,
+        "environment_id": hash_json(environment),
+        "environment": json.dumps(environment),
+        "settings_hash": hash_json(block.config),
+        "settings": json.dumps(block.config),
+    }
+
+
+def _mean(block: Block, arm: str) -> float | None:
+    return block.latencies.get(arm, {}).get("mean")
+
+
+def _times(block: Block) -> tuple[list[float] | None, list[float] | None]:
+    """Return the times of both arms: the timed calls where the log has them, or their mean.
+
+    A log that compares with a stored reference holds the calls of one arm only, so calls are
+    given to the arm whose printed mean they have (three digits in old logs).
+    """
+    left = [trials for trials in block.trials if trials]
+    found: list[list[float] | None] = []
+    for arm in ("eager", "compiled"):
+        mean = _mean(block, arm)
+        times = None if mean is None else [mean]
+        for trials in left:
+            if mean and math.isclose(sum(trials) / len(trials), mean, rel_tol=0.006):
+                times = trials
+                left.remove(trials)
+                break
+        found.append(times)
+    return found[0], found[1]
+
+
+def _outputs(block: Block) -> list[dict[str, Any]]:
+    equal, max_diff, max_relative_diff = (
+        block.compared(key) for key in ("equal", "max_diff", "max_relative_diff")
+    )
+    passes = {
+        dtype: {t: block.compared(key) for t, key in _keys_of(dtype).items()}
+        for dtype in set(block.dtypes["eager"])
+    }
+    outputs = []
+    for index, dtype in enumerate(block.dtypes["eager"]):
+        shape = _item(block.shapes.get("eager"), index)
+        is_equal = bool(_item(equal, index))
+        passing = [t for t, results in passes[dtype].items() if _item(results, index) == 1]
+        outputs.append(
+            {
+                "dtype": dtype,
+                "candidate_dtype": _item(block.dtypes["compiled"], index),
+                "shape": shape,
+                "candidate_shape": _item(block.shapes.get("compiled"), index),
+                "num_elements": None if shape is None else math.prod(shape),
+                "max_abs_error": _item(max_diff, index),
+                "max_rel_error": _item(max_relative_diff, index),
+                "mismatch_share": 0.0 if is_equal else None,
+                "min_t": -math.inf if is_equal else float(min(passing, default=math.inf)),
+            }
+        )
+    return outputs
+
+
+def _item(values: Sequence[Any] | None, index: int) -> Any:
+    """Return what a line says of an output, or None where the log lacks it."""
+    return values[index] if values is not None and index < len(values) else None
+
+
+@functools.cache
+def _keys_of(dtype: str) -> dict[int, str]:
+    """Return the key of the comparison at each t; none for a dtype that must be exact."""
+    pairs = {t: tolerances(t, dtype) for t in LOGGED_TOLERANCES}
+    return {
+        t: f"all_close_atol_{atol:.2E}_rtol_{rtol:.2E}" for t, (atol, rtol) in pairs.items() if atol
+    }
+
+
+def _sample_id(path: str) -> str:
+    """Return a path below the folder of all samples, where the path tells which that is.
+
+    >>> _sample_id("/data/GraphNet/paddle_samples/PaddleX/PicoDet-L/subgraph_7/")
+    'PaddleX/PicoDet-L/subgraph_7'
+    >>> _sample_id("/test/model/path1")
+    'test/model/path1'
+    """
+    parts = [part for part in Path(path).parts if part != os.sep]
+    roots = [index for index, part in enumerate(parts) if part in _SAMPLE_ROOTS]
+    if roots and roots[-1] + 1 < len(parts):
+        parts = parts[roots[-1] + 1 :]
+    return "/".join(parts)

@@ -1,0 +1,1 @@
+"""The parts of `materialize`: entries, literals, regions and custom operators."""

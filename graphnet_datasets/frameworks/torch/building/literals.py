@@ -1,0 +1,105 @@
+"""From the arguments of a sample to arguments of `torch.fx`, which prints them into Python text.
+
+What reaches fx here is a node, None, a bool, a 64-bit integer, a float (fx knows `inf` and `nan`),
+a finite complex number, printable text, or one of torch's own constants; every one of these prints
+as a literal that stands for itself.
+"""
+
+from __future__ import annotations
+
+import cmath
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ....errors import MaterializeError
+from ....sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
+from ..tensors import dtype_of
+from ..text.constants import CONSTANTS
+
+_DEVICE_TEXT = re.compile(r"(cpu|cuda|hpu|ipu|maia|meta|mps|mtia|npu|xla|xpu)(:\d{1,4})?\Z")
+
+_CONSTANTS: dict[Named, Any] = {
+    named: getattr(torch, text.removeprefix("torch."))
+    for text, named in CONSTANTS.items()
+    if named.kind != "dtype" and hasattr(torch, text.removeprefix("torch."))
+}
+
+
+def to_fx(
+    arg: Arg, value_of: Callable[[int], Any], device: torch.device, *, is_device: bool = False
+) -> Any:
+    """Return `arg` with `value_of(index)` for each reference and torch's own constants.
+
+    Every device becomes `device`; `is_device` says that text in this place names a device too.
+
+    Raises:
+        MaterializeError: the argument has no meaning in torch, or cannot be printed safely.
+
+    >>> to_fx(ListArg((1, Named("device", "cuda:0"))), lambda index: None, torch.device("cpu"))
+    [1, device(type='cpu')]
+    """
+    if isinstance(arg, Ref):
+        return value_of(arg.index)
+    if arg is None or arg is Ellipsis or type(arg) in (bool, int, float):
+        return arg
+    if isinstance(arg, str):
+        return device if is_device and _DEVICE_TEXT.match(arg) else _checked_text(arg)
+    if isinstance(arg, Named):
+        return _constant(arg, device)
+    if isinstance(arg, complex):
+        if not cmath.isfinite(arg):
+            raise MaterializeError(f"holds the complex number {arg}, which is not finite.")
+        return arg
+    if isinstance(arg, tuple):
+        return tuple(to_fx(item, value_of, device) for item in arg)
+    if isinstance(arg, ListArg):
+        return [to_fx(item, value_of, device) for item in arg.items]
+    if isinstance(arg, DictArg):
+        return {_checked_text(key): to_fx(item, value_of, device) for key, item in arg.items}
+    if isinstance(arg, SliceArg):
+        parts = (to_fx(part, value_of, device) for part in (arg.start, arg.stop, arg.step))
+        return slice(*parts)
+    raise MaterializeError(f"holds an argument of type `{type(arg).__name__}`.")
+
+
+def autocast_arguments(args: tuple[Any, ...], device: torch.device) -> tuple[Any, ...]:
+    """Return the arguments of an autocast region that follows `device`.
+
+    A region without a dtype keeps the default of the device that it was captured on.
+
+    Raises:
+        MaterializeError: the region names no type of device.
+
+    >>> autocast_arguments(("cuda", None, True, None), torch.device("cpu"))
+    ('cpu', torch.float16, True, None)
+    """
+    captured_on = args[0] if args else None
+    if not isinstance(captured_on, str):
+        raise MaterializeError("names no type of device for its region.")
+    dtype = args[1] if len(args) > 1 else None
+    if dtype is None:
+        dtype = torch.bfloat16 if captured_on == "cpu" else torch.float16
+    return (device.type, dtype, *args[2:])
+
+
+def _checked_text(text: str) -> str:
+    if type(text) is not str or not text.isprintable():
+        raise MaterializeError(
+            f"holds the text {text[:40]!r}, which has characters that cannot be printed."
+        )
+    return text
+
+
+def _constant(named: Named, device: torch.device) -> Any:
+    if named.kind == "device":
+        return device
+    if named.kind == "dtype":
+        return dtype_of(named.name)
+    if named not in _CONSTANTS:
+        raise MaterializeError(
+            f"names the {named.kind} `{named.name}`, which torch {torch.__version__} does not have."
+        )
+    return _CONSTANTS[named]

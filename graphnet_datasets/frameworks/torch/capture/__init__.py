@@ -1,0 +1,1 @@
+"""From live modules to samples."""

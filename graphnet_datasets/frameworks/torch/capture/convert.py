@@ -1,0 +1,391 @@
+"""From a traced `torch.fx` graph to a `Sample`: nodes, arguments, results and outputs.
+
+The same conversion serves dynamo's graphs and exported ones. What a placeholder is bound to (a
+weight, a data input, a symbol) is the tracer's knowledge and comes in as `Binding`s.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+from ....errors import CaptureError, GraphNetError, UnknownOperatorError
+from ....sample import CustomOperator, Input, Op, Provenance, Sample, Statistics, Value
+from ....sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
+from ....sample.vocabulary import ITEM_SIZE_BYTES, Role, Task
+from ..operators import name_of
+from ..statistics import elements_to_store, measure
+from .custom_sources import find_custom_operator
+from .symbolic import SymbolTable, UnknownSizeError
+
+_NO_COMPUTATION = frozenset({"_log_api_usage_once", "lazy_load_decompositions"})
+"""Calls that dynamo records although they compute nothing: they only touch the process's state."""
+
+_INLINED = frozenset(
+    {"wrap_with_set_grad_enabled", "wrap_with_autocast", "tag_activation_checkpoint"}
+)
+"""Higher-order operators that run their body once, as it stands: the body takes their place."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Binding:
+    """What the tracer knows of a placeholder.
+
+    `values` is the real tensor that it is bound to, or None where there is none (weights without
+    values); then `statistics` stands for it. `number` is the value of a Python scalar.
+    """
+
+    role: Role
+    source_name: str
+    values: torch.Tensor | None = None
+    statistics: Statistics | None = None
+    number: bool | int | float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Naming:
+    """What the graph does not say of itself and its sample must: id, task and provenance."""
+
+    id: str
+    task: Task
+    provenance: Provenance
+
+
+def convert(
+    graph_module: torch.fx.GraphModule,
+    bindings: Sequence[Binding],
+    naming: Naming,
+    *,
+    value_key: str,
+    module_path: Callable[[Mapping[str, Any]], str],
+    outputs: Sequence[int] | None = None,
+) -> Sample:
+    """Return the sample that `graph_module` is.
+
+    `bindings` has one entry per placeholder, in order. `value_key` names the entry of `node.meta`
+    that holds a node's fake result (dynamo: `example_value`, export: `val`). `module_path` turns a
+    node's module stack into a dotted path. `outputs` picks among the graph's outputs.
+
+    Raises:
+        CaptureError: the graph calls something that is not in the operator table, or holds an
+            argument that a sample cannot.
+    """
+    return _Converter(graph_module, naming, value_key, module_path).convert(bindings, outputs)
+
+
+class _Converter:
+    def __init__(
+        self,
+        graph_module: torch.fx.GraphModule,
+        naming: Naming,
+        value_key: str,
+        module_path: Callable[[Mapping[str, Any]], str],
+    ) -> None:
+        self.graph_module = graph_module
+        self.naming = naming
+        self.value_key = value_key
+        self.module_path = module_path
+        self.symbols = SymbolTable()
+        self.inputs: list[Input] = []
+        self.ops: list[Op] = []
+        self.refs: dict[torch.fx.Node, Arg] = {}
+        self.outputs: Arg = ()
+        self.custom_operators: dict[str, CustomOperator] = {}
+
+    def convert(self, bindings: Sequence[Binding], outputs: Sequence[int] | None) -> Sample:
+        nodes = list(self.graph_module.graph.nodes)
+        placeholders = [node for node in nodes if node.op == "placeholder"]
+        for node, binding in zip(placeholders, bindings, strict=True):
+            self._add_placeholder(node, binding)
+        self._add_constants(self.graph_module)
+        for node in nodes:
+            self._add_node(self.graph_module, node)
+        if outputs is not None and isinstance(self.outputs, tuple):
+            self.outputs = tuple(self.outputs[index] for index in outputs)
+        return Sample(
+            id=self.naming.id,
+            framework="torch",
+            task=self.naming.task,
+            inputs=tuple(self.inputs),
+            ops=tuple(self.ops),
+            outputs=self.outputs,
+            symbols=self.symbols.symbols(),
+            constraints=self.symbols.constraints(),
+            provenance=self.naming.provenance,
+            custom_operators=tuple(self.custom_operators.values()),
+        )
+
+    # Inputs
+
+    def _add_input(self, node: torch.fx.Node, each: Input) -> None:
+        self.refs[node] = Ref(len(self.inputs))
+        self.inputs.append(each)
+
+    def _add_placeholder(self, node: torch.fx.Node, binding: Binding) -> None:
+        example = node.meta.get(self.value_key)
+        if isinstance(example, torch.Tensor):
+            self._add_input(node, self._tensor_input(example, binding))
+        elif isinstance(example, torch.SymInt):
+            if not node.users:
+                return  # the shapes of the inputs say it already
+            dim = self.symbols.dim(example)
+            if isinstance(dim, int):  # the trace found that only one value works
+                self._add_input(node, _scalar_input(binding.source_name, dim))
+            else:
+                self._add_input(node, Input("symbol", Value("int64", ()), source_name=dim))
+        elif isinstance(binding.number, bool | int | float):
+            if node.users:
+                self._add_input(node, _scalar_input(binding.source_name, binding.number))
+        elif example is None and not node.users:
+            return  # an argument that is None, or that the graph never looks at
+        else:
+            raise self._error(
+                f"takes the argument `{binding.source_name}` of type `{type(example).__name__}`, "
+                "which is neither a tensor nor a number. Pass it when the module is built."
+            )
+
+    def _tensor_input(self, example: torch.Tensor, binding: Binding) -> Input:
+        value = self._value(example)
+        if value.dtype is None or value.shape is None:
+            raise self._error(
+                f"takes `{binding.source_name}`, whose dtype {example.dtype} or shape a sample "
+                "cannot hold. Convert it to another dtype before the call."
+            )
+        statistics, data = binding.statistics, None
+        if binding.values is not None:
+            with unset_fake_temporarily():  # or a capture without weights would fake these too
+                statistics = measure(binding.values)
+                data = elements_to_store(binding.values, binding.role)
+        return Input(
+            binding.role, value, binding.source_name, str(example.device), statistics, data
+        )
+
+    def _add_constants(self, graph_module: torch.fx.GraphModule) -> None:
+        """Make the tensors that a graph holds into inputs, which come before every operator."""
+        known: dict[str, Arg] = {}
+        for node in graph_module.graph.nodes:
+            if node.op != "get_attr":
+                continue
+            held = _attribute(graph_module, str(node.target))
+            if isinstance(held, torch.fx.GraphModule):
+                self._add_constants(held)
+            elif isinstance(held, torch.Tensor):
+                if node.target not in known:
+                    binding = Binding("constant", str(node.target), held)
+                    self._add_input(node, self._tensor_input(held, binding))
+                    known[str(node.target)] = self.refs[node]
+                self.refs[node] = known[str(node.target)]
+            else:
+                raise self._error(
+                    f"holds `{node.target}` of type `{type(held).__name__}`, which is no tensor."
+                )
+
+    # Operators
+
+    def _add_node(self, graph_module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+        if node.op == "output":
+            self.outputs = self._arg(node.args[0])
+        elif node.op in ("call_function", "call_method"):
+            if getattr(node.target, "__name__", "") in _NO_COMPUTATION:
+                return
+            if _name(node.target) in _INLINED:
+                self._inline(graph_module, node)
+            elif node.target is operator.getitem and self._is_inlined(node.args[0]):
+                results, index = self._arg(node.args[0]), node.args[1]
+                assert isinstance(results, tuple) and isinstance(index, int)  # noqa: S101
+                self.refs[node] = results[index]
+            elif node.target is torch.Size:
+                self.refs[node] = tuple(map(self._arg, _items(node.args[0])))
+            else:
+                self._add_op(node)
+        elif node.op == "call_module":
+            raise self._error(f"calls the module `{node.target}` as a whole.")
+
+    def _add_op(self, node: torch.fx.Node) -> None:
+        args = node.args
+        if node.op == "call_method":
+            target = self._canonical(str(node.target), f"torch.Tensor.{node.target}")
+        elif node.target is getattr:
+            target = self._canonical(str(args[1]), f"torch.Tensor.{args[1]}")
+            args = args[:1]
+        else:
+            target = self._canonical(node.target, _qualified_name(node.target))
+        op = Op(
+            target,
+            tuple(self._arg(arg) for arg in args),
+            tuple((keyword, self._arg(arg)) for keyword, arg in node.kwargs.items()),
+            self._results(node.meta.get(self.value_key)),
+            self.module_path(node.meta.get("nn_module_stack") or {}),
+        )
+        self._append(op, node)
+
+    def _append(self, op: Op, node: torch.fx.Node | None = None) -> Ref:
+        ref = Ref(len(self.inputs) + len(self.ops))
+        self.ops.append(op)
+        if node is not None:
+            self.refs[node] = ref
+        return ref
+
+    def _canonical(self, target: Any, written: str) -> str:
+        try:
+            return name_of(target)
+        except UnknownOperatorError as error:
+            custom = find_custom_operator(target)
+            if custom is not None:
+                self.custom_operators[custom.name] = custom
+                return f"torch.ops.{custom.name.replace('::', '.')}.default"
+            raise self._error(
+                f"calls `{written}`, which is not in the operator table. Add it to "
+                "`graphnet_datasets/frameworks/torch/operators.py` with a test, or keep the call "
+                "out of the captured part with `torch.compiler.disable`."
+            ) from error
+
+    def _inline(self, graph_module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+        """Put the body of a higher-order operator where it is called, between state operators."""
+        position = next(
+            index
+            for index, arg in enumerate(node.args)
+            if isinstance(arg, torch.fx.Node) and arg.op == "get_attr"
+        )
+        body_node = node.args[position]
+        assert isinstance(body_node, torch.fx.Node)  # noqa: S101 - found by that property above
+        body = _attribute(graph_module, str(body_node.target))
+        settings = tuple(self._arg(arg) for arg in node.args[:position])
+        name, entered = _name(node.target), None
+        grad_mode = "torch._C._set_grad_enabled"
+        if name == "wrap_with_autocast":
+            entered = self._append(
+                Op("torch.amp.autocast_mode._enter_autocast", settings, results=())
+            )
+        elif name == "wrap_with_set_grad_enabled":
+            self._append(Op(grad_mode, settings, results=()))
+        inner = list(body.graph.nodes)
+        placeholders = [each for each in inner if each.op == "placeholder"]
+        for placeholder, arg in zip(placeholders, node.args[position + 1 :], strict=False):
+            self.refs[placeholder] = self._arg(arg)
+        outer_outputs = self.outputs
+        for each in inner:
+            self._add_node(body, each)
+        self.refs[node], self.outputs = self.outputs, outer_outputs
+        if entered is not None:
+            self._append(Op("torch.amp.autocast_mode._exit_autocast", (entered,), results=()))
+        elif name == "wrap_with_set_grad_enabled":
+            self._append(Op(grad_mode, (not settings[0],), results=()))
+
+    def _is_inlined(self, arg: Any) -> bool:
+        """Tell whether a node stands for several values, without an operator that made them."""
+        return isinstance(arg, torch.fx.Node) and isinstance(self.refs.get(arg), tuple)
+
+    # Values and arguments
+
+    def _results(self, example: Any) -> tuple[Value, ...]:
+        if isinstance(example, torch.Tensor):
+            return (self._value(example),)
+        if isinstance(example, tuple | list):
+            return tuple(value for item in example for value in self._results(item))
+        return ()
+
+    def _value(self, example: torch.Tensor) -> Value:
+        name = str(example.dtype).removeprefix("torch.")
+        dtype = name if name in ITEM_SIZE_BYTES else None
+        try:
+            shape = tuple(self.symbols.dim(size) for size in example.shape)
+            return Value(dtype, shape, self._stride(example))
+        except UnknownSizeError:
+            return Value(dtype)
+
+    def _stride(self, example: torch.Tensor) -> tuple[Any, ...] | None:
+        """Return the strides, or None for a contiguous tensor.
+
+        Compared as expressions: a comparison of symbolic integers would add guards to the trace.
+        """
+        if example.layout is not torch.strided:
+            return None
+        sizes = [self.symbols.expression(size) for size in example.shape]
+        strides = [self.symbols.expression(stride) for stride in example.stride()]
+        if any(size == 0 for size in sizes):
+            return None
+        for position, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+            if size != 1 and stride != math.prod(sizes[position + 1 :]):
+                return tuple(self.symbols.dim(stride) for stride in example.stride())
+        return None
+
+    def _arg(self, arg: Any) -> Arg:
+        if isinstance(arg, torch.fx.Node):
+            return self._ref(arg)
+        if arg is None or arg is Ellipsis or type(arg) in (bool, int, float, complex, str):
+            return arg
+        if isinstance(arg, tuple):
+            return tuple(self._arg(item) for item in arg)
+        if isinstance(arg, list):
+            return ListArg(tuple(self._arg(item) for item in arg))
+        if isinstance(arg, Mapping):
+            return DictArg(tuple((str(key), self._arg(item)) for key, item in arg.items()))
+        if isinstance(arg, slice):
+            return SliceArg(self._arg(arg.start), self._arg(arg.stop), self._arg(arg.step))
+        for kind, types in _NAMED_TYPES:
+            if isinstance(arg, types):
+                return Named(kind, str(arg).removeprefix("torch."))
+        for plain in (int, float, str):  # enumerations and the like
+            if isinstance(arg, plain):
+                return plain(arg)
+        raise self._error(
+            f"passes an argument of type `{type(arg).__name__}` to an operator, which a sample "
+            "cannot hold. Pass numbers, text, tensors, and lists, tuples and dictionaries of them."
+        )
+
+    def _ref(self, node: torch.fx.Node) -> Arg:
+        if node in self.refs:
+            return self.refs[node]
+        if node.op == "get_attr":
+            users = sorted({_name(user.target) for user in node.users})
+            raise self._error(
+                f"calls `{', '.join(users)}` with a part of the program as its argument, which is "
+                "not in the operator table. Keep the call out of the captured part with "
+                "`torch.compiler.disable`."
+            )
+        raise self._error(f"uses `{node.name}` where it does not exist.")
+
+    def _error(self, problem: str) -> GraphNetError:
+        return CaptureError(f"The graph captured for `{self.naming.id}` {problem}")
+
+
+_NAMED_TYPES: tuple[tuple[str, type], ...] = (
+    ("dtype", torch.dtype),
+    ("device", torch.device),
+    ("layout", torch.layout),
+    ("memory_format", torch.memory_format),
+)
+
+
+def _scalar_input(source_name: str, number: bool | int | float) -> Input:
+    dtype = {bool: "bool", int: "int64", float: "float64"}[type(number)]
+    data = torch.tensor(number, dtype=getattr(torch, dtype)).reshape(1).view(torch.uint8)
+    return Input("scalar", Value(dtype, ()), source_name, data=data.numpy().tobytes())
+
+
+def _attribute(module: Any, path: str) -> Any:
+    for part in path.split("."):
+        module = getattr(module, part)
+    return module
+
+
+def _name(target: Any) -> str:
+    return getattr(target, "__name__", "") or str(target)
+
+
+def _items(arg: Any) -> Sequence[Any]:
+    return arg if isinstance(arg, tuple | list) else (arg,)
+
+
+def _qualified_name(target: Any) -> str:
+    if isinstance(target, torch._ops.OpOverload):
+        return f"torch.ops.{target}"
+    module = getattr(target, "__module__", None) or ""
+    return f"{module}.{_name(target)}" if module else _name(target)

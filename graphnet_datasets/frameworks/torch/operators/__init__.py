@@ -1,0 +1,21 @@
+"""The table of operators that a torch sample may call.
+
+Looking a name up and asking what a call does need no torch; resolving an entry imports it.
+"""
+
+from .effects import draws_random_numbers, mutates
+from .resolve import all_names, dispatched_names, name_of, resolve
+from .table import Kind, Operator, canonical, lookup
+
+__all__ = [
+    "Kind",
+    "Operator",
+    "all_names",
+    "canonical",
+    "dispatched_names",
+    "draws_random_numbers",
+    "lookup",
+    "mutates",
+    "name_of",
+    "resolve",
+]

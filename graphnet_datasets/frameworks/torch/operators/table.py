@@ -1,0 +1,169 @@
+"""The table of operators that a torch sample may call: names to entries, without importing torch.
+
+Names are looked up in reviewed lists of names (`operators_functions`, `operators_methods`,
+`operators_aten`, `operators_python`); nothing outside them can be resolved to a callable.
+
+Canonical names are `torch.conv2d`, `torch.nn.functional.linear`, `torch.Tensor.view` (methods and
+attributes), `operator.add` (Python's operators), `torch.ops.aten.add.Tensor` and `math.sqrt`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from typing import Literal, TypeAlias
+
+from ....errors import UnknownOperatorError
+from . import aten, functions, methods, python
+from .unsafe import why_left_out
+from .words import words
+
+Kind: TypeAlias = Literal["function", "method", "attribute"]
+
+METHOD_PREFIX = "torch.Tensor."
+ATEN_PREFIX = "torch.ops.aten."
+PRIMS_PREFIX = "torch.ops.prims."
+_OVERLOAD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+_INPLACE_DUNDERS = words(
+    """
+    __iadd__ __iand__ __idiv__ __ifloordiv__ __ilshift__ __imod__ __imul__ __ior__ __ipow__
+    __irshift__ __isub__ __itruediv__ __ixor__ __setitem__
+    """
+)
+_INPLACE_PYTHON = words(
+    """
+    iadd iand ifloordiv ilshift imatmul imod imul ior ipow irshift isub itruediv ixor setitem
+    """
+)
+NAMESPACES = {
+    "torch": functions.TORCH,
+    "torch.nn.functional": functions.NN_FUNCTIONAL,
+    "torch._C._nn": functions.C_NN,
+    "torch.linalg": functions.LINALG,
+    "torch.fft": functions.FFT,
+    "torch.special": functions.SPECIAL,
+    "torch.sparse": functions.SPARSE,
+    "operator": python.OPERATOR,
+    "math": python.MATH,
+    "builtins": python.BUILTINS,
+}
+FOREACH = frozenset(f"_foreach_{name}" for name in aten.FOREACH) | frozenset(
+    f"_foreach_{name}_" for name in aten.FOREACH if name not in aten.FOREACH_OUT_OF_PLACE
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Operator:
+    """One entry of the table.
+
+    `is_inplace`: a call writes to one of its arguments. `is_random`: a call may draw random
+    numbers. `is_state`: a call changes how later operators run (autocast, grad mode, vmap), so it
+    stays where it is though nothing uses its value.
+    """
+
+    name: str
+    kind: Kind
+    is_inplace: bool = False
+    is_random: bool = False
+    is_state: bool = False
+
+    @property
+    def last_name(self) -> str:
+        """The name of the method or attribute, or the last part of the function's name."""
+        return self.name.rpartition(".")[2]
+
+
+def canonical(name: str) -> str:
+    """Return the one name under which the table keeps the operator `name`.
+
+    Raises:
+        UnknownOperatorError: the operator is not in the table.
+
+    >>> canonical("torch._C._nn.linear")
+    'torch.nn.functional.linear'
+    """
+    return lookup(name).name
+
+
+def lookup(name: str) -> Operator:
+    """Return the table's entry for `name`, which may be an alias.
+
+    Raises:
+        UnknownOperatorError: the operator is not in the table.
+
+    >>> lookup("torch.Tensor.add_").kind, lookup("torch.Tensor.add_").is_inplace
+    ('method', True)
+    """
+    operator = find_entry(name) if isinstance(name, str) and len(name) <= 200 else None
+    if operator is None:
+        reason = why_left_out(_packet_name(name)) if isinstance(name, str) else None
+        if reason:
+            raise UnknownOperatorError(
+                f"`{name[:100]}` is left out of the operator table of torch: {reason}. Skip the "
+                "sample."
+            )
+        raise UnknownOperatorError(
+            f"`{str(name)[:100]}` is not in the operator table of torch. If it computes on tensors "
+            "and touches nothing else, add it to "
+            "`graphnet_datasets/frameworks/torch/operators/functions.py` (or `_methods`, `_aten`, "
+            "`_python`) with a test; otherwise skip the sample."
+        )
+    return operator
+
+
+def _packet_name(name: str) -> str:
+    """Return the name without its namespace and, for ATen, without its overload."""
+    if name.startswith(ATEN_PREFIX):
+        return name.removeprefix(ATEN_PREFIX).partition(".")[0]
+    return name.rpartition(".")[2]
+
+
+@functools.cache
+def _canonical_text(name: str) -> str:
+    if name in python.ALIASES:
+        return python.ALIASES[name]
+    name = python.functional_alias(name) or name
+    namespace, _, last = name.rpartition(".")
+    if namespace == "torch._C._nn" and last in functions.C_NN_IS_FUNCTIONAL:
+        name, namespace = f"torch.nn.functional.{last}", "torch.nn.functional"
+    if namespace == "torch.nn.functional" and last in functions.NN_FUNCTIONAL_IS_TORCH:
+        return f"torch.{last}"
+    return name
+
+
+@functools.lru_cache(maxsize=16384)
+def find_entry(name: str) -> Operator | None:
+    """Return the entry for a name or an alias of it, or None if the table has none."""
+    name = _canonical_text(name)
+    namespace, _, last = name.rpartition(".")
+    if name in python.STATE:
+        return Operator(name, "function", is_state=True)
+    if name.startswith(METHOD_PREFIX):
+        if namespace != METHOD_PREFIX[:-1]:
+            return None
+        if last in methods.ATTRIBUTES:
+            return Operator(name, "attribute")
+        if last not in methods.METHODS:
+            return None
+        return Operator(name, "method", _writes(last), last in python.RANDOM)
+    if last in NAMESPACES.get(namespace, ()) or (namespace == "torch" and last in FOREACH):
+        is_inplace = last in _INPLACE_PYTHON if namespace == "operator" else _writes(last)
+        is_random = namespace.startswith("torch") and last in python.RANDOM
+        return Operator(name, "function", is_inplace, is_random)
+    for prefix, packets in ((ATEN_PREFIX, aten.ATEN | FOREACH), (PRIMS_PREFIX, aten.PRIMS)):
+        if name.startswith(prefix):
+            packet, _, overload = name.removeprefix(prefix).partition(".")
+            if packet not in packets or (overload and not _OVERLOAD.match(overload)):
+                return None
+            writes_out = overload.endswith("out") or overload in python.ATEN_OUT_OVERLOADS
+            return Operator(
+                name, "function", _writes(packet) or writes_out, packet in python.RANDOM
+            )
+    return None
+
+
+def _writes(last: str) -> bool:
+    if last.startswith("__"):
+        return last in _INPLACE_DUNDERS
+    return last.endswith("_") and not last.endswith("__")

@@ -1,0 +1,1 @@
+"""The walk on fake tensors: what it refuses, remembers and counts."""

@@ -1,0 +1,86 @@
+"""Sizes that native kernels trust: compared here, on fake tensors, before the graph may run.
+
+`aten.native_batch_norm` reads and writes as many elements of its statistics as the input has
+channels, however many they have; public functions (`torch.batch_norm`) compare them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ....errors import MaterializeError
+from ..operators import Operator
+
+_ATEN = "torch.ops.aten."
+
+
+def is_trusting(operator: Operator) -> bool:
+    """Tell whether the kernel of an operator trusts the sizes of its operands."""
+    return _is_batch_norm(operator) or _packet(operator) == "native_group_norm"
+
+
+def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Check the sizes that a trusting kernel does not look at.
+
+    Raises:
+        MaterializeError: they do not fit together.
+
+    >>> from ..operators import lookup
+    >>> check_operands(lookup("torch.relu"), (torch.ones(2),), {})
+    """
+    if not is_trusting(operator):
+        return
+    tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
+    if not tensors or not isinstance(args[0] if args else None, torch.Tensor):
+        raise MaterializeError("does not take its input as the first operand.")
+    if _is_batch_norm(operator):
+        _check_channels(tensors)
+    else:
+        _check_groups(args, kwargs, tensors)
+
+
+def _check_channels(tensors: list[torch.Tensor]) -> None:
+    shape = tensors[0].shape
+    channels = shape[1] if len(shape) > 1 else 0
+    for each in tensors[1:]:
+        is_like_input = each.shape == shape
+        if not is_like_input and each.numel() not in (0, channels):
+            raise MaterializeError(
+                f"normalises {channels} channels with a tensor of {each.numel()} elements."
+            )
+
+
+def _check_groups(
+    args: Sequence[Any], kwargs: Mapping[str, Any], tensors: list[torch.Tensor]
+) -> None:
+    names = ("input", "weight", "bias", "N", "C", "HxW", "group", "eps")
+    given = dict(zip(names, args, strict=False)) | dict(kwargs)
+    sizes = [given.get(name) for name in ("N", "C", "HxW", "group")]
+    if not all(type(size) is int and size >= 0 for size in sizes):
+        raise MaterializeError("has sizes that are not known before it runs.")
+    batch, channels, pixels, groups = (int(size or 0) for size in sizes)
+    if (
+        batch * channels * pixels != tensors[0].numel()
+        or groups == 0
+        or channels % groups
+        or any(each.numel() != channels for each in tensors[1:])
+    ):
+        raise MaterializeError(
+            f"has sizes {batch}, {channels}, {pixels} and {groups} groups, which do not fit its "
+            "operands."
+        )
+
+
+def _is_batch_norm(operator: Operator) -> bool:
+    packet = _packet(operator)
+    return "batch_norm" in packet and packet not in ("batch_norm", "_batch_norm_impl_index")
+
+
+def _packet(operator: Operator) -> str:
+    if operator.name.startswith(_ATEN):
+        return operator.name.removeprefix(_ATEN).partition(".")[0]
+    namespace, _, last = operator.name.rpartition(".")
+    return last if namespace == "torch" else ""

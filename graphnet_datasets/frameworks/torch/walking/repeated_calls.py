@@ -1,0 +1,124 @@
+"""Calls that a walk on fake tensors has made before, with operands of the same form.
+
+The layers of a model repeat, and a call on fake tensors takes milliseconds, nearly all of it in
+Python. What a call gives follows from its operator, its literals and the form of its operands, so
+that a repeated one needs only new fake tensors. Calls whose results share memory with anything, or
+depend on elements, are not remembered.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from ..operators import Operator
+from .live_memory import tensors_in
+
+_PLAIN = (
+    bool, int, float, complex, str, type(None), type(Ellipsis), torch.dtype, torch.device,
+    torch.layout, torch.memory_format,
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a call gave: its container (None for a bare tensor), the form of each tensor, and what
+    the observer of the walk noted meanwhile."""
+
+    container: type | None
+    forms: tuple[tuple[Any, ...], ...]
+    noted: Any
+
+    def make(self) -> Any:
+        """Return new fake tensors of the same forms."""
+        made = [
+            torch.empty_strided(shape, stride, dtype=dtype, device=device)
+            for shape, stride, dtype, device in self.forms
+        ]
+        return made[0] if self.container is None else self.container(made)
+
+
+class _Unlike(Exception):  # noqa: N818 - a way out, not an error
+    """An operand or result is of a kind that is not remembered."""
+
+
+def key_of(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable | None:
+    """Return what the result of a call follows from; None where more than form matters."""
+    if operator.is_inplace or operator.is_state:
+        return None
+    try:
+        return (operator.name, torch.is_grad_enabled(), _form(args), _form(kwargs))
+    except _Unlike:
+        return None
+
+
+def remember(args: Any, kwargs: Any, result: Any, noted: Any) -> Remembered | None:
+    """Return what a call gave, None where it shares memory or is no tensors of plain form."""
+    container = None if isinstance(result, torch.Tensor) else type(result)
+    tensors = [result] if container is None else result
+    if container not in (None, tuple, list) or not tensors:
+        return None
+    taken = {_storage(tensor) for tensor in tensors_in((args, kwargs))}
+    forms = []
+    for tensor in tensors:
+        if type(tensor) is not FakeTensor or tensor.constant is not None:
+            return None
+        try:
+            shape, stride, dtype, device, offset, *rest = _tensor_form(tensor)
+        except _Unlike:
+            return None
+        storage = _storage(tensor)
+        if offset or any(rest) or storage in taken:
+            return None
+        reach = sum((size - 1) * step for size, step in zip(shape, stride, strict=True)) + 1
+        if 0 not in shape and tensor.untyped_storage().nbytes() != reach * tensor.itemsize:
+            return None
+        taken.add(storage)
+        forms.append((shape, stride, dtype, device))
+    return Remembered(container, tuple(forms), noted)
+
+
+def _form(value: Any) -> Hashable:
+    kind = type(value)
+    if kind is FakeTensor:
+        if value.constant is not None:
+            raise _Unlike
+        return _tensor_form(value)
+    if kind in (tuple, list):
+        return (kind, *map(_form, value))
+    if kind is dict:
+        return (kind, *((name, _form(item)) for name, item in value.items()))
+    if kind is slice:
+        return (kind, _form(value.start), _form(value.stop), _form(value.step))
+    if kind in _PLAIN:
+        return (kind, value)
+    raise _Unlike
+
+
+def _tensor_form(tensor: torch.Tensor) -> tuple[Any, ...]:
+    if tensor.layout is not torch.strided or tensor.is_quantized:
+        raise _Unlike
+    shape, stride = tuple(tensor.shape), tuple(tensor.stride())
+    if not all(type(size) is int for size in (*shape, *stride)):
+        raise _Unlike
+    return (
+        shape,
+        stride,
+        tensor.dtype,
+        tensor.device,
+        tensor.storage_offset(),
+        tensor.is_conj(),
+        tensor.is_neg(),
+        tensor.requires_grad,
+    )
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.untyped_storage()._cdata
+    except (RuntimeError, NotImplementedError):
+        return id(tensor)

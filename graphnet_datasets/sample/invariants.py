@@ -1,0 +1,184 @@
+"""What holds for every sample, whether it came from a directory, a row or a live model."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SampleError
+from .arguments import INT64_MAX, INT64_MIN, MAX_TEXT_LENGTH, find_problem
+from .symbols import free_symbols, is_symbol_name
+from .vocabulary import FRAMEWORKS, ITEM_SIZE_BYTES, RELATIONS, ROLES, TASKS
+
+if TYPE_CHECKING:
+    from .sample import Input, Op, Sample, Value
+
+MAX_RANK = 64
+MAX_VALUES = 1_000_000
+MAX_SOURCE_LENGTH = 200_000
+"""Characters of the source of one custom operator."""
+
+_TARGET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
+_KEYWORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
+_QUALIFIED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}::[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+_OWN_LIBRARIES = frozenset({"aten", "prim", "prims"})
+"""Libraries of operators whose names only the operator table gives a meaning."""
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]*(/[A-Za-z0-9_][A-Za-z0-9_.+=@-]*)*\Z")
+
+
+def check_sample(sample: Sample) -> None:
+    """Check every invariant of a sample.
+
+    Raises:
+        SampleError: one is broken; the message names the operator or input.
+    """
+    _Checker(sample).check()
+
+
+class _Checker:
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.symbol_names = frozenset(symbol.name for symbol in sample.symbols)
+
+    def check(self) -> None:
+        sample = self.sample
+        if not _ID.match(sample.id) or len(sample.id) > 512:
+            raise SampleError(
+                f"The sample id {sample.id[:80]!r} is not a path of letters, digits and "
+                "`_.+=@-` with parts separated by `/`. Rename the sample."
+            )
+        if sample.framework not in FRAMEWORKS:
+            raise self._error("the sample", f"has framework {sample.framework!r}", FRAMEWORKS)
+        if sample.task not in TASKS:
+            raise self._error("the sample", f"has task {sample.task!r}", TASKS)
+        if not _KEYWORD.match(sample.kind):
+            raise self._error("the sample", f"has kind {sample.kind!r}", ("an identifier",))
+        num_inputs = len(sample.inputs)
+        if num_inputs + len(sample.ops) > MAX_VALUES:
+            raise self._error("the sample", f"has more than {MAX_VALUES} values", ())
+        self._check_symbols()
+        self._check_custom_operators()
+        for index, each in enumerate(sample.inputs):
+            self._check_input(index, each)
+        for index, op in enumerate(sample.ops):
+            self._check_op(index, op, num_inputs + index)
+        self._check_arg(sample.outputs, "the output structure", num_inputs + len(sample.ops))
+
+    def _check_symbols(self) -> None:
+        if len(self.symbol_names) != len(self.sample.symbols):
+            raise self._error("the sample", "has two symbols of one name", ())
+        for symbol in self.sample.symbols:
+            if not is_symbol_name(symbol.name):
+                raise self._error("a symbol", f"has the name {symbol.name[:80]!r}", ())
+            for bound in (symbol.hint, symbol.lower, symbol.upper):
+                if bound is not None and not INT64_MIN <= bound <= INT64_MAX:
+                    raise self._error(f"symbol `{symbol.name}`", "goes beyond 64 bits", ())
+        for constraint in self.sample.constraints:
+            if constraint.relation not in RELATIONS:
+                raise self._error(
+                    "a constraint", f"has relation {constraint.relation!r}", RELATIONS
+                )
+            for side in (constraint.left, constraint.right):
+                self._check_expression(side, "a constraint")
+
+    def _check_custom_operators(self) -> None:
+        names = set()
+        for each in self.sample.custom_operators:
+            if type(each.name) is not str or not _QUALIFIED_NAME.match(each.name):
+                raise self._error(
+                    "a custom operator", f"has the name {each.name!r}"[:100], ("`library::name`",)
+                )
+            where = f"the custom operator `{each.name}`"
+            if each.name.partition("::")[0] in _OWN_LIBRARIES:
+                raise self._error(where, "has the name of an operator of torch itself", ())
+            if each.name in names:
+                raise self._error(where, "is there twice", ())
+            names.add(each.name)
+            self._check_text(each.schema, where)
+            if type(each.source) is not str or len(each.source) > MAX_SOURCE_LENGTH:
+                raise self._error(
+                    where, f"has source of more than {MAX_SOURCE_LENGTH} characters", ()
+                )
+            if type(each.source_hash) is not str or not _SHA256.match(each.source_hash):
+                raise self._error(
+                    where, f"has the source hash {each.source_hash!r}"[:100],
+                    ("64 hexadecimal digits",),
+                )  # fmt: skip
+
+    def _check_input(self, index: int, each: Input) -> None:
+        where = f"input {index}"
+        if each.role not in ROLES:
+            raise self._error(where, f"has role {each.role!r}", ROLES)
+        self._check_text(each.source_name, where)
+        self._check_text(each.device, where)
+        if each.role == "symbol":
+            if not each.source_name:
+                raise self._error(where, "is a symbol without a name", ())
+            self._check_expression(each.source_name, where)
+            return
+        if each.value.dtype is None or each.value.shape is None:
+            raise self._error(where, "has no dtype or no shape", ())
+        self._check_value(each.value, where)
+        if each.data is not None:
+            expected = (
+                math.prod(self.sample.shape_of(each.value) or ())
+                * ITEM_SIZE_BYTES[each.value.dtype]
+            )
+            if len(each.data) != expected:
+                raise self._error(
+                    where, f"stores {len(each.data)} bytes of data where it has {expected}", ()
+                )
+        elif each.role == "scalar":
+            raise self._error(where, "is a scalar without data", ())
+
+    def _check_op(self, index: int, op: Op, own_value: int) -> None:
+        if not _TARGET.match(op.target) or len(op.target) > 200:
+            raise self._error(f"op {index}", f"has the target {op.target[:80]!r}", ())
+        where = f"op {index} (`{op.target}`)"
+        self._check_text(op.module, where)
+        for arg in op.args:
+            self._check_arg(arg, where, own_value)
+        for keyword, arg in op.kwargs:
+            if not _KEYWORD.match(keyword):
+                raise self._error(where, f"has the keyword {keyword[:80]!r}", ())
+            self._check_arg(arg, where, own_value)
+        if len({keyword for keyword, _ in op.kwargs}) != len(op.kwargs):
+            raise self._error(where, "gives one keyword twice", ())
+        for value in op.results or ():
+            self._check_value(value, where)
+
+    def _check_value(self, value: Value, where: str) -> None:
+        if value.dtype is not None and value.dtype not in ITEM_SIZE_BYTES:
+            raise self._error(where, f"has dtype {value.dtype!r}", tuple(ITEM_SIZE_BYTES))
+        for dims, lowest in ((value.shape, 0), (value.stride, INT64_MIN)):
+            for dim in dims or ():
+                if isinstance(dim, str):
+                    self._check_expression(dim, where)
+                elif type(dim) is not int or not lowest <= dim <= INT64_MAX:
+                    raise self._error(where, f"has the dimension or stride {dim!r}"[:120], ())
+            if dims is not None and len(dims) > MAX_RANK:
+                raise self._error(where, f"has more than {MAX_RANK} dimensions", ())
+
+    def _check_expression(self, text: str, where: str) -> None:
+        if type(text) is not str:
+            raise self._error(where, f"has {type(text).__name__} where text is expected", ())
+        unknown = free_symbols(text) - self.symbol_names
+        if unknown:
+            raise self._error(
+                where, f"uses the undeclared symbol `{min(unknown)}`", tuple(self.symbol_names)
+            )
+
+    def _check_text(self, text: str, where: str) -> None:
+        if type(text) is not str or len(text) > MAX_TEXT_LENGTH:
+            raise self._error(where, f"has text of more than {MAX_TEXT_LENGTH} characters", ())
+
+    def _check_arg(self, arg: Any, where: str, own_value: int) -> None:
+        problem = find_problem(arg, own_value)
+        if problem:
+            raise self._error(where, problem, ())
+
+    def _error(self, where: str, what: str, accepted: tuple[str, ...]) -> SampleError:
+        tail = f" (accepted: {', '.join(accepted)})" if accepted else ""
+        return SampleError(f"In sample `{self.sample.id}`, {where} {what}{tail}.")

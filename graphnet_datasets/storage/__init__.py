@@ -1,0 +1,1 @@
+"""Tables as files: written, laid out, loaded, exported, imported and selected from."""

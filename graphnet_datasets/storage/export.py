@@ -1,0 +1,170 @@
+"""`export_dataset`, a dataset as a directory that plain `datasets` reads; `export_directories`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from ..errors import DatasetExistsError, GraphNetError
+from ..schema import sample_from_row
+from .layout import read_layout, write_readme
+from .loading import DEFAULT_NAME, REVISION, load_dataset, locate, not_on_hub
+from .remote import Url, download, is_empty, upload
+
+
+def export_dataset(
+    directory: str | os.PathLike[str],
+    name: str | os.PathLike[str] = DEFAULT_NAME,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Path | Url:
+    """Write the dataset `name` as a directory and return where it is.
+
+    Beside a directory `graphnet`, `datasets.load_dataset("graphnet", "cv")` loads it. The directory
+    appears under its name only when it is complete. It may also be a URL of a file system that
+    `fsspec` knows (`s3://bucket/graphs`), where the README comes last; `storage_options` are for
+    URLs, here and in `name`.
+
+    Raises:
+        DatasetNotFoundError: no dataset has that name.
+        DatasetExistsError: the directory exists and is not empty.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     copy = export_dataset(f"{parent}/graphnet")
+    ...     (Path(copy) / "README.md").is_file()
+    True
+    """
+    if isinstance(directory, str) and "://" in directory and not directory.startswith("file://"):
+        there = Url(directory, dict(storage_options or {}))
+        if not is_empty(there):
+            raise DatasetExistsError(f"`{there}` exists. Choose another place, or delete it.")
+        with tempfile.TemporaryDirectory(prefix="graphnet-") as temporary:
+            upload(_fetch(name, Path(temporary) / "copy", storage_options), there)
+        return there
+    target = _local(directory)
+    _check_free(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as temporary:
+        _fetch(name, Path(temporary) / target.name, storage_options).replace(target)
+    return target
+
+
+def _local(directory: str | os.PathLike[str]) -> Path:
+    text = os.fspath(directory)
+    return Path(unquote(urlsplit(text).path) if text.startswith("file://") else text)
+
+
+def _fetch(
+    name: str | os.PathLike[str], copy: Path, storage_options: Mapping[str, Any] | None
+) -> Path:
+    """Copy a dataset from wherever it is to a new local directory, and return that."""
+    place = locate(name, storage_options)
+    if isinstance(place, Path):
+        _copy(place, copy)
+    elif isinstance(place, Url):
+        download(place, copy)
+    else:
+        _download(place, copy)
+    return copy
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportedDirectories:
+    """How many sample directories were written, and why the others were not, by id."""
+
+    num_written: int
+    failures: Mapping[str, str]
+
+
+def export_directories(
+    directory: str | os.PathLike[str],
+    name: str | os.PathLike[str] = DEFAULT_NAME,
+    *,
+    on_progress: Callable[[int, int | None], None] | None = None,
+) -> ExportedDirectories:
+    """Write each graph of a dataset, of all its splits, as a GraphNet directory named by its id.
+
+    `on_progress` is told how many graphs are done; the second number, how many there are, is None
+    since a stream does not say. The directory appears under its name when all are written.
+
+    Raises:
+        DatasetNotFoundError: no dataset has that name.
+        DatasetExistsError: the directory exists and is not empty.
+
+    >>> import tempfile
+    >>> from graphnet_datasets.storage.table import write_table
+    >>> from graphnet_datasets.sample import Input, Sample, Value
+    >>> identity = Sample("a/identity", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),), ops=(), outputs=None)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = write_table([identity], f"{folder}/a.parquet")
+    ...     export_directories(f"{folder}/tree", table).num_written
+    1
+    """
+    from ..directory import write_directory
+
+    target = Path(directory)
+    _check_free(target)
+    splits: Any = load_dataset(name, split=None, streaming=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    failures: dict[str, str] = {}
+    num_written = 0
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as temporary:
+        tree = Path(temporary) / target.name
+        tree.mkdir()
+        for row in (row for split in splits.values() for row in split):
+            try:
+                write_directory(sample_from_row(row), tree / row["id"])
+                num_written += 1
+            except GraphNetError as error:
+                failures[str(row["id"])] = str(error)
+            if on_progress is not None:
+                on_progress(num_written + len(failures), None)
+        tree.replace(target)
+    return ExportedDirectories(num_written, failures)
+
+
+def _check_free(target: Path) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DatasetExistsError(f"`{target}` exists. Choose another directory, or delete it.")
+
+
+def _copy(source: Path, copy: Path) -> None:
+    splits_by_config = read_layout(source).configs
+    files = {
+        path for splits in splits_by_config.values() for paths in splits.values() for path in paths
+    }
+    for path in sorted(files):
+        place = copy / path.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    if (source / "README.md").is_file():
+        shutil.copyfile(source / "README.md", copy / "README.md")
+    else:
+        write_readme(copy)
+
+
+def _download(repo_id: str, copy: Path) -> None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    patterns = ["README.md", "*/*.parquet"]
+    for revision in (REVISION, None):
+        try:
+            cached = snapshot_download(
+                repo_id, repo_type="dataset", revision=revision, allow_patterns=patterns
+            )
+        except RevisionNotFoundError:
+            continue
+        except RepositoryNotFoundError as error:
+            raise not_on_hub(repo_id) from error
+        # The cache holds links to its blobs; a copy holds the files.
+        shutil.copytree(cached, copy)
+        return

@@ -1,0 +1,117 @@
+"""From parts to a dataset: which rows, under which ids, in which files and order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import RunError
+from ...isolation import Pool, PoolJob, num_processors
+from .outcomes import FolderOutcome
+
+ID_CHARACTERS = 8
+"""Of the signature, put behind an id that another graph has already."""
+
+
+class _Row(NamedTuple):
+    num_ops: int
+    id: str
+    part: str
+    position: int
+
+
+class Assembly:
+    """The rows that a dataset gets, in the order of their folders: equal trees, equal datasets."""
+
+    def __init__(self, keeps_duplicates: bool) -> None:
+        self._keeps_duplicates = keeps_duplicates
+        self._id_of_signature: dict[str, str] = {}
+        self._ids: set[str] = set()
+        self.places: dict[tuple[str, str], list[_Row]] = {}
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows the dataset gets."""
+        return sum(map(len, self.places.values()))
+
+    def add(self, note: dict[str, Any], part: Path, index: int) -> FolderOutcome:
+        """Take in what was noted of the next folder, and return what becomes of it."""
+        path = note["path"]
+        if "error" in note:
+            return FolderOutcome(
+                path, "failed", reason=note["error"], error_type=note["error_type"]
+            )
+        signature, own_id = note["signature_hash"], note["id"]
+        first = self._id_of_signature.get(signature)
+        if first is not None and not self._keeps_duplicates:
+            return FolderOutcome(path, "duplicate", id=own_id, duplicate_of=first)
+        sample_id = self._free_id(own_id, signature)
+        self._ids.add(sample_id)
+        self._id_of_signature.setdefault(signature, sample_id)
+        config, split = note["place"]
+        row = _Row(note["num_ops"], sample_id, str(part), index)
+        self.places.setdefault((config, split), []).append(row)
+        return FolderOutcome(
+            path,
+            "duplicate" if first is not None else "imported",
+            id=sample_id,
+            duplicate_of=first or "",
+            renamed_from=own_id if sample_id != own_id else "",
+            is_in_table=True,
+        )
+
+    def _free_id(self, sample_id: str, signature: str) -> str:
+        """Return the id, or one that its content and the order of the folders decide."""
+        if sample_id not in self._ids:
+            return sample_id
+        found = name = f"{sample_id}@{signature[:ID_CHARACTERS]}"
+        number = 2
+        while found in self._ids:
+            found, number = f"{name}-{number}", number + 1
+        return found
+
+
+def assemble(assembly: Assembly, out: Path, is_file: bool, directory: Path, pool: Pool) -> None:
+    """Write the rows of an assembly to one file, or to shards of a dataset directory.
+
+    Plans go through files in `directory`. Rows are sorted by number of operators, then by id.
+
+    Raises:
+        RunError: a table could not be written.
+    """
+    plans: list[dict[str, Any]] = []
+    if is_file:
+        rows = [row for rows in assembly.places.values() for row in rows]
+        plans.append({"file": str(out), "rows": _listed(rows)})
+    else:
+        for (config, split), rows in sorted(assembly.places.items()):
+            folder = str(out.absolute() / config)
+            plans.append({"folder": folder, "split": split, "rows": _listed(rows)})
+    jobs = []
+    # As many jobs as processors: each imports `datasets`, which costs a second or two.
+    for number, some in enumerate(_share_out(plans, num_processors())):
+        path = directory.absolute() / f"plan-{number}.json"
+        path.write_text(json.dumps(some))
+        jobs.append(PoolJob(str(out), {"plan": str(path)}))
+    for finished in pool.run(jobs):
+        if not finished.is_success:
+            raise RunError(
+                f"A table of `{out}` could not be written: {finished.reason}. What was read is "
+                "kept; the same command goes on."
+            )
+
+
+def _share_out(plans: list[dict[str, Any]], num_shares: int) -> list[list[dict[str, Any]]]:
+    """Return the plans in shares of about as many rows each."""
+    shares: list[list[dict[str, Any]]] = [[] for _ in range(num_shares)]
+    sizes = [0] * num_shares
+    for plan in sorted(plans, key=lambda plan: -len(plan["rows"])):
+        smallest = sizes.index(min(sizes))
+        shares[smallest].append(plan)
+        sizes[smallest] += len(plan["rows"])
+    return [share for share in shares if share]
+
+
+def _listed(rows: list[_Row]) -> list[tuple[str, int, str]]:
+    return [(row.part, row.position, row.id) for row in sorted(rows)]

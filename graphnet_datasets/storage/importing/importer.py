@@ -1,0 +1,257 @@
+"""`import_directories`: GraphNet trees to a dataset, in parallel, and again after a stop."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ...errors import DatasetExistsError, RunError
+from ...isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
+from ...version import __version__
+from ..layout import write_readme
+from .assembly import Assembly, assemble
+from .folders import find_folders, fingerprint
+from .outcomes import FolderOutcome, ImportReport, read_report, write_report
+from .parts import SUFFIX, encode_part, read_notes, save_part
+from .reading import PHASES
+
+GIB = 2**30
+CHUNK = 16
+"""Folders a job: a process a folder would cost a fifth of the time that reading takes."""
+
+LIMITS = Limits(
+    phase_timeouts_s={"read": 600.0, "write": 6 * 3600.0}, memory_bytes=4 * GIB, max_processes=8
+)
+REPORT_NAME = "import-report.jsonl"
+_FINISHED = "finished"
+EXECUTORS = ("local", "ray")
+
+Count = Callable[[int, int], None]
+"""Told how many folders are done, of how many."""
+
+
+def import_directories(
+    directories: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    executor: str = "local",
+    has_costs: bool = False,
+    keeps_duplicates: bool = False,
+    report: str | os.PathLike[str] | None = None,
+    on_progress: Count | None = None,
+) -> ImportReport:
+    """Read trees of GraphNet sample directories into a dataset directory or one Parquet file.
+
+    `out` is a file if it ends in `.parquet`. A dataset directory has a config per task, splits by
+    family, and shards sorted by `num_ops`. Folders are read in `jobs` processes (default: one a
+    processor), or on a Ray cluster whose nodes all see the trees. Nothing of their text is
+    executed, and a folder that takes more than ten minutes or 4 GiB is given up.
+
+    Every folder's fate is in the report, JSON lines at `report` (default: `import-report.jsonl` in
+    the dataset, or beside the file): what cannot be read with its reason, and graphs that another
+    folder holds as well, which are left out unless `keeps_duplicates`. What is read is kept in a
+    hidden directory beside `out` until all is done; after a stop of any kind, the same call goes on
+    from there, and folders that have changed are read again.
+
+    `has_costs` fills the columns of costs (`flops`, …), which needs torch and takes several times
+    as long.
+
+    Raises:
+        DatasetNotFoundError: a directory is missing, or there is no sample below any.
+        DatasetExistsError: `out` is there already, or another import is writing it.
+        RunError: the worker processes cannot be started.
+
+    >>> import tempfile
+    >>> from graphnet_datasets.directory import write_directory
+    >>> from graphnet_datasets.sample import Input, Sample, Value
+    >>> identity = Sample("a/identity", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),), ops=(), outputs=None)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tree = write_directory(identity, f"{folder}/samples/a/identity")
+    ...     report = import_directories(f"{folder}/samples", f"{folder}/mine", jobs=1)
+    >>> report.num_rows, report.failures
+    (1, [])
+    """
+    if executor not in EXECUTORS:
+        raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
+    roots = [directories] if isinstance(directories, str | os.PathLike) else list(directories)
+    target = Path(out)
+    is_file = target.suffix == ".parquet"
+    place = target.with_suffix(".import-report.jsonl") if is_file else target / REPORT_NAME
+    importer = _Importer(
+        target, Path(report) if report else place, f"{__version__} costs={has_costs}", has_costs
+    )
+    finished = importer.find_finished()
+    if finished is not None:
+        return finished
+    importer.check_free()
+    folders, unlisted = find_folders(roots)
+    with importer.hold(), contextlib.ExitStack() as stack:
+        pool = local = stack.enter_context(contextlib.closing(_local_pool(jobs, has_costs)))
+        if executor == "ray":
+            from ...isolation.ray_pool import RayPool
+
+            pool = stack.enter_context(contextlib.closing(RayPool(_work(has_costs), jobs)))
+        importer.read(folders, pool, on_progress or _ignore)
+        return importer.finish(folders, unlisted, keeps_duplicates, local)
+
+
+def _local_pool(jobs: int | None, has_costs: bool) -> LocalPool:
+    return LocalPool(_work(has_costs), jobs or num_processors())
+
+
+def _work(has_costs: bool) -> Work:
+    module = "costs_server" if has_costs else "server"
+    return Work(f"graphnet_datasets.storage.importing.{module}", PHASES, LIMITS)
+
+
+def _ignore(done: int, total: int) -> None:
+    del done, total
+
+
+class _Importer:
+    """One import: its parts on disk, and the steps from them to the dataset."""
+
+    def __init__(self, target: Path, report_path: Path, key: str, has_costs: bool) -> None:
+        self.target, self.report_path = target, report_path
+        self.key, self.has_costs = key, has_costs
+        self.directory = target.absolute().parent / f".{target.name}.import"
+        self.parts = self.directory / "parts"
+        self.notes: dict[str, tuple[dict[str, Any], Path, int]] = {}
+        self.num_resumed = 0
+
+    def find_finished(self) -> ImportReport | None:
+        """Return the report of an import that was stopped when all but the tidying was done."""
+        if not (self.directory / _FINISHED).exists() or not self.target.exists():
+            return None
+        outcomes = tuple(read_report(self.report_path))
+        num_rows = sum(each.is_in_table for each in outcomes)
+        shutil.rmtree(self.directory, ignore_errors=True)
+        return ImportReport(self.target, self.report_path, outcomes, num_rows, len(outcomes))
+
+    def check_free(self) -> None:
+        """Refuse a place where something is."""
+        if self.target.exists():
+            what = "file" if self.target.is_file() else "path"
+            is_empty = self.target.is_dir() and not any(self.target.iterdir())
+            if not is_empty:
+                raise DatasetExistsError(
+                    f"`{self.target}` exists. Choose another {what}, or delete it."
+                )
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep others from writing the same dataset, and remove the parts once it is written."""
+        self.parts.mkdir(parents=True, exist_ok=True)
+        with (self.directory / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise DatasetExistsError(
+                    f"Another import is writing `{self.target}`. Wait for it, or choose another "
+                    "place."
+                ) from error
+            yield
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def read(self, folders: list[Path], pool: Pool, on_progress: Count) -> None:
+        """Read the folders that no part holds yet."""
+        wanted = {str(folder) for folder in folders}
+        for path in sorted(self.parts.glob(f"*{SUFFIX}")):
+            self._take(path, wanted, is_old=True)
+        self.num_resumed = len(self.notes)
+        missing = [path for path in map(str, folders) if path not in self.notes]
+        on_progress(len(self.notes), len(folders))
+        # Small chunks where there is little, so that all workers have some of it.
+        chunk = max(1, min(CHUNK, len(missing) // (2 * num_processors())))
+        lost: list[str] = []
+        for finished in pool.run(self._jobs(missing, chunk)):
+            if finished.result is not None:
+                self._take(save_part(finished.result, self.parts), wanted)
+            else:
+                lost += finished.job.payload["folders"]
+            on_progress(len(self.notes), len(folders))
+        # One of a lost chunk is to blame; each in a process of its own shows which.
+        for finished in pool.run(self._jobs(lost, 1)):
+            content = finished.result
+            if content is None:
+                (path,) = finished.job.payload["folders"]
+                note = {"path": path, "fingerprint": fingerprint(Path(path))}
+                note |= {"error": finished.reason, "error_type": str(finished.outcome.ending)}
+                content = encode_part([], {"key": self.key, "folders": [note]})
+            self._take(save_part(content, self.parts), wanted)
+            on_progress(len(self.notes), len(folders))
+
+    def _jobs(self, folders: list[str], chunk: int) -> Iterator[PoolJob]:
+        for start in range(0, len(folders), chunk):
+            some = folders[start : start + chunk]
+            payload = {"folders": some, "key": self.key, "has_costs": self.has_costs}
+            yield PoolJob(some[0], payload)
+
+    def _take(self, path: Path, wanted: set[str], is_old: bool = False) -> None:
+        """Note what a part holds; one of an earlier call only where the folder is as it was."""
+        try:
+            notes = read_notes(path)
+        except ValueError:
+            path.unlink()
+            return
+        if notes["key"] != self.key:
+            path.unlink()
+            return
+        index = 0
+        for note in notes["folders"]:
+            has_row = "error" not in note
+            folder = note["path"]
+            is_same = not is_old or note["fingerprint"] == fingerprint(Path(folder))
+            if folder in wanted and is_same:
+                self.notes[folder] = note, path, index
+            index += has_row
+
+    def finish(
+        self,
+        folders: list[Path],
+        unlisted: dict[Path, str],
+        keeps_duplicates: bool,
+        pool: Pool,
+    ) -> ImportReport:
+        """Write the dataset and the report from the parts, in processes of this machine."""
+        assembly = Assembly(keeps_duplicates)
+        outcomes = [assembly.add(*self.notes[str(folder)]) for folder in folders]
+        outcomes += [
+            FolderOutcome(str(path), "failed", reason=reason, error_type="OSError")
+            for path, reason in sorted(unlisted.items())
+        ]
+        if assembly.num_rows:
+            self._write(assembly, outcomes, pool)
+        else:
+            if self.report_path.parent == self.target:  # there will be no such directory
+                name = f"{self.target.name}.{REPORT_NAME}"
+                self.report_path = self.target.with_name(name)
+            write_report(outcomes, self.report_path)
+        return ImportReport(
+            out=self.target if assembly.num_rows else None,
+            report_path=self.report_path,
+            outcomes=tuple(outcomes),
+            num_rows=assembly.num_rows,
+            num_resumed=self.num_resumed,
+        )
+
+    def _write(self, assembly: Assembly, outcomes: list[FolderOutcome], pool: Pool) -> None:
+        staged = self.directory / f"staged{self.target.suffix}"
+        shutil.rmtree(staged, ignore_errors=True)
+        is_file = self.target.suffix == ".parquet"
+        assemble(assembly, staged, is_file, self.directory, pool)
+        if not is_file:
+            write_readme(staged)
+        is_inside = self.report_path == self.target / REPORT_NAME
+        write_report(outcomes, staged / REPORT_NAME if is_inside else self.report_path)
+        (self.directory / _FINISHED).touch()
+        if self.target.is_dir():  # an empty one
+            self.target.rmdir()
+        staged.replace(self.target)

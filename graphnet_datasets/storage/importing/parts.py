@@ -1,0 +1,82 @@
+"""Parts of an import on disk: rows and what is known of them, in one file that is whole or absent.
+
+A part is an Arrow file with one row a batch, so that any row is read without the others. Its notes
+are JSON in the metadata of its schema.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ...schema import GRAPHS_SCHEMA
+
+SUFFIX = ".arrow"
+_NOTES = b"notes"
+MAX_OPEN_PARTS = 128
+
+
+def encode_part(rows: Sequence[pa.Table], notes: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a part; each of `rows` is a table with one row.
+
+    >>> import tempfile
+    >>> from graphnet_datasets.storage.table import to_arrow
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = save_part(encode_part([to_arrow([{"id": "a"}])], {"of": "b"}), Path(directory))
+    ...     read_notes(path), PartReader().row(path, 0)["id"][0].as_py()
+    ({'of': 'b'}, 'a')
+    """
+    sink = pa.BufferOutputStream()
+    schema = GRAPHS_SCHEMA.with_metadata({_NOTES: json.dumps(notes)})
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_file(sink, schema, options=options) as writer:
+        for table in rows:
+            for batch in table.replace_schema_metadata().combine_chunks().to_batches():
+                writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+    return sink.getvalue().to_pybytes()
+
+
+def save_part(content: bytes, folder: Path) -> Path:
+    """Write a part under a name that no other has, and return its path."""
+    name = secrets.token_hex(8)
+    temporary = folder / f".{name}"
+    temporary.write_bytes(content)
+    return temporary.replace(folder / f"{name}{SUFFIX}")
+
+
+def read_notes(path: Path) -> dict[str, Any]:
+    """Return the notes of a part.
+
+    Raises:
+        ValueError: it is no complete part.
+    """
+    try:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+            return json.loads((reader.schema.metadata or {})[_NOTES])
+    except (OSError, KeyError) as error:
+        raise ValueError(f"`{path}` is no part of an import: {error}.") from error
+
+
+class PartReader:
+    """Reads single rows of many parts, of which it keeps some open."""
+
+    def __init__(self) -> None:
+        self._readers: collections.OrderedDict[Path, pa.ipc.RecordBatchFileReader] = (
+            collections.OrderedDict()
+        )
+
+    def row(self, path: Path, index: int) -> pa.Table:
+        """Return a table with one row of a part."""
+        reader = self._readers.pop(path, None)
+        if reader is None:
+            reader = pa.ipc.open_file(pa.OSFile(str(path)))
+        self._readers[path] = reader
+        if len(self._readers) > MAX_OPEN_PARTS:
+            self._readers.popitem(last=False)
+        return pa.Table.from_batches([reader.get_batch(index)]).replace_schema_metadata()

@@ -1,0 +1,90 @@
+"""Reads sample folders and assembles tables, a job at a time, in processes of their own."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ...analysis.columns import derived_columns, hash_columns
+from ...analysis.splits import split_of
+from ...analysis.tags import op_histogram, op_tags
+from ...directory.reading import read_folder
+from ...errors import GraphNetError
+from ...isolation import RESULT_FILE, Reporter
+from ...sample import Sample
+from ...schema import sample_to_row
+from ..layout import config_of
+from ..shards import write_shards
+from ..table import to_arrow, write_arrow
+from .folders import fingerprint
+from .parts import PartReader, encode_part
+
+PHASES = ("read", "write")
+
+
+def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Read the folders of the payload, or write the table that its plan describes."""
+    if "plan" in payload:
+        reporter.enter("write")
+        for plan in json.loads(Path(payload["plan"]).read_text()):
+            write_planned(plan)
+        return
+    gc.disable()  # a job ends soon, and collecting takes a fifth of its time
+    rows: list[pa.Table] = []
+    notes = []
+    for folder in payload["folders"]:
+        note, table = read_one(Path(folder), payload["has_costs"])
+        notes.append(note)
+        if table is not None:
+            rows.append(table)
+    content = encode_part(rows, {"key": payload["key"], "folders": notes})
+    (directory / RESULT_FILE).write_bytes(content)
+
+
+def read_one(folder: Path, has_costs: bool) -> tuple[dict[str, Any], pa.Table | None]:
+    """Return what is to be noted of a folder and the row of its sample, None if it has none."""
+    note: dict[str, Any] = {"path": str(folder), "fingerprint": fingerprint(folder)}
+    try:
+        sample = read_folder(folder)
+        row = sample_to_row(sample, _columns(sample, has_costs))
+        table = to_arrow([row])
+    except GraphNetError as error:
+        return note | {"error": str(error), "error_type": type(error).__name__}, None
+    except OSError as error:
+        reason = f"`{error.filename or folder}` cannot be read: {error.strerror or error}."
+        return note | {"error": reason, "error_type": type(error).__name__}, None
+    except Exception as error:  # whatever a file provokes: the other folders must be read
+        reason = f"The reader failed on it, which is a defect of the reader: {error}"
+        return note | {"error": reason, "error_type": type(error).__name__}, None
+    place = [config_of(row), split_of(row["family"])]
+    found = {name: row[name] for name in ("id", "num_ops", "signature_hash")}
+    return note | {"place": place, **found}, table
+
+
+def _columns(sample: Sample, has_costs: bool) -> dict[str, Any]:
+    if has_costs:
+        return derived_columns(sample)
+    tags = {"op_tags": op_tags(sample), "op_histogram": op_histogram(sample)}
+    return {**hash_columns(sample), **tags}
+
+
+def write_planned(plan: Mapping[str, Any]) -> None:
+    """Write the shards, or the one file, of rows that a plan lists in their order."""
+    tables = _rows(plan["rows"])
+    if "file" in plan:
+        write_arrow(tables, plan["file"])
+    else:
+        write_shards(tables, Path(plan["folder"]), plan["split"])
+
+
+def _rows(listed: list[tuple[str, int, str]]) -> Iterator[pa.Table]:
+    reader = PartReader()
+    column = to_arrow([]).schema.get_field_index("id")
+    for path, index, sample_id in listed:
+        table = reader.row(Path(path), index)
+        yield table.set_column(column, "id", pa.array([sample_id], pa.string()))

@@ -1,0 +1,7 @@
+"""The fork server of an import; needs no framework."""
+
+from ...isolation import serve
+from .reading import work
+
+if __name__ == "__main__":
+    serve(work)

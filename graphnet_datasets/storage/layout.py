@@ -1,0 +1,279 @@
+"""The layout of a dataset directory: configs and splits, named in the YAML of its README.
+
+    graphnet/
+      README.md                  configs, features, and text for people
+      cv/train-0000.parquet      one folder per task; the split is the part before the dash
+      nlp/train-0000.parquet
+      excluded/train-0000.parquet  graphs that failed a check, with `why_excluded`, if there are any
+      runs/train-0000.parquet    records of timed runs, if there are any
+
+`datasets.load_dataset("graphnet", "cv")` reads such a directory too. It caches a local directory by
+the text of its README, so the README carries a fingerprint of the files: whoever adds a file calls
+`write_readme` again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import DatasetNotFoundError, SchemaError
+from .table import check_file
+
+ALL = "all"
+"""The default config: every graph, of all tasks."""
+
+NOT_GRAPHS = frozenset({"runs"})
+"""Configs whose rows are not graphs; `all` leaves them out."""
+
+EXCLUDED = "excluded"
+"""The config of graphs that failed a check, of all tasks; `all` leaves it out too, so that nobody
+gets them without asking, here or with plain `datasets`."""
+
+
+def config_of(row: Mapping[str, Any]) -> str:
+    """Return the config that a row of the `graphs` table belongs to.
+
+    >>> config_of({"task": "cv"}), config_of({"task": "cv", "why_excluded": "runnable: NaN."})
+    ('cv', 'excluded')
+    """
+    return EXCLUDED if row.get("why_excluded") else row["task"]
+
+
+class Layout(NamedTuple):
+    """The files of a dataset directory, by config and split, and the config taken by default."""
+
+    configs: dict[str, dict[str, list[Path]]]
+    default: str
+
+
+Find = Callable[[str], Iterable[str]]
+"""Takes a pattern and gives the names of files below a dataset's root, relative to it."""
+
+
+def read_layout(directory: str | os.PathLike[str]) -> Layout:
+    """Read which configs and splits a dataset directory has.
+
+    Without a README (or without `configs:` in it) the layout follows from the folders.
+
+    Raises:
+        DatasetNotFoundError: there is no such directory, or no table in it.
+        SchemaError: its README says something else than a list of configs with their files.
+    """
+    root = Path(directory)
+    if not root.is_dir():
+        raise DatasetNotFoundError(f"There is no directory `{directory}`.")
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise DatasetNotFoundError(
+            f"You may not read the directory `{directory}`. Ask its owner for the right to."
+        )
+    layout = _layout(root, _card_data(root).get("configs"))
+    if not any(layout.configs.values()):
+        found = next(root.rglob("graph_net.json"), None)
+        advice = (
+            "It holds GraphNet sample directories: read them with `read_directory`, or make a "
+            "table of them with `graphnet import`."
+            if found
+            else "`graphnet export` writes a dataset directory."
+        )
+        raise DatasetNotFoundError(f"`{directory}` holds no Parquet table. {advice}")
+    return layout
+
+
+def write_readme(directory: str | os.PathLike[str], body: str | None = None) -> Path:
+    """Write the README of a dataset directory from the Parquet files that lie in its folders.
+
+    `body` is the text below the YAML; None keeps the text that is there, or writes a table of the
+    configs. Equal files give equal text.
+
+    Raises:
+        DatasetNotFoundError, SchemaError: as in `read_layout`, or a file is damaged.
+    """
+    import datasets
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    root = Path(directory)
+    layout = _layout(root, None)
+    if not layout.configs:
+        raise DatasetNotFoundError(f"`{directory}` holds no Parquet table.")
+    files = [
+        path for splits in layout.configs.values() for paths in splits.values() for path in paths
+    ]
+    configs = describe_configs({str(path.relative_to(root)): _sha256(path) for path in files})
+    features, counts = [], []
+    columns: dict[pa.Schema, list[dict[str, Any]]] = {}
+    for name, splits in layout.configs.items():
+        first = next(iter(splits.values()))[0]
+        # Configs with the same columns share one list, which YAML then holds once.
+        schema = check_file(first).remove_metadata()
+        if schema not in columns:
+            columns[schema] = datasets.Features.from_arrow_schema(schema)._to_yaml_list()
+        features.append({"config_name": name, "features": columns[schema]})
+        for split, paths in splits.items():
+            counts.append((name, split, sum(pq.read_metadata(path).num_rows for path in paths)))
+    path = root / "README.md"
+    if body is None:
+        body = DatasetCard.load(path).text if path.is_file() else _default_body(counts)
+    data = DatasetCardData(configs=configs, dataset_info=features)
+    text = f"---\n{data.to_yaml()}\n---\n{body.strip()}\n"
+    temporary = path.with_name(f".README.{secrets.token_hex(4)}")
+    temporary.write_text(text)
+    temporary.replace(path)
+    return path
+
+
+def describe_configs(files: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the `configs` of a README for table files, given by relative path with their sha256.
+
+    >>> [config] = describe_configs({"runs/train-0000.parquet": "0" * 64})
+    >>> config["data_files"]
+    [{'split': 'train', 'path': ['runs/train-*.parquet']}]
+    """
+    grouped, default = group_by_folder(files)
+    entries = []
+    for name, splits in grouped.items():
+        patterns = [
+            {
+                "split": split,
+                "path": sorted({f"{path.partition('/')[0]}/{split}-*.parquet" for path in paths}),
+            }
+            for split, paths in splits.items()
+        ]
+        digest = hashlib.sha256()
+        for path in (path for paths in splits.values() for path in paths):
+            digest.update(f"{path}\0".encode() + bytes.fromhex(files[path]))
+        entry = {
+            "config_name": name,
+            "data_files": patterns,
+            "description": f"content {digest.hexdigest()[:16]}",
+        }
+        entries.append({**entry, "default": True} if name == default else entry)
+    return entries
+
+
+def group_by_folder(paths: Iterable[str]) -> tuple[dict[str, dict[str, list[str]]], str]:
+    """Return paths `config/split-*.parquet` by config and split, `all` included, and the default.
+
+    >>> group_by_folder(["cv/test-0.parquet"])
+    ({'cv': {'test': ['cv/test-0.parquet']}, 'all': {'test': ['cv/test-0.parquet']}}, 'all')
+    """
+    configs: dict[str, dict[str, list[str]]] = {}
+    for path in sorted(paths):
+        name, _, file = path.partition("/")
+        configs.setdefault(name, {}).setdefault(file.partition("-")[0], []).append(path)
+    everything: dict[str, list[str]] = {}
+    for name, splits in configs.items():
+        if name not in NOT_GRAPHS and name != EXCLUDED:
+            for split, of_split in splits.items():
+                everything.setdefault(split, []).extend(of_split)
+    if everything:
+        configs[ALL] = everything
+    return configs, ALL if everything else next(iter(configs), "")
+
+
+def _card_data(root: Path) -> dict[str, Any]:
+    readme = root / "README.md"
+    return read_card_data(readme, str(readme)) if readme.is_file() else {}
+
+
+def read_card_data(readme: Path, where: str) -> dict[str, Any]:
+    """Return the YAML at the top of a README that stands, or stood, at `where`.
+
+    Raises:
+        SchemaError: it is no YAML.
+    """
+    from huggingface_hub import metadata_load
+
+    try:
+        return metadata_load(readme) or {}
+    except Exception as error:  # a YAML error has no base class of its own in huggingface_hub
+        raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
+
+
+def _layout(root: Path, entries: Any) -> Layout:
+    configs, default = find_configs(
+        entries,
+        lambda pattern: (str(path.relative_to(root)) for path in root.glob(pattern)),
+        str(root),
+    )
+    return Layout(
+        {
+            config: {split: [root / name for name in names] for split, names in splits.items()}
+            for config, splits in configs.items()
+        },
+        default,
+    )
+
+
+def find_configs(
+    entries: Any, find: Find, where: str
+) -> tuple[dict[str, dict[str, list[str]]], str]:
+    """Return the names of a dataset's files by config and split, and the default config.
+
+    `entries` are the `configs` of its README; without them the folders say what there is.
+
+    Raises:
+        SchemaError: the entries are something else than configs with their files.
+
+    >>> find_configs(None, lambda pattern: ["cv/train-0.parquet"], "mine")[0]["cv"]
+    {'train': ['cv/train-0.parquet']}
+    """
+    if not entries:
+        return group_by_folder(find("*/*-*.parquet"))
+    configs: dict[str, dict[str, list[str]]] = {}
+    default = ""
+    try:
+        for entry in entries:
+            name = str(entry["config_name"])
+            configs[name] = _files_of(find, entry["data_files"])
+            if entry.get("default"):
+                default = name
+    except (KeyError, TypeError, AttributeError, ValueError, NotImplementedError) as error:
+        raise SchemaError(
+            f"The `configs` in `{where}/README.md` are not a list of `config_name` and "
+            "`data_files`, each with a `split` and a `path` inside the directory."
+        ) from error
+    return configs, default or next(iter(configs))
+
+
+def _files_of(find: Find, data_files: Any) -> dict[str, list[str]]:
+    """Return the files per split of one config, in any of the forms that `datasets` accepts."""
+    if isinstance(data_files, dict):
+        data_files = [{"split": split, "path": path} for split, path in data_files.items()]
+    elif isinstance(data_files, str) or isinstance(data_files[0], str):
+        data_files = [{"split": "train", "path": data_files}]
+    splits: dict[str, list[str]] = {}
+    for entry in data_files:
+        patterns = [entry["path"]] if isinstance(entry["path"], str) else entry["path"]
+        if any(".." in Path(pattern).parts for pattern in patterns):
+            raise ValueError("a path outside the directory")
+        files = sorted({name for pattern in patterns for name in find(pattern)})
+        split = str(entry["split"])
+        if files:
+            splits[split] = files
+    return splits
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _default_body(counts: list[tuple[str, str, int]]) -> str:
+    rows = "\n".join(f"| {name} | {split} | {count} |" for name, split, count in counts)
+    return f"""# GraphNet Datasets
+
+Computational graphs of real models, one row a graph. `datasets.load_dataset("graphnet", "cv")`
+beside this directory loads a table; `graphnet_datasets.Sample.from_row(row)` gives the graph.
+
+| config | split | rows |
+|---|---|---|
+{rows}
+"""

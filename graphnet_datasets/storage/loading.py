@@ -1,0 +1,369 @@
+"""`load_dataset`: the embedded dataset, a directory, a Parquet file or a repository on the Hub."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
+from ..schema import SCHEMA_VERSION
+from .layout import Layout, read_layout
+from .remote import Url, read_listing, read_schemas
+from .table import check_file
+
+if TYPE_CHECKING:
+    import datasets
+
+    Loaded = (
+        datasets.Dataset
+        | datasets.IterableDataset
+        | datasets.DatasetDict
+        | datasets.IterableDatasetDict
+    )
+
+DEFAULT_NAME = "graphnet"
+REPO_VARIABLE = "GRAPHNET_DATASETS_REPO"
+STARTER = Path(__file__).parents[1] / "starter" / "graphnet"
+REVISION = f"v{SCHEMA_VERSION}"
+"""The branch of a Hub repository that holds this format version."""
+
+READ_AHEAD_BYTES = 2**16
+"""What a stream from the Hub fetches beyond each range that Parquet's reader asks for. The reader
+joins neighbouring ranges itself; with the client's usual 5 MiB two columns of a table cost as much
+as all of it."""
+
+_REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\Z", re.ASCII)
+_SPLIT_NAME = re.compile(r"\s*(\w+)\s*(?:\[.*\]\s*)?(?:\(\w+\))?\s*\Z")
+
+
+@overload
+def load_dataset(
+    name: str | os.PathLike[str] = ...,
+    config: str | None = ...,
+    split: str = ...,
+    *,
+    streaming: Literal[False] = ...,
+    filters: Any = ...,
+    columns: Sequence[str] | None = ...,
+    revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
+) -> datasets.Dataset: ...
+@overload
+def load_dataset(
+    name: str | os.PathLike[str] = ...,
+    config: str | None = ...,
+    split: str = ...,
+    *,
+    streaming: Literal[True],
+    filters: Any = ...,
+    columns: Sequence[str] | None = ...,
+    revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
+) -> datasets.IterableDataset: ...
+@overload
+def load_dataset(
+    name: str | os.PathLike[str] = ...,
+    config: str | None = ...,
+    split: str | None = ...,
+    *,
+    streaming: bool = ...,
+    filters: Any = ...,
+    columns: Sequence[str] | None = ...,
+    revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
+) -> Loaded: ...
+def load_dataset(
+    name: str | os.PathLike[str] = DEFAULT_NAME,
+    config: str | None = None,
+    split: str | None = "train",
+    *,
+    streaming: bool = False,
+    filters: Any = None,
+    columns: Sequence[str] | None = None,
+    revision: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Loaded:
+    """Load a table of graphs as a Hugging Face dataset.
+
+    `name` is the embedded dataset (`graphnet`, or what `GRAPHNET_DATASETS_REPO` names instead), a
+    path with a slash in it or a `Path` (a dataset directory, or one Parquet file), a URL of a file
+    system that `fsspec` knows (`s3://bucket/graphs`; `storage_options` are handed to it), or a Hub
+    repository (`org/name`). `config` is a task, or `all`, the default; `excluded` holds the graphs
+    that failed a check (`why_excluded`), which no other config does. `split` reads as in
+    `datasets` (`train[:10]`, `train+test`); None gives all splits by name. `filters` are those of
+    Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv", "nlp"])]`, a list of such lists for
+    alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars, and an empty
+    list keeps all. `revision` is a branch, tag or commit of a Hub repository; the default is the
+    branch of this format version.
+    What nothing matches is an empty dataset.
+
+    Raises:
+        DatasetNotFoundError: no dataset, config or split has that name; the message lists those
+            that exist.
+        SchemaError: an unknown column, a filter that the columns do not allow, or a damaged file.
+        FormatVersionError: the table was written in another format version.
+
+    >>> rows = load_dataset("graphnet", "cv", filters=[("num_ops", "<", 200)])
+    >>> set(rows["task"])
+    {'cv'}
+    """
+    import datasets
+    from datasets.exceptions import DatasetGenerationError
+
+    place = locate(name, storage_options)
+    columns = None if columns is None else list(columns)
+    filters = _without_nothing(filters)
+    if isinstance(place, Path):
+        builder = _local_builder(place, config, filters, columns)
+    elif isinstance(place, Url):
+        builder = _url_builder(place, config, filters, columns)
+    else:
+        builder = _hub_builder(place, config, revision, filters, columns)
+    # Offline, `datasets` knows the splits that it has cached and no files.
+    splits = list(builder.config.data_files or builder.info.splits or ())
+    _check_split(split, splits, place)
+    try:
+        if streaming:
+            return builder.as_streaming_dataset(split=split)
+        builder.download_and_prepare(
+            verification_mode="no_checks", download_config=_download_config(place)
+        )
+    except DatasetGenerationError as error:
+        cause = str(error.__cause__ or error).splitlines()[0].rstrip(".")
+        raise SchemaError(
+            f"`{place}` cannot be read: {cause}. Fetch its files again, or write them again."
+        ) from error
+    if split is not None:
+        return _as_dataset(builder, split, place)
+    return datasets.DatasetDict({each: _as_dataset(builder, each, place) for each in splits})
+
+
+def locate(
+    name: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
+) -> Path | Url | str:
+    """Return the path, the URL or the Hub repository that a dataset's name stands for.
+
+    Raises:
+        DatasetNotFoundError: the name can be neither.
+    """
+    if isinstance(name, os.PathLike):
+        return Path(name)
+    if name.startswith("file://"):
+        return Path(unquote(urlsplit(name).path))
+    if "://" in name:
+        return Url(name, dict(storage_options or {}))
+    if name.startswith((".", "/", "~")) or name.endswith(".parquet"):
+        return Path(name).expanduser()
+    if _REPO_ID.match(name):
+        return name
+    if name == DEFAULT_NAME:
+        configured = os.environ.get(REPO_VARIABLE)
+        if not configured:
+            return STARTER
+        if configured != DEFAULT_NAME:
+            return locate(configured, storage_options)
+    raise DatasetNotFoundError(
+        f"There is no dataset `{name}`. Write `{DEFAULT_NAME}` for the embedded one, `./{name}` "
+        "for a path, `s3://…` or another URL, or `org/name` for a repository on the Hub."
+    )
+
+
+def _local_builder(
+    place: Path, config: str | None, filters: Any, columns: Sequence[str] | None
+) -> Any:
+    """Return the builder of a directory or file."""
+    import datasets
+
+    if place.is_file():
+        layout = Layout({"default": {"train": [place]}}, "default")
+    else:
+        layout = read_layout(place)
+    splits = layout.configs.get(config or layout.default)
+    if splits is None:
+        raise _no_config(place, config, layout.configs)
+    schemas = [check_file(path) for paths in splits.values() for path in paths]
+    features = _common_features(schemas, filters, columns, place)
+    # Files by name instead of the directory: `datasets` caches a directory by its README alone, and
+    # takes a cached dataset of the same name where the directory is missing.
+    data_files = {
+        split: [glob.escape(str(path.resolve())) for path in paths]
+        for split, paths in splits.items()
+    }
+    return datasets.load_dataset_builder(
+        "parquet",
+        data_files=data_files,
+        **_given(filters=filters, columns=columns, features=features),
+    )
+
+
+def _url_builder(
+    place: Url, config: str | None, filters: Any, columns: Sequence[str] | None
+) -> Any:
+    """Return the builder of a directory or file at a URL."""
+    import datasets
+
+    listing = read_listing(place)
+    splits = listing.configs.get(config or listing.default)
+    if splits is None:
+        raise _no_config(place, config, listing.configs)
+    schemas = read_schemas([url for urls in splits.values() for url in urls])
+    features = _common_features(schemas, filters, columns, place)
+    data_files = {split: [glob.escape(str(url)) for url in urls] for split, urls in splits.items()}
+    return datasets.load_dataset_builder(
+        "parquet",
+        data_files=data_files,
+        storage_options=dict(place.options) or None,
+        # Part of the cache's key: not every file system says when a file has changed in a way that
+        # `datasets` looks at.
+        description=f"state {listing.state}",
+        **_given(filters=filters, columns=columns, features=features),
+    )
+
+
+def _common_features(
+    schemas: Sequence[pa.Schema], filters: Any, columns: Any, place: Path | Url
+) -> Any:
+    """Check what is asked of files, and return the features of all where they are not alike."""
+    import datasets
+
+    # A version may gain columns that may be null: files from before then have null there.
+    widest = max(schemas, key=lambda schema: len(schema.names))
+    _check_columns(widest, filters, columns, place)
+    is_mixed = any(len(schema.names) < len(widest.names) for schema in schemas)
+    return datasets.Features.from_arrow_schema(widest) if is_mixed else None
+
+
+def _download_config(place: Path | Url | str) -> Any:
+    """Return how to fetch what is to be prepared; None is as `datasets` does it."""
+    from datasets import DownloadConfig
+
+    if not isinstance(place, Url):
+        return None
+    # Kept by their URL alone, files that have been fetched once would never change.
+    return DownloadConfig(force_download=True, storage_options=dict(place.options))
+
+
+def _without_nothing(filters: Any) -> Any:
+    """Return filters, or None where they are lists without any condition."""
+    is_nothing = isinstance(filters, list | tuple) and not any(
+        each for each in filters if not isinstance(each, list) or each
+    )
+    return None if is_nothing else filters
+
+
+def _hub_builder(
+    repo_id: str, config: str | None, revision: str | None, filters: Any, columns: Any
+) -> Any:
+    """Return the builder of a repository at the branch of this format version, if it has one."""
+    import datasets
+    from datasets.exceptions import DatasetNotFoundError as NotOnHubError
+
+    given = _given(filters=filters, columns=columns)
+    given["storage_options"] = {"hf": {"block_size": READ_AHEAD_BYTES}}
+    for each in [revision] if revision else [REVISION, None]:
+        try:
+            builder = datasets.load_dataset_builder(repo_id, config, revision=each, **given)
+        except NotOnHubError as error:
+            if each != REVISION or revision:
+                raise not_on_hub(repo_id, revision) from error
+        except ValueError as error:
+            if "BuilderConfig" not in str(error):
+                raise
+            names = datasets.get_dataset_config_names(repo_id, revision=each)
+            raise _no_config(repo_id, config, names) from error
+        else:
+            if builder.info.features is not None:
+                schema = builder.info.features.arrow_schema
+                _check_columns(schema, filters, columns, repo_id)
+            return builder
+    raise AssertionError("the loop returns or raises")
+
+
+def not_on_hub(repo_id: str, revision: str | None = None) -> DatasetNotFoundError:
+    """Return the error that says that a repository, or its revision, does not exist."""
+    where = f" at the revision `{revision}`" if revision else ""
+    return DatasetNotFoundError(
+        f"There is no dataset `{repo_id}`{where} on the Hub, or it is private and you are not "
+        "logged in (`hf auth login`)."
+    )
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _no_config(
+    place: Path | Url | str, config: str | None, names: Iterable[str]
+) -> DatasetNotFoundError:
+    return DatasetNotFoundError(
+        f"`{place}` has no config `{config}`. Its configs are {', '.join(names)}."
+    )
+
+
+def _check_split(split: str | None, names: Sequence[str], place: Path | Url | str) -> None:
+    """Refuse a split that does not exist; what stands in brackets is for `datasets` to check."""
+    for part in split.split("+") if split is not None else ():
+        found = _SPLIT_NAME.match(part)
+        if found and found[1] != "all" and found[1] not in names:
+            raise DatasetNotFoundError(
+                f"`{place}` has no split `{found[1]}`. Its splits are {', '.join(names)}."
+            )
+
+
+def _check_columns(
+    schema: pa.Schema, filters: Any, columns: Sequence[str] | None, place: Path | Url | str
+) -> None:
+    """Refuse what asks for columns that do not exist, before anything is read."""
+    alternatives = filters if isinstance(filters, list) else []
+    flat = [
+        condition
+        for each in alternatives
+        for condition in ([each] if isinstance(each, tuple) else each)
+    ]
+    for name in (*(columns or ()), *(condition[0] for condition in flat)):
+        if name not in schema.names:
+            raise SchemaError(
+                f"`{place}` has no column `{name}`. Its columns are {', '.join(schema.names)}."
+            )
+    if filters is None:
+        return
+    try:
+        expression = pq.filters_to_expression(filters) if flat else filters
+        schema.empty_table().filter(expression)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise SchemaError(
+            f"The filter {filters!r} does not fit the columns of `{place}`: {reason}. A filter "
+            "compares a top-level scalar with a value of its type; for the rest there is "
+            "`dataset.filter`."
+        ) from error
+
+
+def _as_dataset(builder: Any, split: str, place: Path | Url | str) -> datasets.Dataset:
+    """Return a prepared split; an empty one where `datasets` raises because there are no rows."""
+    import datasets
+
+    try:
+        dataset = builder.as_dataset(split=split)
+    except ValueError as error:
+        if "corresponds to no data" not in str(error):
+            raise
+        features = builder.info.features
+        return datasets.Dataset.from_dict({name: [] for name in features}, features=features)
+    if "schema_version" in dataset.column_names and len(dataset):
+        version = dataset.data.column("schema_version")[0].as_py()
+        if version != SCHEMA_VERSION:
+            raise FormatVersionError(
+                f"`{place}` has format version {version}; this library reads {SCHEMA_VERSION}. "
+                f"Install the release of `graphnet-datasets` that reads version {version}, or name "
+                f"a revision of version {SCHEMA_VERSION}."
+            )
+    return dataset

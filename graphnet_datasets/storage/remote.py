@@ -1,0 +1,197 @@
+"""Datasets on any file system that `fsspec` reaches, named by a URL: `s3://`, `gs://`, `memory://`."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import hashlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import DatasetNotFoundError, GraphNetError, MissingExtraError
+from .layout import find_configs, read_card_data
+from .table import check_schema
+
+_MAX_CONNECTIONS = 16
+_EXTRAS = {"s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Url:
+    """A place on a file system of `fsspec`; prints as its URL.
+
+    `options` are handed to the file system: credentials, `endpoint_url`, `anon`, …
+    """
+
+    text: str
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def open_file_system(self) -> tuple[Any, str]:
+        """Return the file system and the path on it.
+
+        Raises:
+            MissingExtraError: the package that reaches it is not installed.
+            DatasetNotFoundError: no file system has the protocol.
+        """
+        from fsspec.core import url_to_fs
+
+        protocol = self.text.partition("://")[0]
+        try:
+            file_system, path = url_to_fs(self.text, **self.options)
+        except ImportError as error:
+            if protocol in _EXTRAS:
+                package, extra = _EXTRAS[protocol]
+                raise MissingExtraError(package, extra, f"Reading `{protocol}://`") from error
+            raise DatasetNotFoundError(
+                f"`{self.text}` cannot be reached: {str(error).rstrip('.')}."
+            ) from error
+        except ValueError as error:
+            raise DatasetNotFoundError(
+                f"`{self.text}` cannot be reached: {str(error).rstrip('.')}. Write `s3://…`, "
+                "`gs://…`, `memory://…` or another protocol of `fsspec`."
+            ) from error
+        return file_system, path.rstrip("/")
+
+    def child(self, name: str) -> Url:
+        """Return the place `name` below this one."""
+        return Url(f"{self.text.rstrip('/')}/{name}", self.options)
+
+
+@dataclasses.dataclass(frozen=True)
+class Listing:
+    """A dataset's files: by config and split, the config taken by default, and their state."""
+
+    configs: dict[str, dict[str, list[Url]]]
+    default: str
+    state: str
+    """Changes whenever a file or the README does."""
+
+
+def read_listing(place: Url) -> Listing:
+    """Read which configs and splits lie at a URL: a dataset directory, or one Parquet file.
+
+    Raises:
+        DatasetNotFoundError: there is no table, or the place cannot be reached.
+        SchemaError: its README says something else than a list of configs with their files.
+    """
+    file_system, root = place.open_file_system()
+    with errors_of_ours(place):
+        file_system.invalidate_cache()
+        if file_system.isfile(root):
+            return Listing({"default": {"train": [place]}}, "default", file_system.ukey(root))
+        entries = _read_entries(file_system, root, place)
+
+        def find(pattern: str) -> Iterator[str]:
+            for path in file_system.glob(f"{root}/{pattern}"):
+                yield str(path)[len(root) :].lstrip("/")
+
+        configs, default = find_configs(entries, find, str(place))
+        names = {name for splits in configs.values() for found in splits.values() for name in found}
+        if not names:
+            raise DatasetNotFoundError(
+                f"`{place}` holds no Parquet table. `graphnet export {place}` writes a dataset "
+                "there."
+            )
+        states = "".join(f"{name} {file_system.ukey(f'{root}/{name}')}" for name in sorted(names))
+    return Listing(
+        {
+            config: {split: [place.child(name) for name in found] for split, found in each.items()}
+            for config, each in configs.items()
+        },
+        default,
+        hashlib.sha256(states.encode()).hexdigest(),
+    )
+
+
+def read_schemas(places: list[Url]) -> list[pa.Schema]:
+    """Return the schemas of Parquet files, of which only the ends are read.
+
+    Raises:
+        SchemaError: one is not a complete Parquet file.
+        FormatVersionError: one was written in another format version.
+    """
+
+    def read(place: Url) -> pa.Schema:
+        file_system, path = place.open_file_system()
+        with errors_of_ours(place), file_system.open(path, "rb") as file:
+            return check_schema(file, str(place))
+
+    with concurrent.futures.ThreadPoolExecutor(_MAX_CONNECTIONS) as threads:
+        return list(threads.map(read, places))
+
+
+def upload(source: Path, place: Url) -> None:
+    """Copy the files of a local dataset directory to a URL, its README last.
+
+    Raises:
+        DatasetNotFoundError: the place cannot be written.
+    """
+    file_system, root = place.open_file_system()
+    with errors_of_ours(place):
+        file_system.makedirs(root, exist_ok=True)
+        files = sorted(path for path in source.rglob("*") if path.is_file())
+        for path in sorted(files, key=lambda path: path.name == "README.md"):
+            name = f"{root}/{path.relative_to(source).as_posix()}"
+            file_system.makedirs(name.rpartition("/")[0], exist_ok=True)
+            file_system.put_file(str(path), name)
+
+
+def is_empty(place: Url) -> bool:
+    """Tell whether nothing lies at a URL or below it."""
+    file_system, root = place.open_file_system()
+    with errors_of_ours(place):
+        return not file_system.exists(root) or not file_system.find(root)
+
+
+def download(place: Url, target: Path) -> None:
+    """Copy the tables and the README of a dataset at a URL to a local directory."""
+    listing = read_listing(place)
+    file_system, root = place.open_file_system()
+    files = {
+        str(url)[len(str(place).rstrip("/")) + 1 :] or Path(str(place)).name: url
+        for splits in listing.configs.values()
+        for urls in splits.values()
+        for url in urls
+    }
+    target.mkdir(parents=True)
+    with errors_of_ours(place):
+        for name, url in files.items():
+            local = target / name
+            local.parent.mkdir(parents=True, exist_ok=True)
+            file_system.get_file(url.open_file_system()[1], str(local))
+        if file_system.isfile(f"{root}/README.md"):
+            file_system.get_file(f"{root}/README.md", str(target / "README.md"))
+
+
+@contextlib.contextmanager
+def errors_of_ours(place: Url) -> Iterator[None]:
+    """Say which place it was, whatever class of error a file system has for it."""
+    try:
+        yield
+    except GraphNetError:
+        raise
+    except Exception as error:  # botocore, gcsfs and others share no base class
+        lines = str(error).splitlines() or [""]
+        reason = f"{type(error).__name__}: {lines[0].rstrip('.')}"
+        raise DatasetNotFoundError(
+            f"`{place}` cannot be reached ({reason}). Check the address, and that the file "
+            "system's own settings or `storage_options` give endpoint and credentials."
+        ) from error
+
+
+def _read_entries(file_system: Any, root: str, place: Url) -> Any:
+    readme = f"{root}/README.md"
+    if not file_system.isfile(readme):
+        return None
+    with tempfile.TemporaryDirectory(prefix="graphnet-") as directory:
+        copy = Path(directory) / "README.md"
+        copy.write_bytes(file_system.cat_file(readme))
+        return read_card_data(copy, f"{place}/README.md").get("configs")

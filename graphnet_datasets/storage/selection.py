@@ -1,0 +1,180 @@
+"""Which samples a run is about: names, paths, rows or samples, and filters on them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..analysis.columns import hash_columns
+from ..errors import DatasetNotFoundError, RunError
+from ..sample import Sample
+from ..sample.vocabulary import TASKS
+from ..schema import sample_from_row, sample_to_row
+from ..verbosity import hidden_progress_bars
+from .layout import ALL, EXCLUDED
+from .loading import load_dataset
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Which rows to keep; None keeps all, and of several values one has to match.
+
+    `family` is a family's hash, in full or its beginning. `limit` is shared out evenly where
+    several names are given: of `cv` and `nlp` a limit of 6 takes the first three of each.
+    """
+
+    task: tuple[str, ...] = ()
+    framework: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    family: tuple[str, ...] = ()
+    min_ops: int | None = None
+    max_ops: int | None = None
+    max_params: int | None = None
+    limit: int | None = None
+
+    def keeps(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether the filters keep a row; `limit` is not looked at."""
+        for name in ("task", "framework", "source"):
+            accepted = getattr(self, name)
+            if accepted and row[name] not in accepted:
+                return False
+        if self.family and not (row["family"] or "").startswith(self.family):
+            return False
+        return (
+            (self.min_ops is None or row["num_ops"] >= self.min_ops)
+            and (self.max_ops is None or row["num_ops"] <= self.max_ops)
+            and (self.max_params is None or row["num_params"] <= self.max_params)
+        )
+
+
+def select_rows(
+    what: Any, filters: Filters | None = None, *, dataset: str | os.PathLike[str] = "graphnet"
+) -> list[dict[str, Any]]:
+    """Return rows of the `graphs` table, with hashes and family, that a run is about.
+
+    `what` is a name, a path, a sample, a row, or several of these (a `datasets.Dataset` is several
+    rows). A name is a config (`cv`; `excluded` for the graphs that failed a check), a sample's id
+    (`timm/resnet18`) or the name itself of `dataset`. A path, which starts with `.`, `/` or `~` or
+    ends in `.parquet`, is a GraphNet sample directory, a directory of them, a dataset directory or
+    a Parquet file. Of a config, a dataset or a file, all splits are taken, by number of operators.
+    A sample that is named twice comes once.
+
+    Raises:
+        DatasetNotFoundError: nothing has the name.
+        RunError: something is neither a name nor a sample, or the rows lack columns.
+    """
+    filters = filters or Filters()
+    several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
+    seen: set[tuple[str, str]] = set()
+    groups: list[list[dict[str, Any]]] = []
+    for each in what if several else [what]:
+        groups.append([])
+        for row in _find(each, dataset):
+            if (row["id"], row["framework"]) not in seen and filters.keeps(row):
+                seen.add((row["id"], row["framework"]))
+                groups[-1].append(row)
+    limit = len(seen) if filters.limit is None else filters.limit
+    return [
+        row
+        for group, share in zip(groups, _shares(groups, limit), strict=True)
+        for row in group[:share]
+    ]
+
+
+def _shares(groups: Sequence[Sequence[Any]], limit: int) -> list[int]:
+    """Return how many to take of each group, as evenly as they allow."""
+    shares = [0] * len(groups)
+    for turn in range(max(map(len, groups), default=0)):
+        for index, group in enumerate(groups):
+            if turn < len(group) and sum(shares) < limit:
+                shares[index] += 1
+    return shares
+
+
+def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    if isinstance(what, Sample):
+        yield _complete(sample_to_row(what), what)
+    elif isinstance(what, Mapping):
+        yield _complete(_checked(what), None)
+    elif isinstance(what, os.PathLike) or (isinstance(what, str) and _is_path(what)):
+        yield from _find_path(Path(what).expanduser())
+    elif isinstance(what, str):
+        yield from _find_name(what, dataset)
+    elif isinstance(what, Iterable):
+        for each in what:
+            yield from _find(each, dataset)
+    else:
+        raise RunError(
+            f"`{type(what).__name__}` is no sample. Run a dataset of `load_dataset`, rows of one, "
+            "samples, names or paths."
+        )
+
+
+def _load(dataset: str | os.PathLike[str], config: str | None = None, **options: Any) -> Any:
+    """Return all splits; the tables of a run are read faster than a bar of that is."""
+    with hidden_progress_bars():
+        return load_dataset(dataset, config, split="all", **options)
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith((".", "/", "~")) or text.endswith(".parquet")
+
+
+def _find_path(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        raise DatasetNotFoundError(f"There is nothing at `{path}`.")
+    is_table = path.is_file() or next(path.rglob("*.parquet"), None) is not None
+    if is_table:
+        yield from _by_size(_load(path), path)
+        return
+    directories = sorted({each.parent for each in path.rglob("graph_net.json")})
+    if not directories:
+        raise DatasetNotFoundError(
+            f"`{path}` holds neither Parquet files nor a GraphNet sample (`graph_net.json`)."
+        )
+    from ..directory import read_directory
+
+    for directory in directories:
+        yield from _find(read_directory(directory), path)
+
+
+def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    if name == str(dataset):
+        yield from _by_size(_load(dataset), dataset)
+    elif name in TASKS or name in (ALL, EXCLUDED):
+        yield from _by_size(_load(dataset, name), dataset)
+    else:
+        found = _load(dataset, filters=[("id", "==", name)])
+        if not len(found):
+            raise DatasetNotFoundError(
+                f"`{name}` is neither a config nor the id of a sample of `{dataset}`. The configs "
+                f"are all, {', '.join(TASKS)}; `graphnet list` shows the ids; a path starts with "
+                "`./` or `/`; another dataset is chosen with `--dataset org/name`."
+            )
+        yield from _find(found, dataset)
+
+
+def _by_size(rows: Any, dataset: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return rows in one order, however they are split: by number of operators, then by id."""
+    return sorted(_find(rows, dataset), key=lambda row: (row["num_ops"], row["id"]))
+
+
+def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
+    missing = [name for name in ("id", "ops", "inputs", "outputs") if name not in row]
+    if missing:
+        raise RunError(
+            f"A row lacks the column `{missing[0]}`, so that it cannot be run. Load the dataset "
+            "with all its columns (`columns=None`)."
+        )
+    return dict(row)
+
+
+def _complete(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
+    """Fill the hashes and the family where nobody has computed them."""
+    if any(row.get(name) is None for name in ("family", "structure_hash", "signature_hash")):
+        derived = hash_columns(sample or sample_from_row(row))
+        row |= {name: derived[name] for name in derived if row.get(name) is None}
+    return row

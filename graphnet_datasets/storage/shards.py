@@ -1,0 +1,57 @@
+"""Shards of a split: several Parquet files, in the order that their rows are given in."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from .table import ROW_GROUP_SIZE, write_arrow
+
+SHARD_ROWS = 5_000
+"""Rows of a shard: 50 row groups, some tens of megabytes. A reader fetches the end of each shard
+before it knows what to skip, so shards are not smaller; an upload that breaks off sends one again,
+so they are not larger."""
+
+
+def write_shards(
+    tables: Iterable[pa.Table], folder: Path, split: str, *, shard_rows: int = SHARD_ROWS
+) -> list[Path]:
+    """Write rows of the `graphs` table to `folder/split-0000.parquet`, … and return the paths.
+
+    Tables may have any number of rows; no more than one row group is held at a time. Sorted by
+    `num_ops`, the row groups and shards of a split do not overlap in size, so that a filter on size
+    skips all but those that it needs.
+
+    >>> import tempfile
+    >>> from graphnet_datasets.storage.table import to_arrow
+    >>> tables = (to_arrow([{"id": str(index)}]) for index in range(5))
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     [path.name for path in write_shards(tables, Path(directory), "train", shard_rows=3)]
+    ['train-0000.parquet', 'train-0001.parquet']
+    """
+    groups = row_groups(tables, min(ROW_GROUP_SIZE, shard_rows))
+    paths = []
+    per_shard = max(1, shard_rows // ROW_GROUP_SIZE)
+    for number, first in enumerate(groups):
+        shard = itertools.chain([first], itertools.islice(groups, per_shard - 1))
+        paths.append(write_arrow(shard, folder / f"{split}-{number:04d}.parquet"))
+    return paths
+
+
+def row_groups(tables: Iterable[pa.Table], size: int = ROW_GROUP_SIZE) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of `size` rows; the last may have fewer."""
+    pending: list[pa.Table] = []
+    num_rows = 0
+    for table in tables:
+        pending.append(table)
+        num_rows += table.num_rows
+        while num_rows >= size:
+            whole = pa.concat_tables(pending)
+            yield whole.slice(0, size).combine_chunks()
+            pending = [whole.slice(size)]
+            num_rows -= size
+    if num_rows:
+        yield pa.concat_tables(pending).combine_chunks()

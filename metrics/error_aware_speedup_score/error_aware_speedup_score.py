@@ -1,0 +1,71 @@
+"""ES(t) as an `evaluate` metric; the mathematics is in `graphnet_datasets.scores`."""
+
+from typing import Any
+
+import evaluate
+from graphnet_datasets.metrics.description import ARGUMENTS, make_info
+
+from graphnet_datasets.scores import error_aware_speedup_score, from_metric_inputs
+
+_DESCRIPTION = """
+The error-aware speedup score ES(t) of a tensor compiler: as S(t) for t <= 0; for t > 0 failures are
+forgiven code by code (1 accuracy, 2 runtime, 3 compilation), a forgiven one counting as 1 in place
+of b. From the GraphNet technical report, section 3.2 and appendices A to C.
+"""
+
+_SUMMARY = """
+Compute ES(t) at t = -10 ... 4.
+"""
+
+_RETURNS = """
+Returns:
+    A dict with `p`, `b`, `variant`, `samples`, `families`, `excluded`, and by t ("-10" ... "4")
+    `ES`, `ES_low` and `ES_high` (95 % interval), `ES_family`, `alpha`, `beta`, `lambda`, `eta`,
+    `gamma`, `pi_1` ..., the counts `num_correct`, `num_accuracy`, `num_runtime`, `num_compile` ...
+    and `vacuous_share`.
+
+Examples:
+
+    >>> import evaluate
+    >>> from graphnet_datasets import metric_path
+    >>> metric = evaluate.load(metric_path("error_aware_speedup_score"))
+    >>> predictions = [
+    ...     {"latency_ms": 1.0, "status": "ok", "error_code": None, "min_t": -5.0, "null_t": 0.0,
+    ...      "family": "resnet"},
+    ...     {"latency_ms": None, "status": "compile_failed", "error_code": 3, "min_t": None,
+    ...      "null_t": None, "family": "bert"},
+    ... ]
+    >>> references = [{"latency_ms": 2.0}, {"latency_ms": 3.0}]
+    >>> scores = metric.compute(predictions=predictions, references=references)
+    >>> [round(scores["ES"][t], 6) for t in ("0", "2", "3")]
+    [0.447214, 0.447214, 1.414214]
+    >>> scores["pi_3"]["2"], scores["gamma"]["2"], scores["gamma"]["3"]
+    (1.0, 0.1, 1.0)
+"""
+
+
+_INPUTS = _SUMMARY + ARGUMENTS + _RETURNS
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class ErrorAwareSpeedupScore(evaluate.Metric):
+    """ES(t), the error-aware speedup score."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return make_info(_DESCRIPTION, _INPUTS)
+
+    # `evaluate` passes the inputs and options by name, and refuses `**kwargs`.
+    def _compute(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        predictions: list[dict[str, Any]],
+        references: list[dict[str, Any]],
+        p: float | None = None,
+        b: float = 0.1,
+        variant: str = "report",
+        num_draws: int = 1000,
+        seed: int = 0,
+    ) -> dict[str, Any]:
+        runs = from_metric_inputs(predictions, references)
+        return error_aware_speedup_score(
+            runs, p, b, variant, num_draws=num_draws, seed=seed
+        ).to_dict()

@@ -1,0 +1,144 @@
+"""Configs and splits of a dataset directory."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from graphnet_datasets.errors import DatasetNotFoundError, SchemaError
+from graphnet_datasets.storage.layout import read_layout, write_readme
+from graphnet_datasets.storage.table import write_table
+from tests.tables import rows, write_dataset
+
+
+def names(root: Path) -> dict[str, dict[str, list[str]]]:
+    return {
+        config: {
+            split: [str(path.relative_to(root)) for path in paths]
+            for split, paths in splits.items()
+        }
+        for config, splits in read_layout(root).configs.items()
+    }
+
+
+EXPECTED = {
+    "cv": {"test": ["cv/test-0000.parquet"], "train": ["cv/train-0000.parquet"]},
+    "nlp": {"train": ["nlp/train-0000.parquet"]},
+    "all": {
+        "test": ["cv/test-0000.parquet"],
+        "train": ["cv/train-0000.parquet", "nlp/train-0000.parquet"],
+    },
+}
+
+
+def test_the_readme_names_the_files_that_the_folders_hold(tmp_path: Path) -> None:
+    root = write_dataset(tmp_path / "graphnet")
+    assert names(root) == EXPECTED
+    (root / "README.md").unlink()
+    assert names(root) == EXPECTED
+    assert read_layout(root).default == "all"
+
+
+def test_runs_are_a_config_of_their_own(tmp_path: Path) -> None:
+    root = write_dataset(tmp_path)
+    write_table(rows("cv", range(2)), root / "runs" / "train-0000.parquet")
+    write_readme(root)
+    assert names(root)["runs"] == {"train": ["runs/train-0000.parquet"]}
+    assert names(root)["all"] == EXPECTED["all"]
+
+
+def test_the_readme_changes_with_the_files_alone(tmp_path: Path) -> None:
+    readme = write_dataset(tmp_path) / "README.md"
+    before = readme.read_text()
+    write_readme(tmp_path)
+    assert readme.read_text() == before
+    write_table(rows("nlp", range(6, 9)), tmp_path / "nlp" / "train-0001.parquet")
+    write_readme(tmp_path)
+    after = readme.read_text()
+    first, second = (yaml.safe_load(text.split("---")[1])["configs"] for text in (before, after))
+    assert first[0] == second[0]
+    assert first[1]["data_files"] == second[1]["data_files"]
+    assert first[1]["description"] != second[1]["description"]
+
+
+def test_the_readme_lists_features_but_no_split_sizes_and_keeps_its_text(tmp_path: Path) -> None:
+    readme = write_dataset(tmp_path) / "README.md"
+    write_readme(tmp_path, body="# Mine\n")
+    write_readme(tmp_path)
+    text = readme.read_text()
+    assert text.endswith("---\n# Mine\n")
+    info = yaml.safe_load(text.split("---")[1])["dataset_info"]
+    assert [set(entry) for entry in info] == [{"config_name", "features"}] * 3
+    assert len(text) < 6_000
+
+
+@pytest.mark.parametrize(
+    ("data_files", "expected"),
+    [
+        ("cv/train-*.parquet", {"train": ["cv/train-0000.parquet"]}),
+        (
+            ["cv/train-*.parquet", "nlp/*"],
+            {"train": ["cv/train-0000.parquet", "nlp/train-0000.parquet"]},
+        ),
+        ({"dev": "cv/test-*"}, {"dev": ["cv/test-0000.parquet"]}),
+        ([{"split": "dev", "path": ["cv/test-*"]}], {"dev": ["cv/test-0000.parquet"]}),
+    ],
+)
+def test_every_form_of_data_files_is_read(
+    tmp_path: Path, data_files: object, expected: object
+) -> None:
+    root = write_dataset(tmp_path)
+    card = {"configs": [{"config_name": "mine", "data_files": data_files}]}
+    (root / "README.md").write_text(f"---\n{yaml.safe_dump(card)}---\n")
+    assert names(root) == {"mine": expected}
+    assert read_layout(root).default == "mine"
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        "- cv",
+        "- config_name: cv",
+        "- {config_name: cv, data_files: /etc/*}",
+        "- {config_name: cv, data_files: ../*}",
+        "- {config_name: cv, data_files: [{path: a}]}",
+        "3",
+    ],
+)
+def test_a_readme_that_says_something_else_is_refused(tmp_path: Path, configs: str) -> None:
+    root = write_dataset(tmp_path)
+    (root / "README.md").write_text(f"---\nconfigs: \n{configs}\n---\n".replace("\n3", " 3"))
+    message = (
+        f"The `configs` in `{root / 'README.md'}` are not a list of `config_name` and "
+        "`data_files`, each with a `split` and a `path` inside the directory."
+    )
+    with pytest.raises(SchemaError, match=f"^{re.escape(message)}$"):
+        read_layout(root)
+
+
+def test_yaml_that_cannot_be_parsed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("---\nconfigs: [\n---\n")
+    with pytest.raises(SchemaError, match=r"^The YAML at the top of `.*README\.md` cannot be"):
+        read_layout(tmp_path)
+
+
+def test_directories_without_tables_say_what_to_do(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    with pytest.raises(DatasetNotFoundError, match=f"^There is no directory `{missing}`.$"):
+        read_layout(missing)
+    message = f"`{tmp_path}` holds no Parquet table. `graphnet export` writes a dataset directory."
+    with pytest.raises(DatasetNotFoundError, match=f"^{re.escape(message)}$"):
+        read_layout(tmp_path)
+    (tmp_path / "resnet18").mkdir()
+    (tmp_path / "resnet18" / "graph_net.json").write_text("{}")
+    message = (
+        f"`{tmp_path}` holds no Parquet table. It holds GraphNet sample directories: read them "
+        "with `read_directory`, or make a table of them with `graphnet import`."
+    )
+    with pytest.raises(DatasetNotFoundError, match=f"^{re.escape(message)}$"):
+        read_layout(tmp_path)
+    with pytest.raises(DatasetNotFoundError, match=r"holds no Parquet table\.$"):
+        write_readme(tmp_path)
