@@ -1,0 +1,115 @@
+"""Conditions around an access: what they prove about its subscripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from .affine import Affine
+from .expressions import Access, Binary, Expression, Select, Unary, children
+from .linear import Sizes, linear
+
+Box = Mapping[str, tuple[int, int]]
+Guards = tuple[Affine, ...]
+"""Affine expressions that are not negative wherever the guarded expression is evaluated."""
+
+
+def guarded_accesses(
+    node: Expression, sizes: Sizes, guards: Guards = ()
+) -> Iterator[tuple[Access, Guards]]:
+    """Yield every access below a node with the conditions under which it is evaluated."""
+    match node:
+        case Select():
+            yield from guarded_accesses(node.condition, sizes, guards)
+            held = conditions(node.condition, sizes, True)
+            yield from guarded_accesses(node.positive, sizes, guards + held)
+            refused = conditions(node.condition, sizes, False)
+            yield from guarded_accesses(node.negative, sizes, guards + refused)
+        case Binary(operator="&&" | "||"):
+            yield from guarded_accesses(node.left, sizes, guards)
+            more = conditions(node.left, sizes, node.operator == "&&")
+            yield from guarded_accesses(node.right, sizes, guards + more)
+        case _:
+            if isinstance(node, Access):
+                yield node, guards
+            for child in children(node):
+                yield from guarded_accesses(child, sizes, guards)
+
+
+def conditions(node: Expression, sizes: Sizes, outcome: bool) -> Guards:
+    """Return what is not negative where a condition has that outcome; () if nothing affine is."""
+    match node:
+        case Unary(operator="!"):
+            return conditions(node.operand, sizes, not outcome)
+        case Binary(operator="&&" | "||") if (node.operator == "&&") == outcome:
+            return conditions(node.left, sizes, outcome) + conditions(node.right, sizes, outcome)
+        case Binary() if node.left.type.is_integral:
+            left, right = linear(node.left, sizes), linear(node.right, sizes)
+            if left is None or right is None:
+                return ()
+            return _comparison(node.operator, left.affine - right.affine, outcome)
+        case _:
+            return ()
+
+
+def _comparison(operator: str, gap: Affine, outcome: bool) -> Guards:
+    """Return the guards of `gap operator 0`."""
+    if not outcome:
+        opposite = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+        operator = opposite.get(operator, "")
+    match operator:
+        case "<":
+            return (-gap - 1,)
+        case "<=":
+            return (-gap,)
+        case ">":
+            return (gap - 1,)
+        case ">=":
+            return (gap,)
+        case "==":
+            return (gap, -gap)
+        case _:
+            return ()
+
+
+def is_proven(constraint: Affine, box: Box, guards: Guards) -> bool:
+    """Tell whether an affine expression is not negative on the part of a box the guards leave.
+
+    Sound, not complete: a False may only mean that no proof was found.
+
+    >>> is_proven(Affine.of({"i": 1}, -1), {"i": (0, 9)}, (Affine.of({"i": 1}, -1),))
+    True
+    """
+    if constraint.bounds(box)[0] >= 0:
+        return True
+    tightened = tighten(box, guards)
+    if tightened is None:
+        return True
+    return any((constraint - each).bounds(tightened)[0] >= 0 for each in (Affine(), *guards))
+
+
+def tighten(box: Box, guards: Guards) -> dict[str, tuple[int, int]] | None:
+    """Return the smallest box that interval arithmetic finds for the guards, None if empty."""
+    result = dict(box)
+    for _ in range(4):
+        before = dict(result)
+        for guard in guards:
+            if any(name not in result for name in guard.names):
+                continue
+            greatest = guard.bounds(result)[1]
+            if greatest < 0:
+                return None
+            for name, factor in guard.coefficients:
+                begin, end = result[name]
+                own = max(factor * begin, factor * (end - 1))
+                # factor * x >= own - greatest, the rest at its best
+                least = own - greatest
+                if factor > 0:
+                    begin = max(begin, -(-least // factor))
+                else:
+                    end = min(end, least // factor + 1)
+                if begin >= end:
+                    return None
+                result[name] = begin, end
+        if result == before:
+            break
+    return result

@@ -1,0 +1,112 @@
+"""From typed expressions to those of an instance: sizes become numbers, subscripts affine maps."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...errors import RangeInferenceError
+from .affine import Affine
+from .expressions import Access, Binary, Constant, Expression, Load, Select, Size, rebuild
+from .guards import Box, Guards, conditions, is_proven, tighten
+from .instance import Precondition
+from .linear import Sizes, interval, linear
+from .ranges import Bound, Bounds, limits
+from .spans import failure
+from .types import INT32
+
+Check = Literal["", "assumed", "clamp"]
+
+
+class Lowering:
+    """Lowers the expressions of one statement and gathers what could not be proven.
+
+    Attributes:
+        preconditions: what is assumed, in order.
+    """
+
+    def __init__(
+        self, number: int, box: Box, sizes: Sizes, bounds: Bounds, check_bounds: bool
+    ) -> None:
+        self.number = number
+        self.box = box
+        self.sizes = sizes
+        self.bounds = bounds
+        self.check_bounds = check_bounds
+        self.preconditions: list[Precondition] = []
+
+    def lower(self, node: Expression, guards: Guards = ()) -> Expression:
+        """Return the instance's form of an expression that is evaluated under `guards`."""
+        match node:
+            case Size():
+                value = self.sizes.of(node)
+                if value is None:
+                    raise failure(
+                        f"The sizes of `{node.name}` are not known before it is written.",
+                        node.span,
+                        RangeInferenceError,
+                    )
+                return Constant(value, INT32, node.span)
+            case Access() if node.tensor in self.sizes.constants and not node.subscripts:
+                return Constant(self.sizes.constants[node.tensor], node.type, node.span)
+            case Access():
+                return self.load(node, guards)
+            case Select():
+                held = guards + conditions(node.condition, self.sizes, True)
+                refused = guards + conditions(node.condition, self.sizes, False)
+                return Select(
+                    self.lower(node.condition, guards),
+                    self.lower(node.positive, held),
+                    self.lower(node.negative, refused),
+                    node.type,
+                    node.span,
+                )
+            case Binary(operator="&&" | "||"):
+                more = guards + conditions(node.left, self.sizes, node.operator == "&&")
+                left, right = self.lower(node.left, guards), self.lower(node.right, more)
+                return Binary(node.operator, left, right, node.type, node.span)
+            case _:
+                return rebuild(node, lambda child: self.lower(child, guards))
+
+    def load(self, node: Access, guards: Guards) -> Load:
+        """Return an access with its subscripts as affine maps and what is known of their range."""
+        if node.tensor not in self.bounds:
+            raise failure(
+                f"`{node.tensor}` is read before it is written, and its sizes are not declared.",
+                node.span,
+                RangeInferenceError,
+            )
+        subscripts: list[Affine | Expression] = []
+        checks: list[Check] = []
+        is_guarded = False
+        for subscript, bound in zip(node.subscripts, self.bounds[node.tensor], strict=True):
+            value = linear(subscript, self.sizes)
+            lowered = self.lower(subscript, guards) if value is None else value.affine
+            subscripts.append(lowered)
+            check, needs_guard = self.check(node, subscript, bound, guards)
+            checks.append(check)
+            is_guarded = is_guarded or needs_guard
+        return Load(node.tensor, tuple(subscripts), node.type, tuple(checks), is_guarded, node.span)
+
+    def check(
+        self, node: Access, subscript: Expression, bound: Bound, guards: Guards
+    ) -> tuple[Check, bool]:
+        """Tell what has to be done about a subscript, and whether guards keep it in range."""
+        begin, end = bound.pair
+        demands = limits(subscript, bound, self.sizes)
+        if demands:
+            expressions = [each.affine for each in demands]
+            if all(is_proven(each, self.box, ()) for each in expressions):
+                return "", False
+            if guards and all(is_proven(each, self.box, guards) for each in expressions):
+                return "", True
+        tight = tighten(self.box, guards) or self.box
+        found = interval(subscript, tight, self.sizes)
+        if found is not None and begin <= found[0] and found[1] < end:
+            return "", bool(guards)
+        text = " ".join(subscript.span.text.split()) if subscript.span else node.tensor
+        text = f"{bound.begin.symbolic} <= {text} < {bound.end.symbolic}"
+        if not bound.end.symbolic.is_constant:
+            text += f" (= {end})"
+        is_violated = bool(demands) and not guards
+        self.preconditions.append(Precondition(text, self.number, is_violated))
+        return ("clamp" if self.check_bounds else "assumed"), bool(guards)

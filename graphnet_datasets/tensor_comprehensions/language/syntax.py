@@ -1,0 +1,145 @@
+"""The syntax tree: what the parser makes of the text, before names and types are looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .spans import Span
+from .types import ScalarType
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Number:
+    """A literal."""
+
+    value: int | float
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Name:
+    """A name without parentheses: index, size, scalar or a name given by `where`."""
+
+    text: str
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Apply:
+    """`name(arguments)`: an element of a tensor or a call of a built-in."""
+
+    name: Name
+    arguments: tuple[Node, ...]
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SizeOf:
+    """`T.k`."""
+
+    name: Name
+    dimension: int
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Convert:
+    """`type(operand)`."""
+
+    type: ScalarType
+    operand: Node
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prefix:
+    """`-x` or `!x`."""
+
+    operator: str
+    operand: Node
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Infix:
+    """An operator between two operands; also `min(a, b)` and `max(a, b)`."""
+
+    operator: str
+    left: Node
+    right: Node
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Conditional:
+    """`condition ? positive : negative`."""
+
+    condition: Node
+    positive: Node
+    negative: Node
+    span: Span
+
+
+Node = Number | Name | Apply | SizeOf | Convert | Prefix | Infix | Conditional
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RangeClause:
+    """`name in begin : end`."""
+
+    name: Name
+    begin: Node
+    end: Node
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LetClause:
+    """`name = value`."""
+
+    name: Name
+    value: Node
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExistsClause:
+    """`exists value`."""
+
+    value: Node
+
+
+Clause = RangeClause | LetClause | ExistsClause
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StatementSyntax:
+    """One statement."""
+
+    output: Name
+    subscripts: tuple[Name, ...]
+    operator: str
+    value: Node
+    library_call: Apply | None
+    clauses: tuple[Clause, ...]
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VariableSyntax:
+    """A parameter or return; type and sizes of a return may be missing (None)."""
+
+    name: Name
+    type: ScalarType | None
+    dimensions: tuple[Name | Number, ...] | None
+    span: Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DefinitionSyntax:
+    """One `def`."""
+
+    name: Name
+    parameters: tuple[VariableSyntax, ...]
+    returns: tuple[VariableSyntax, ...]
+    statements: tuple[StatementSyntax, ...]
+    span: Span

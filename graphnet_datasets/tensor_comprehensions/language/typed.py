@@ -1,0 +1,275 @@
+"""From syntax to typed expressions: names resolved, types joined, conversions made explicit."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import cast as static_cast
+
+from .builtins import arity_of
+from .expressions import (
+    COMPARISONS,
+    Access,
+    Binary,
+    BinaryOperator,
+    Call,
+    Cast,
+    Constant,
+    Expression,
+    Index,
+    Select,
+    Size,
+    Unary,
+    cast,
+)
+from .limits import MAX_DEPTH, MAX_NODES
+from .spans import Span, failure
+from .syntax import Apply, Conditional, Convert, Infix, Name, Node, Number, Prefix, SizeOf
+from .types import BOOL, FLOAT32, INT32, ScalarType, join
+
+
+@dataclasses.dataclass(slots=True)
+class TensorName:
+    """What expressions may know of a tensor."""
+
+    type: ScalarType
+    rank: int
+
+
+@dataclasses.dataclass(slots=True)
+class Scope:
+    """The names that an expression sees, and what was found in it so far.
+
+    Attributes:
+        lets: expressions that `where` gives names to, in order.
+        num_lets: how many of them are seen: a name sees only those before it.
+        indices: every index met, in order of first appearance.
+        may_index: whether an unknown name is a new index; if not, it is undefined.
+        budget: nodes that may still be made.
+    """
+
+    tensors: Mapping[str, TensorName]
+    sizes: frozenset[str]
+    lets: dict[str, Node] = dataclasses.field(default_factory=dict)
+    num_lets: int = 0
+    indices: dict[str, Span] = dataclasses.field(default_factory=dict)
+    may_index: bool = True
+    may_access: bool = True
+    budget: int = MAX_NODES
+    depth: int = 0
+    reading: dict[str, Access] = dataclasses.field(default_factory=dict)
+
+
+Typed = tuple[Expression, ScalarType]
+"""A typed expression and its type in the language, which for a 16-bit float is not the node's."""
+
+
+def typed(node: Node, scope: Scope) -> Typed:
+    """Return the typed expression of a syntax tree and its type.
+
+    Raises:
+        DefinitionError: an unknown name, a wrong type, rank or arity; see the messages below.
+    """
+    scope.budget -= 1
+    if scope.budget < 0:
+        raise failure(
+            f"The definition has more than {MAX_NODES} operations once `where` is inlined. "
+            "Compute parts of it in statements of their own.",
+            node.span,
+        )
+    if scope.depth > MAX_DEPTH:
+        raise failure(
+            f"An expression is nested more than {MAX_DEPTH} deep once `where` is inlined. "
+            "Compute parts of it in statements of their own.",
+            node.span,
+        )
+    scope.depth += 1
+    try:
+        return _typed(node, scope)
+    finally:
+        scope.depth -= 1
+
+
+def _typed(node: Node, scope: Scope) -> Typed:
+    match node:
+        case Number():
+            type_ = FLOAT32 if isinstance(node.value, float) else INT32
+            return Constant(node.value, type_, node.span), type_
+        case Name():
+            return _name(node, scope)
+        case Apply():
+            return _apply(node, scope)
+        case SizeOf():
+            return _size_of(node, scope)
+        case Convert():
+            operand, found = typed(node.operand, scope)
+            if node.type == found:
+                return operand, found
+            if node.type.compute == node.type:
+                return cast(operand, node.type), node.type
+            return _computed(Cast(operand, node.type, node.span), node.type), node.type
+        case Prefix():
+            return _prefix(node, scope)
+        case Infix():
+            return _infix(node, scope)
+        case Conditional():
+            condition, found = typed(node.condition, scope)
+            require_bool(found, node.condition, "The condition of `?:`")
+            positive, negative, type_ = _joined(node.positive, node.negative, scope)
+            made = Select(condition, positive, negative, positive.type, node.span)
+            return made, type_
+
+
+def integral(node: Node, scope: Scope, what: str) -> Expression:
+    """Return a typed expression that has to be an integer."""
+    made, found = typed(node, scope)
+    if not found.is_integral:
+        raise failure(f"{what} has to be an integer, but this is {found}.", node.span)
+    return made
+
+
+def require_bool(found: ScalarType, node: Node, what: str) -> None:
+    """Raise unless the type is bool."""
+    if not found.is_bool:
+        raise failure(
+            f"{what} has to be a boolean, but this is {found}. Compare it with something.",
+            node.span,
+        )
+
+
+def _computed(node: Expression, type_: ScalarType) -> Expression:
+    """Return a stored value in the type that it is computed in."""
+    return cast(node, type_.compute)
+
+
+def _joined(left: Node, right: Node, scope: Scope) -> tuple[Expression, Expression, ScalarType]:
+    first, first_type = typed(left, scope)
+    second, second_type = typed(right, scope)
+    type_ = join(first_type, second_type)
+    return cast(first, type_.compute), cast(second, type_.compute), type_
+
+
+def _name(node: Name, scope: Scope) -> Typed:
+    if node.text in scope.lets:
+        place = list(scope.lets).index(node.text)
+        if place >= scope.num_lets:
+            raise failure(
+                f"Undefined variable `{node.text}`: `where` gives it only after this.", node.span
+            )
+        outer, scope.num_lets = scope.num_lets, place
+        try:
+            return typed(scope.lets[node.text], scope)
+        finally:
+            scope.num_lets = outer
+    if node.text in scope.tensors:
+        tensor = scope.tensors[node.text]
+        if tensor.rank:
+            raise failure(
+                f"Expected a scalar, but `{node.text}` has {tensor.rank} dimensions. Write its "
+                "subscripts.",
+                node.span,
+            )
+        return _access(node, (), scope, node.span)
+    if node.text in scope.sizes:
+        return Size(node.text, span=node.span), INT32
+    if not scope.may_index and node.text not in scope.indices:
+        raise failure(f"Undefined variable `{node.text}`.", node.span)
+    if not scope.may_index:
+        raise failure(
+            f"A range cannot depend on the index `{node.text}`; it is made of sizes and numbers.",
+            node.span,
+        )
+    scope.indices.setdefault(node.text, node.span)
+    return Index(node.text, span=node.span), INT32
+
+
+def _access(name: Name, subscripts: tuple[Expression, ...], scope: Scope, span: Span) -> Typed:
+    if not scope.may_access:
+        if not subscripts and scope.tensors[name.text].type.is_integral:
+            # Its value may be given as a constant when the definition is specialised.
+            made = Access(name.text, (), scope.tensors[name.text].type, span)
+            return made, made.type
+        raise failure(
+            f"A range cannot depend on the tensor `{name.text}`; it is made of sizes and numbers.",
+            span,
+        )
+    type_ = scope.tensors[name.text].type
+    made = Access(name.text, subscripts, type_, span)
+    scope.reading.setdefault(name.text, made)
+    return _computed(made, type_), type_
+
+
+def _apply(node: Apply, scope: Scope) -> Typed:
+    name, count = node.name, len(node.arguments)
+    tensor = scope.tensors.get(name.text)
+    if tensor is not None:
+        if tensor.rank == 0 and count:
+            raise failure(f"Expected a tensor, but `{name.text}` is a scalar.", node.span)
+        if tensor.rank != count:
+            raise failure(
+                f"Expected {tensor.rank} dimensions of `{name.text}` but found {count}.", node.span
+            )
+        subscripts = []
+        for argument in node.arguments:
+            subscripts.append(integral(argument, scope, "A subscript"))
+        return _access(name, tuple(subscripts), scope, node.span)
+    arity = arity_of(name.text)
+    if arity is None:
+        known = name.text in scope.sizes or name.text in scope.lets or name.text in scope.indices
+        why = "it is no tensor" if known else "there is no tensor, output or function of that name"
+        raise failure(f"Undefined variable `{name.text}`: {why}.", name.span)
+    if arity != count:
+        raise failure(
+            f"`{name.text}` takes {arity} argument{'s' * (arity > 1)} but was given {count}.",
+            node.span,
+        )
+    found = [typed(argument, scope) for argument in node.arguments]
+    type_ = FLOAT32
+    for _, each in found:
+        type_ = join(type_, each)
+    arguments = tuple(cast(each, type_) for each, _ in found)
+    return Call(name.text, arguments, type_, node.span), type_
+
+
+def _size_of(node: SizeOf, scope: Scope) -> Typed:
+    tensor = scope.tensors.get(node.name.text)
+    if tensor is None:
+        raise failure(f"Undefined variable `{node.name.text}`.", node.name.span)
+    if node.dimension >= tensor.rank:
+        raise failure(
+            f"`{node.name.text}` has {tensor.rank} dimensions, so that there is no "
+            f"`{node.name.text}.{node.dimension}`; they count from 0.",
+            node.span,
+        )
+    return Size(node.name.text, node.dimension, span=node.span), INT32
+
+
+def _prefix(node: Prefix, scope: Scope) -> Typed:
+    operand, found = typed(node.operand, scope)
+    if node.operator == "!":
+        require_bool(found, node.operand, "The operand of `!`")
+        return Unary("!", operand, BOOL, node.span), BOOL
+    if isinstance(operand, Constant):
+        return dataclasses.replace(operand, value=-operand.value, span=node.span), found
+    if found.is_bool:
+        return operand, BOOL  # -1 is odd, as 1 is
+    return Unary("-", operand, operand.type, node.span), found
+
+
+def _infix(node: Infix, scope: Scope) -> Typed:
+    operator = static_cast("BinaryOperator", node.operator)
+    if operator in ("&&", "||"):
+        sides = []
+        for each in (node.left, node.right):
+            side, found = typed(each, scope)
+            require_bool(found, each, f"An operand of `{operator}`")
+            sides.append(side)
+        return Binary(operator, sides[0], sides[1], BOOL, node.span), BOOL
+    left, right, type_ = _joined(node.left, node.right, scope)
+    if operator in COMPARISONS:
+        return Binary(operator, left, right, BOOL, node.span), BOOL
+    if type_.is_bool:
+        # Bool is an unsigned integer of one bit; C and NumPy would each do something else.
+        wide = Binary(operator, cast(left, INT32), cast(right, INT32), INT32, node.span)
+        return Cast(wide, BOOL, node.span), BOOL
+    return Binary(operator, left, right, type_.compute, node.span), type_
