@@ -12,6 +12,7 @@ from ..analysis.splits import split_of
 from ..errors import FormatVersionError, GraphNetError, SchemaError
 from ..sample import Sample
 from ..schema import DERIVED_COLUMNS, RUNS_SCHEMA, SCHEMA_VERSION, sample_to_row
+from ..schema.run_files import with_later_columns
 from ..storage.table import ROW_GROUP_SIZE, to_arrow
 from .results import Skipped
 
@@ -84,6 +85,7 @@ def runs_table(runs: Any) -> pa.Table:
             lambda: runs.with_format("arrow")[:]
         )
         table = to_arrow_table() if to_arrow_table else pa.Table.from_pylist(list(runs))
+    table = with_later_columns(table)
     odd = sorted(set(table.schema.names) ^ set(RUNS_SCHEMA.names)) if table.num_columns else []
     if odd:
         raise SchemaError(

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import DatasetNotFoundError, SchemaError
+from .runs import LATER_COLUMNS, RUNS_SCHEMA
 
 
 def find_run_files(path: Path) -> list[Path]:
@@ -37,6 +38,25 @@ def read_run_file(path: Path) -> pa.Table:
             f"`{path}` is not a whole Parquet file ({error}). Delete it and run again; the other "
             "records stay."
         ) from error
+
+
+def with_later_columns(table: pa.Table) -> pa.Table:
+    """Return an older table with the columns that came later, null, in their places.
+
+    A table that lacks any other column, or has one more, is returned as it is.
+
+    >>> older = RUNS_SCHEMA.empty_table().drop_columns(["judged"])
+    >>> with_later_columns(older).schema.names == RUNS_SCHEMA.names
+    True
+    """
+    missing = set(RUNS_SCHEMA.names) - set(table.column_names)
+    if not missing or missing - LATER_COLUMNS or set(table.column_names) - set(RUNS_SCHEMA.names):
+        return table
+    columns = [
+        pa.nulls(table.num_rows, field.type) if field.name in missing else table[field.name]
+        for field in RUNS_SCHEMA
+    ]
+    return pa.table(columns, RUNS_SCHEMA.names, metadata=table.schema.metadata)
 
 
 def without_copies(table: pa.Table) -> pa.Table:

@@ -46,6 +46,8 @@ class Reason(enum.StrEnum):
     MUTATION = "input_mutation"
     TAMPERING = "tampering"
     """The candidate replaced a part of what times it, or the parent saw other times."""
+    NOTHING_VARIES = "nothing_varies"
+    """Eager gives the same outputs on all inputs, so that a stored answer would be right."""
 
 
 ERROR_CODES: dict[Status, int | None] = {
@@ -76,11 +78,27 @@ OUTPUT_FIELDS = pa.struct(
         ("min_t", pa.float64()),
         ("null_t", pa.float64()),
         ("null_mean_t", pa.float64()),
+        ("constant_t", pa.float64()),
     ]
 )
 """One output compared: errors are against eager, rmse against the fp64 oracle (null without one),
 `mismatch_share` is the share of elements that are not bit-equal, `null_t` and `null_mean_t` the
-smallest t at which an all-zero and a constant-mean output would pass."""
+smallest t at which an all-zero and a constant-mean output would pass, `constant_t` the smallest t
+at which the output of the first call would pass for the later ones, whatever their inputs."""
+
+JUDGED_FIELDS = pa.struct(
+    [
+        ("seed", pa.int64()),
+        ("start", pa.int64()),
+        ("is_candidate_first", pa.bool_()),
+        ("baseline_hash", pa.string()),
+        ("candidate_hash", pa.string()),
+    ]
+)
+"""The outputs of one call that were judged: `make_inputs(sample, seed)` gives its inputs. `start`
+says which elements were taken (null: all; see `benchmark.child.excerpts`), `is_candidate_first`
+whether the call came first in its pair (null: it was not timed), and the hashes are of the elements
+of both arms."""
 
 DEVICE_STATE_FIELDS = pa.struct(
     [
@@ -101,6 +119,8 @@ RUNS_SCHEMA = pa.schema(
         ("sample_id", pa.string()),
         ("structure_hash", pa.string()),
         ("signature_hash", pa.string()),
+        ("sample_digest", pa.string()),
+        ("dataset", pa.string()),
         ("family", pa.string()),
         ("task", pa.string()),
         ("framework", pa.string()),
@@ -109,6 +129,7 @@ RUNS_SCHEMA = pa.schema(
         # which arms, and how
         ("compiler", pa.string()),
         ("compiler_version", pa.string()),
+        ("compiler_source", pa.string()),
         ("compiler_options", pa.string()),
         ("baseline", pa.string()),
         ("device", pa.string()),
@@ -162,6 +183,7 @@ RUNS_SCHEMA = pa.schema(
         ("null_t", pa.float64()),
         ("is_deterministic", pa.bool_()),
         ("determinism_t", pa.float64()),
+        ("judged", pa.list_(JUDGED_FIELDS)),
         ("warnings", pa.list_(pa.string())),
         # where and when
         ("environment_id", pa.string()),
@@ -180,6 +202,9 @@ pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % inte
 outputs' `min_t` (inf: correct at no tolerance), null where nothing was compared. `determinism_t` is
 the `min_t` of eager against itself. `floor_ms` is the least time that the device's peak rates allow
 for the work of the sample. `compiler_options`, `environment` and `settings` are JSON.
+`sample_digest` is a hash of all of the sample that a run depends on, `dataset` where it was looked
+up, `compiler_source` a hash of the compiler's own source files (null for those of this library).
+`judged` lists the calls whose outputs were compared.
 
 Three clocks: `*_latency_ms` by `clock`, `*_wall_ms` the medians of the same calls by the wall clock
 with the device synchronized, `*_kernel_ms` and `*_num_kernels` by torch's profiler, of a few calls
@@ -190,6 +215,9 @@ arms were captured and replayed, and null on a CPU. `break_even_calls` is how ma
 `compile_time_s`, null where they never do. `fallback_share` is the share of the operators that the
 compiler left to eager, null where it does not tell. `device_before` and `device_after` surround the
 timed calls on a GPU."""
+
+LATER_COLUMNS = frozenset({"sample_digest", "dataset", "compiler_source", "judged"})
+"""Columns that files of this format version may lack; they are null where they do."""
 
 
 def empty_run() -> dict[str, Any]:

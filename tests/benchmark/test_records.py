@@ -30,7 +30,8 @@ from graphnet_datasets.errors import (
     SchemaError,
 )
 from graphnet_datasets.sample import Input, Op, Sample, Value
-from graphnet_datasets.schema import RUNS_SCHEMA, empty_run
+from graphnet_datasets.schema import OUTPUT_FIELDS, RUNS_SCHEMA, empty_run
+from graphnet_datasets.schema.runs import LATER_COLUMNS
 from tests.benchmark.samples import LINEAR
 from tests.strategies import samples
 
@@ -231,3 +232,24 @@ def test_anything_plain_can_be_hashed(value: dict[str, Any]) -> None:
 def test_the_schema_is_that_of_the_runs_table(tmp_path: Path) -> None:
     RunStore(tmp_path).append(record("1"))
     assert read_runs(tmp_path).schema.equals(RUNS_SCHEMA, check_metadata=True)
+
+
+@pytest.mark.parametrize("lost", [["judged"], sorted(LATER_COLUMNS)])
+def test_a_file_from_before_a_column_came_is_read(tmp_path: Path, lost: list[str]) -> None:
+    older = rows_to_table([record("1"), record("2")]).drop_columns(lost)
+    pq.write_table(older, tmp_path / "runs.parquet")
+    rows = read_runs(tmp_path).to_pylist()
+    assert [row["run_id"] for row in rows] == ["1", "2"]
+    assert all(row[name] is None for row in rows for name in lost)
+    RunStore(tmp_path).append(record("3"))
+    assert RunStore(tmp_path).table("123")["run_id"].to_pylist() == ["1", "2", "3"]
+
+
+def test_outputs_from_before_a_field_came_are_read(tmp_path: Path) -> None:
+    fields = [field for field in OUTPUT_FIELDS if field.name != "constant_t"]
+    table = rows_to_table([record("1")])
+    place = table.schema.names.index("outputs")
+    older = pa.array([[{"dtype": "float32", "null_t": 1.0}]], pa.list_(pa.struct(fields)))
+    pq.write_table(table.set_column(place, "outputs", older), tmp_path / "runs.parquet")
+    (row,) = read_runs(tmp_path).to_pylist()
+    assert (row["outputs"][0]["null_t"], row["outputs"][0]["constant_t"]) == (1.0, None)

@@ -24,7 +24,12 @@ import pyarrow.parquet as pq
 from ...errors import FormatVersionError, RunError, SchemaError
 from ...sample import Sample
 from ...schema import RUNS_SCHEMA, SCHEMA_VERSION
-from ...schema.run_files import find_run_files, read_run_file, without_copies
+from ...schema.run_files import (
+    find_run_files,
+    read_run_file,
+    with_later_columns,
+    without_copies,
+)
 
 TABLE_NAME = "runs.parquet"
 PARTS_NAME = "parts"
@@ -220,7 +225,7 @@ def to_plain(value: Any) -> Any:
 
 
 def _read_file(path: Path) -> pa.Table:
-    return _checked(read_run_file(path), f"`{path}`")
+    return _checked(with_later_columns(read_run_file(path)), f"`{path}`")
 
 
 def _checked(table: pa.Table, where: str) -> pa.Table:
