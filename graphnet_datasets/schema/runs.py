@@ -28,7 +28,8 @@ class Status(enum.StrEnum):
     BASELINE_FAILED = "baseline_failed"
     """The sample itself cannot be made or run under eager; never the compiler's fault."""
     HARNESS_FAILED = "harness_failed"
-    """The worker was lost before the baseline had run, twice; nothing is known of the sample."""
+    """The worker was lost before the baseline had run, twice, or the harness that wrote a log threw
+    its own times away: nothing is known of the sample."""
 
 
 class Reason(enum.StrEnum):
@@ -147,6 +148,8 @@ RUNS_SCHEMA = pa.schema(
         ("error_type", pa.string()),
         ("error_message", pa.string()),
         ("upstream_status", pa.string()),
+        ("upstream_speedup", pa.float64()),
+        ("upstream_min_t", pa.float64()),
         ("num_attempts", pa.int32()),
         # times
         ("baseline_latency_ms", pa.list_(pa.float64())),
@@ -204,7 +207,9 @@ the `min_t` of eager against itself. `floor_ms` is the least time that the devic
 for the work of the sample. `compiler_options`, `environment` and `settings` are JSON.
 `sample_digest` is a hash of all of the sample that a run depends on, `dataset` where it was looked
 up, `compiler_source` a hash of the compiler's own source files (null for those of this library).
-`judged` lists the calls whose outputs were compared.
+`judged` lists the calls whose outputs were compared. `upstream_status`, `upstream_speedup` and
+`upstream_min_t` are what upstream's own tools make of one of their logs, whatever this library
+makes of it.
 
 Three clocks: `*_latency_ms` by `clock`, `*_wall_ms` the medians of the same calls by the wall clock
 with the device synchronized, `*_kernel_ms` and `*_num_kernels` by torch's profiler, of a few calls
@@ -216,7 +221,12 @@ arms were captured and replayed, and null on a CPU. `break_even_calls` is how ma
 compiler left to eager, null where it does not tell. `device_before` and `device_after` surround the
 timed calls on a GPU."""
 
-LATER_COLUMNS = frozenset({"sample_digest", "dataset", "compiler_source", "judged"})
+LATER_COLUMNS = frozenset(
+    {
+        "sample_digest", "dataset", "compiler_source", "judged", "upstream_speedup",
+        "upstream_min_t",
+    }
+)  # fmt: skip
 """Columns that files of this format version may lack; they are null where they do."""
 
 

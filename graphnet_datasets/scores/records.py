@@ -70,6 +70,8 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
     if variant.upstream_codes is not None:
         words = table["upstream_status"].to_pylist()
         is_correct = np.array([word == _UPSTREAM_CORRECT for word in words], dtype=bool)
+        speedup = _first_known(_floats(table, "upstream_speedup"), speedup)
+        min_t = _first_known(_floats(table, "upstream_min_t"), min_t)
         # What upstream calls correct counts as a failed run without a speedup, and as correct at
         # all t without a compared output.
         has_no_time = is_correct & np.isnan(speedup)
@@ -139,6 +141,10 @@ def _lookup(table: pa.Table, column: str, values: dict[str, int]) -> Integers:
 def _floats(table: pa.Table, column: str) -> Floats:
     """Return a column with NaN for null."""
     return pc.fill_null(table[column], np.nan).to_numpy().astype(np.float64)
+
+
+def _first_known(first: Floats, second: Floats) -> Floats:
+    return np.where(np.isnan(first), second, first)
 
 
 def _check(table: pa.Table, is_wrong: npt.NDArray[np.bool_], column: str) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphnet_datasets import error_aware_speedup_score, import_log, speedup_score
 from graphnet_datasets.benchmark.upstream.log import LOGGED_TOLERANCES
@@ -43,6 +47,12 @@ def log_of(name: str, *, stop: int | None = None, **changes: Any) -> list[str]:
             key = f"all_close_atol_{10.0 ** (t * a):.2E}_rtol_{10.0 ** (t * r):.2E}"
             comparisons.append(f"[Correctness][{key}]: {' '.join(map(str, passes))}")
     shapes = settings["eager_shapes"], settings["compiled_shapes"]
+    compared = [
+        f"[Correctness][equal]: {settings['equal']}",
+        *comparisons,
+        "[Correctness][max_diff]: 0.00012",
+        "[Correctness][max_relative_diff]: nan",
+    ]
     lines = [
         f"[Processing] /home/me/GraphNet/samples/{name}",
         f"[Config] model: {name}",
@@ -63,10 +73,7 @@ def log_of(name: str, *, stop: int | None = None, **changes: Any) -> list[str]:
         f"[Shape][eager]: {shapes[0]}",
         f"[Shape][compiled]: {shapes[1]}",
         f"[Shape] eager:{shapes[0]} compiled:{shapes[1]} match:{shapes[0] == shapes[1]}",
-        f"[Correctness][equal]: {settings['equal']}",
-        *comparisons,
-        "[Correctness][max_diff]: 0.00012",
-        "[Correctness][max_relative_diff]: nan",
+        *(compared if eager == compiled and shapes[0] == shapes[1] else []),
         '[Performance][eager]: {"e2e": {"mean": 5.0, "std": 1.0, "min": 4.0, "max": 6.0}}',
         '[Performance][compiled]: {"e2e": {"mean": 2.5, "std": 0.5, "min": 2.0, "max": 3.0}}',
         f"[Speedup][e2e]: {settings['speedup']}",
@@ -149,6 +156,19 @@ FAILED_EAGER = [*log_of("a", stop=6), "Run failed: boom", "x.MyError: boom"]
 FAILED_EAGER += ["bench-log [Result][status] eager:failed compiled:failed"]
 FAILED_COMPILED = [*log_of("a", stop=9), "torch._inductor.exc.InductorError: no kernel"]
 FAILED_COMPILED += ["bench-log [Result][status] eager:success compiled:failed"]
+EAGER_FAIL = "eager_fail"
+COMPILE_FAILED = ("compile_failed", "exception", "compile", EAGER_FAIL)
+COMPILED_FAILED = [
+    "Compiled model execution failed: out of registers",
+    "bench-log [Result] status: failed",
+    "bench-log [Fail due to compiled model execution error.]",
+]
+OLD_FAILURE = [
+    "bench-log [Result] status: failed",
+    "bench-log [Fail due to compile error or datatype do not match.]",
+]
+GATE = "model execution failed: Environment fluctuation detected."
+GATE_OF_PADDLE = "failed: Environment fluctuation detected."
 
 
 @pytest.mark.parametrize(
@@ -156,10 +176,42 @@ FAILED_COMPILED += ["bench-log [Result][status] eager:success compiled:failed"]
     [
         (FAILED_EAGER, ("baseline_failed", "exception", "baseline", "eager_fail")),
         (log_of("a", stop=8), ("baseline_failed", "crash", "baseline", "eager_fail")),
-        (FAILED_COMPILED, ("compile_failed", "exception", "compile", "compile_fail")),
+        (FAILED_COMPILED, ("compile_failed", "exception", "compile", "eager_fail")),
         (log_of("a", stop=9), ("compile_failed", "crash", "compile", "eager_fail")),
+        (log_of("a", stop=10), ("run_failed", "crash", "run", "eager_fail")),
         (log_of("a", stop=12), ("run_failed", "crash", "run", "eager_fail")),
-        (log_of("a", stop=13), ("run_failed", "exception", "run", "compile_fail")),
+        (log_of("a", stop=13), ("run_failed", "crash", "judge", "eager_fail")),
+        (log_of("a", stop=14), ("run_failed", "crash", "judge", "compile_fail")),
+        ([*log_of("a", stop=12), *COMPILED_FAILED], ("run_failed", "exception", "run", EAGER_FAIL)),
+        ([*log_of("a", stop=9), *COMPILED_FAILED], COMPILE_FAILED),
+        (
+            [*log_of("a", stop=12), f"Compiled {GATE}", "b [Result] status: failed"],
+            ("harness_failed", "exception", "run", "eager_fail"),
+        ),
+        (
+            [*log_of("a", stop=12), f"Run model in compiled mode {GATE_OF_PADDLE}"],
+            ("harness_failed", "exception", "run", "eager_fail"),
+        ),
+        (
+            [*log_of("a", stop=9), f"Eager {GATE}", *COMPILED_FAILED],
+            ("harness_failed", "exception", "baseline", "eager_fail"),
+        ),
+        (
+            [*log_of("a", stop=9), "bench-log [Result][status] eager:success"],
+            ("harness_failed", "exception", "judge", "eager_fail"),
+        ),
+        (
+            [*log_of("a", stop=6), "Model execution failed: boom", *OLD_FAILURE],
+            ("baseline_failed", "exception", "baseline", "eager_fail"),
+        ),
+        (
+            [*log_of("a", stop=6), "bench-log [Datatype][eager]: float32", *OLD_FAILURE],
+            ("compile_failed", "exception", "compile", "compile_fail"),
+        ),
+        (
+            [*log_of("a", stop=12), "bench-log [Datatype][eager]: float32", *OLD_FAILURE],
+            ("run_failed", "exception", "run", "compile_fail"),
+        ),
         (
             log_of("a", compiled="float16"),
             ("output_mismatch", "output_dtype", "judge", "type_mismatch"),
@@ -179,7 +231,7 @@ FAILED_COMPILED += ["bench-log [Result][status] eager:success compiled:failed"]
         (log_of("a", stop=-1), ("run_failed", "crash", "judge", "correct")),
         (
             ["p [Processing] a", "p [Result] status: success", "p [Speedup][e2e]: 2.0"],
-            ("compile_failed", "exception", "compile", "correct"),
+            ("run_failed", "crash", "judge", "eager_fail"),
         ),
         (
             [
@@ -195,7 +247,7 @@ FAILED_COMPILED += ["bench-log [Result][status] eager:success compiled:failed"]
                 "p [Result] status: failed",
                 "p [Fail due to compiled model execution error.]",
             ],
-            ("compile_failed", "exception", "compile", "compile_fail"),
+            ("compile_failed", "exception", "compile", "eager_fail"),
         ),
     ],
 )
@@ -298,6 +350,170 @@ def test_a_file_that_is_no_log(tmp_path: Path) -> None:
         "upstream's benchmark logs begins. Give a log of its `test_compiler` or "
         "`test_target_device`."
     )
+
+
+def test_a_log_without_dtypes_is_judged_by_the_strictest(tmp_path: Path) -> None:
+    """Logs of 2025's summer compare at five fixed pairs and tell no shapes, some no dtypes."""
+    pairs = {"8_rtol8": 0, "8_rtol5": 0, "5_rtol5": 0, "3_rtol2": 1, "2_rtol1": 1}
+    lines = [
+        "p [Processing] samples/a",
+        "p [Correctness][equal]: 0",
+        *(f"p [Correctness][all_close_atol{key}]: {value}" for key, value in pairs.items()),
+        "p [Result] status: success",
+        "p [Speedup][e2e]: 2.0",
+    ]
+    (run,) = run_of(tmp_path, lines)
+    # atol = 1e-3 and rtol = 1e-2 are as narrow as 10^(7/5 t) from t = -1 on.
+    assert (run["status"], run["min_t"], run["upstream_status"]) == ("ok", -1.0, "type_mismatch")
+    lines.insert(1, "p [Datatype][eager]: float32")
+    lines.insert(2, "p [Datatype][compiled]: float32")
+    (run,) = run_of(tmp_path, lines)
+    assert (run["status"], run["min_t"]) == ("ok", -1.0)
+    lines[1:3] = ["p [Datatype][eager]: float16", "p [Datatype][compiled]: float16"]
+    (run,) = run_of(tmp_path, lines)
+    assert (run["status"], run["min_t"]) == ("ok", -3.0)
+
+
+PROMPTS = ["graph-net-test-compiler-log ", "log ", ""]
+WORDS = ["[Datatype][eager]", "[Datatype][compiled]", "[Shape]", "[DataType]", "match:True"]
+WORDS += ["match:False", "all_close", "Error:", "Exception:", "[Correctness]", "[Datatype]", "x"]
+WHOLE = [
+    line.partition(" ")[2] for line in log_of("a") if not line.startswith(("Trial", "bench-log [P"))
+]
+LINES = st.one_of(
+    st.sampled_from([*WHOLE, "[Shape] match:True", "[DataType] match:True", "a.b.SomeError: no"]),
+    st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
+    st.text(alphabet="[]:aeE \t", max_size=12),
+)
+BLOCKS = st.tuples(
+    st.sampled_from([" samples/a", " b/Error: c", "", " [Datatype][eager]"]),
+    st.lists(st.tuples(st.sampled_from(PROMPTS), LINES), max_size=14),
+)
+
+
+def word_of(lines: list[str]) -> str:
+    """What upstream's tools call a block, written apart from the library: a ladder of searches."""
+
+    def kinds(line: str) -> str:
+        for pattern, kind in (
+            (r"\[Datatype\]\[eager\]", "e"),
+            (r"\[Datatype\]\[compiled\]", "c"),
+            (r"(?=.*match:True).*\[Shape\]", "s"),
+            (r"(?=.*match:True).*\[DataType\]", "d"),
+            (r"all_close", "ecs"),
+        ):
+            if re.search(pattern, line):
+                return kind
+        return ""
+
+    seen = set("".join(map(kinds, lines)))
+    ladder = {"e": "eager_fail", "c": "compile_fail", "s": "shape_mismatch", "d": "type_mismatch"}
+    for kind, word in ladder.items():
+        if kind not in seen:
+            return word
+    failed = any(re.search("Exception:|Error:", line) for line in lines)
+    return "runtime_fail" if failed else "correct"
+
+
+@given(st.lists(BLOCKS, min_size=1, max_size=4))
+def test_upstreams_word_follows_from_the_lines_alone(blocks: list[Any]) -> None:
+    texts = [
+        [f"log [Processing]{head}", *(prompt + line for prompt, line in lines)]
+        for head, lines in blocks
+    ]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "a.log"
+        path.write_text("\n".join(["noise", *(line for text in texts for line in text)]))
+        runs = import_log(path)
+    assert runs["upstream_status"] == [word_of(text) for text in texts]
+
+
+@st.composite
+def samples_of_logs(draw: st.DrawFn, name: str) -> list[str]:
+    """Draw the lines of a sample that ended anywhere, and what other programs printed meanwhile."""
+    dtypes = draw(st.lists(st.sampled_from([*EXPONENTS, "int64", "complex64"]), max_size=3))
+    of_candidate = draw(st.sampled_from([dtypes, dtypes, dtypes[1:], ["float32", *dtypes]]))
+    starts = [draw(st.integers(-10, 6)) for _ in dtypes]
+    lines = log_of(
+        name,
+        eager=" ".join(dtypes),
+        compiled=" ".join(of_candidate),
+        eager_shapes=[[2]] * len(dtypes),
+        compiled_shapes=[[2]] * len(of_candidate),
+        equal=" ".join(str(draw(st.integers(0, 1))) for _ in dtypes),
+        passes_from=dict.fromkeys(EXPONENTS, starts),
+        speedup=f"{draw(st.floats(0.1, 10)):.5f}",
+    )
+    if draw(st.integers(0, 2)) == 0:
+        lines = lines[: draw(st.integers(1, len(lines)))]
+    if draw(st.integers(0, 3)) == 0:
+        lines.insert(draw(st.integers(1, len(lines))), "RuntimeError: of whoever")
+    if draw(st.integers(0, 3)) == 0:
+        lines += COMPILED_FAILED
+    return lines
+
+
+def upstream_score(blocks: list[list[str]], t: int) -> float:
+    """S(t) by upstream's rules at p = 0, b = 0.1, straight from the lines."""
+    t = min(t, 1)
+    logs = []
+    for block in blocks:
+        matches = [re.search(r"\[(\w+\]\[[^]]*)\]: (.+)", line) for line in block]
+        found = {match[1]: match[2] for match in matches if match}
+        equal = found.get("Correctness][equal", "").split()
+        dtypes = found.get("Datatype][eager", "").split()
+        right = word_of(block) == "correct" and "Speedup][e2e" in found
+        for index, is_equal in enumerate(equal):
+            if dtypes[index] in EXPONENTS:
+                a, r = EXPONENTS[dtypes[index]]
+                key = (
+                    f"Correctness][all_close_atol_{10.0 ** (t * a):.2E}_rtol_{10.0 ** (t * r):.2E}"
+                )
+                right &= found.get(key, "0 " * len(equal)).split()[index] == "1"
+            else:
+                right &= is_equal == "1"
+        logs.append(math.log(float(found["Speedup][e2e"]) if right else 0.1))
+    return math.exp(sum(logs) / len(logs))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True), st.data())
+def test_upstreams_score_follows_from_the_lines_alone(
+    names: list[int], data: st.DataObject
+) -> None:
+    blocks = [data.draw(samples_of_logs(f"sample{name}")) for name in names]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "a.log"
+        path.write_text("\n".join(line for block in blocks for line in block))
+        scores = speedup_score(import_log(path), variant="upstream", num_draws=0)
+    assert scores["S"] == pytest.approx([upstream_score(blocks, t) for t in scores["t"]])
+
+
+@needs_log
+def test_the_words_of_the_real_log_follow_from_its_lines() -> None:
+    text = LOG.read_text()
+    blocks = [f"[Processing]{block}".splitlines() for block in text.split("[Processing]")[1:]]
+    assert import_log(LOG)["upstream_status"] == [word_of(block) for block in blocks]
+
+
+@needs_log
+@settings(max_examples=30)
+@given(st.data())
+def test_a_log_cut_anywhere_has_upstreams_words(data: st.DataObject) -> None:
+    """Lines of the real log are lost, doubled or followed by a traceback."""
+    lines = LOG.read_text().splitlines()[:300]
+    kept = []
+    for line in lines:
+        if "[Processing]" in line or data.draw(st.integers(0, 9)):
+            kept.append(line)
+            if data.draw(st.integers(0, 30)) == 0:
+                kept.append(data.draw(st.sampled_from(["RuntimeError: x", line, "match:False"])))
+    text = "\n".join(kept)
+    blocks = [f"[Processing]{block}".splitlines() for block in text.split("[Processing]")[1:]]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "a.log"
+        path.write_text(text)
+        assert import_log(path)["upstream_status"] == [word_of(block) for block in blocks]
 
 
 @needs_log

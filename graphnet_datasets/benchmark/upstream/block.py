@@ -10,12 +10,20 @@ import re
 from typing import Any
 
 from ...schema import Reason, Status
+from .words import UpstreamWord
 
 _COMPARISON = "[Correctness]["
 _MARKER = re.compile(r"\[(?P<kind>[A-Za-z]+)\](?P<rest>.*)")
 _FAILURE = re.compile(r"\[Fail due to (?P<cause>.*?)\.?\]")
 _TRIAL = re.compile(r"Trial \d+: e2e=(?P<ms>[0-9.eE+-]+) ms")
 _KEYED = re.compile(r"\[(?P<key>[^]]+)\]:? ?(?P<value>.*)")
+_ARM_FAILED = re.compile(
+    r"(?:(?P<eager>Eager model execution|Run model in eager mode|Run model)"
+    r"|Compiled model execution|Run model in compiled mode) failed: (?P<message>.*)"
+)
+_GATE = "Environment fluctuation detected"
+"""What upstream raises when the times of an arm scatter, after all of them were taken: it throws
+away a run that went well."""
 _ERROR = re.compile(r"(?P<type>[A-Za-z_][A-Za-z_.]*(?:Error|Exception)): ?(?P<message>.*)")
 
 
@@ -27,8 +35,9 @@ class Block:
     config: dict[str, str] = dataclasses.field(default_factory=dict)
     eager_ended: bool | None = None
     compiled_ended: bool | None = None
-    is_old_format: bool = False
     cause: str = ""
+    failed_arms: set[str] = dataclasses.field(default_factory=set)
+    gated_arms: set[str] = dataclasses.field(default_factory=set)
     dtypes: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     shapes: dict[str, list[list[int]]] = dataclasses.field(default_factory=dict)
     matches: dict[str, bool] = dataclasses.field(default_factory=dict)
@@ -37,12 +46,12 @@ class Block:
     trials: list[list[float]] = dataclasses.field(default_factory=list)
     speedup: float | None = None
     error: tuple[str, str] | None = None
-    has_error_word: bool = False
+    upstream: UpstreamWord = dataclasses.field(default_factory=UpstreamWord)
     digest: Any = dataclasses.field(default_factory=lambda: hashlib.blake2b(digest_size=8))
 
     def read_line(self, line: str, prompt: str) -> None:
         """Take the next line of the sample; `prompt` stands before what upstream prints."""
-        self.digest.update(line.encode(errors="surrogatepass"))
+        self.count_line(line)
         start = line.find(f"{prompt}[")
         if start > 0 and not prompt:
             start = -1
@@ -50,6 +59,11 @@ class Block:
             self.read_marker(line[start + len(prompt) :].rstrip())
         else:
             self.read_output(line.rstrip())
+
+    def count_line(self, line: str) -> None:
+        """Take what every line counts for, the first one of the sample too."""
+        self.digest.update(line.encode(errors="surrogatepass"))
+        self.upstream.read_line(line)
 
     def read_marker(self, text: str) -> None:
         """Take a line that upstream prints about the sample."""
@@ -59,7 +73,6 @@ class Block:
         elif failure := _FAILURE.match(text):
             self.cause = failure["cause"].lower()
         elif marker := _MARKER.match(text):
-            self._note_error_words(text)
             rest = marker["rest"].strip()
             match marker["kind"]:
                 case "Config":
@@ -93,13 +106,14 @@ class Block:
         elif text.startswith("[Profiling]"):
             self.trials.append([])
         else:
-            self._note_error_words(text)
+            failure = _ARM_FAILED.match(text)
+            if failure:
+                is_gated = failure["message"].startswith(_GATE)
+                failed = self.gated_arms if is_gated else self.failed_arms
+                failed.add("eager" if failure["eager"] else "compiled")
             error = _ERROR.search(text)
             if error:
                 self.error = (error["type"], error["message"].strip())
-
-    def _note_error_words(self, text: str) -> None:
-        self.has_error_word = self.has_error_word or "Error:" in text or "Exception:" in text
 
     def _read_result(self, rest: str) -> None:
         key, _, value = rest.lstrip("[").partition("]" if rest.startswith("[") else ":")
@@ -110,10 +124,9 @@ class Block:
                     self.eager_ended = outcome == "success"
                 elif arm == "compiled":
                     self.compiled_ended = outcome == "success"
-        elif key == "status":  # [Result] status: failed, then the cause in a line of its own
-            self.is_old_format = True
-            if value.strip() == "success":
-                self.eager_ended = self.compiled_ended = True
+        elif key == "status" and value.strip() == "success":
+            # [Result] status: success; a failure has its cause in a line of its own
+            self.eager_ended = self.compiled_ended = True
 
     @staticmethod
     def _read_keyed(rest: str, into: dict[str, Any], convert: Any) -> None:
@@ -134,18 +147,18 @@ class Block:
         count = int(wanted) if wanted.isdigit() else 1
         return sum(len(trials) >= count for trials in self.trials)
 
+    @property
+    def is_of_one_arm(self) -> bool:
+        """Whether the log tells of one arm only, as those that dump or want stored outputs do."""
+        return self.eager_ended is not None and self.compiled_ended is None and not self.cause
+
     def outcome(self) -> tuple[Status, Reason, str]:
         """Return the status, its reason and the phase in which the sample ended."""
-        if self.eager_ended is False or "eager" in self.cause:
-            return Status.BASELINE_FAILED, Reason.EXCEPTION, "baseline"
-        if self.eager_ended is None and not self.cause and self.num_finished_arms == 0:
-            return Status.BASELINE_FAILED, Reason.CRASH, "baseline"
-        if "compiled" not in self.dtypes:
-            reason = Reason.CRASH if self.compiled_ended is None else Reason.EXCEPTION
-            reason = Reason.EXCEPTION if self.cause or self.error else reason
-            if self.num_finished_arms >= 2:
-                return Status.RUN_FAILED, reason, "run"
-            return Status.COMPILE_FAILED, reason, "compile"
+        baseline = self._baseline_failure()
+        if baseline is not None:
+            return baseline
+        if "compiled" not in self.dtypes and "equal" not in self.comparisons:
+            return self._end_before_comparison()
         mismatch = self._mismatch()
         if mismatch is not None:
             return Status.OUTPUT_MISMATCH, mismatch, "judge"
@@ -155,8 +168,44 @@ class Block:
             return Status.RUN_FAILED, Reason.CRASH, "judge"
         return Status.OK, Reason.NONE, "judge"
 
+    def _baseline_failure(self) -> tuple[Status, Reason, str] | None:
+        """Return how eager failed; None where it ended well."""
+        if "eager" in self.gated_arms:
+            return Status.HARNESS_FAILED, Reason.EXCEPTION, "baseline"
+        if self.eager_ended is False or "eager" in self.cause or "eager" in self.failed_arms:
+            return Status.BASELINE_FAILED, Reason.EXCEPTION, "baseline"
+        has_ended = (
+            self.eager_ended
+            or "compiled" in self.cause
+            or not self.dtypes.keys().isdisjoint(("eager", "compiled"))
+            or "eager" in self.latencies
+            or self.num_finished_arms > 0
+        )
+        if has_ended:
+            return None
+        # The first logs name one cause for both arms, but tell of eager before they compile.
+        reason = Reason.EXCEPTION if self.cause else Reason.CRASH
+        return Status.BASELINE_FAILED, reason, "baseline"
+
+    def _end_before_comparison(self) -> tuple[Status, Reason, str]:
+        """Return how a sample ended whose compiled arm never told the dtypes of its outputs."""
+        if "compiled" in self.gated_arms:
+            return Status.HARNESS_FAILED, Reason.EXCEPTION, "run"
+        if self.compiled_ended:
+            return Status.RUN_FAILED, Reason.CRASH, "judge"
+        if self.is_of_one_arm:  # it ran, and there was nothing to compare it with
+            return Status.HARNESS_FAILED, Reason.EXCEPTION, "judge"
+        has_failed = self.compiled_ended is False or self.cause or self.error or self.failed_arms
+        reason = Reason.EXCEPTION if has_failed else Reason.CRASH
+        # An arm announces its timed calls after its warm-up, in which it is compiled.
+        if len(self.trials) >= 2 or "compiled" in self.latencies:
+            return Status.RUN_FAILED, reason, "run"
+        return Status.COMPILE_FAILED, reason, "compile"
+
     def _mismatch(self) -> Reason | None:
-        eager, compiled = self.dtypes.get("eager", []), self.dtypes["compiled"]
+        if not self.dtypes:  # the oldest logs compare without telling in which dtypes
+            return Reason.COUNT if not self.compared("equal") else None
+        eager, compiled = self.dtypes.get("eager", []), self.dtypes.get("compiled", [])
         shapes = self.shapes.get("eager"), self.shapes.get("compiled")
         if not eager or len(eager) != len(compiled):
             return Reason.COUNT
@@ -165,26 +214,6 @@ class Block:
         if eager != compiled or self.matches.get("DataType") is False:
             return Reason.DTYPE
         return None
-
-    def upstream_status(self) -> str:
-        """Return the word that upstream's tools have for this sample.
-
-        They go by which lines are there, and call a sample failed at run time when any of its lines
-        holds "Error:" or "Exception:", whoever printed it.
-        """
-        if self.is_old_format:
-            if "eager" in self.cause:
-                return "eager_fail"
-            return "compile_fail" if self.cause else "correct"
-        if not self.eager_ended:
-            return "eager_fail"
-        if "compiled" not in self.dtypes:
-            return "compile_fail"
-        if not self.matches.get("Shape"):
-            return "shape_mismatch"
-        if not self.matches.get("DataType"):
-            return "type_mismatch"
-        return "runtime_fail" if self.has_error_word else "correct"
 
 
 def numbers(text: str) -> list[float]:

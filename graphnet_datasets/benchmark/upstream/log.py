@@ -13,6 +13,7 @@ import functools
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import pyarrow as pa
 
 from ...errors import DatasetNotFoundError, RunError
 from ...schema import ERROR_CODES, RUNS_SCHEMA, Status, empty_run
-from ...scores.tolerance import tolerances
+from ...scores.tolerance import ATOL_RTOL_EXPONENTS, tolerances
 from ..records.records import TABLE_NAME, hash_json, write_runs
 from .block import Block
 
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
 LOGGED_TOLERANCES = range(-10, 6)
 """The t at which upstream compares."""
 
-_PROCESSING = "[Processing] "
+_PROCESSING = "[Processing]"
+_UPSTREAM_DTYPES = ("float16", "bfloat16", "float32", "float64")
+_PAIR = re.compile(
+    r"all_close_atol(?:(?P<old_atol>\d{1,2})_rtol(?P<old_rtol>\d{1,2})"
+    r"|_(?P<atol>\d\.\d\dE[+-]\d\d)_rtol_(?P<rtol>\d\.\d\dE[+-]\d\d))"
+)
 _SAMPLE_ROOTS = ("samples", "paddle_samples")
 
 
@@ -70,7 +76,7 @@ def import_log(
         rows = [to_row(block) for block in read_blocks(file)]
     if not rows:
         raise RunError(
-            f"`{path}` holds no line with `{_PROCESSING}<path of a sample>`, with which each "
+            f"`{path}` holds no line with `{_PROCESSING} <path of a sample>`, with which each "
             "sample of upstream's benchmark logs begins. Give a log of its `test_compiler` or "
             "`test_target_device`."
         )
@@ -111,7 +117,7 @@ def read_blocks(lines: Iterable[str]) -> Iterator[Block]:
             # Whatever stands before the prompt, a time of day say, may change from line to line.
             prompt = f"{head.split()[-1]} " if head.strip() else ""
             block = Block(path.strip())
-            block.digest.update(line.encode(errors="surrogatepass"))
+            block.count_line(line)
         elif block is not None:
             block.read_line(line, prompt)
     if block is not None:
@@ -121,7 +127,7 @@ def read_blocks(lines: Iterable[str]) -> Iterator[Block]:
 def to_row(block: Block) -> dict[str, Any]:
     """Return the run record of this sample."""
     status, reason, phase = block.outcome()
-    upstream_status = block.upstream_status()
+    upstream_status = block.upstream.word
     outputs = _outputs(block) if status is Status.OK else None
     framework_version = block.config.get("compile_framework_version")
     environment = {
@@ -132,6 +138,8 @@ def to_row(block: Block) -> dict[str, Any]:
     if status is Status.OK and upstream_status != "correct":
         warnings.append(f"upstream's tools call this sample `{upstream_status}`")
     error_type, error_message = block.error or (None, None)
+    if status is Status.HARNESS_FAILED and error_message is None:
+        error_message = "The log tells of one arm only, whose outputs were compared with nothing."
     baseline, candidate = _times(block)
     return empty_run() | {
         "run_id": block.digest.hexdigest(),
@@ -150,10 +158,12 @@ def to_row(block: Block) -> dict[str, Any]:
         "error_type": None if status is Status.OK else error_type,
         "error_message": None if status is Status.OK else error_message or block.cause or None,
         "upstream_status": upstream_status,
+        "upstream_speedup": block.speedup,
+        "upstream_min_t": _upstream_min_t(block),
         "num_attempts": 1,
         "baseline_latency_ms": baseline,
         "candidate_latency_ms": candidate,
-        "speedup": block.speedup,
+        "speedup": block.speedup if status is Status.OK else None,
         "clock": "wall",
         "stopped_by": "trials",
         "baseline_wall_ms": _mean(block, "eager"),
@@ -196,19 +206,18 @@ def _outputs(block: Block) -> list[dict[str, Any]]:
     equal, max_diff, max_relative_diff = (
         block.compared(key) for key in ("equal", "max_diff", "max_relative_diff")
     )
-    passes = {
-        dtype: {t: block.compared(key) for t, key in _keys_of(dtype).items()}
-        for dtype in set(block.dtypes["eager"])
-    }
+    # The oldest logs do not tell the dtypes.
+    dtypes: list[str | None] = list(block.dtypes.get("eager", [None] * len(equal)))
+    bounds = {dtype: _passing_from(block, dtype) for dtype in set(dtypes)}
     outputs = []
-    for index, dtype in enumerate(block.dtypes["eager"]):
+    for index, dtype in enumerate(dtypes):
         shape = _item(block.shapes.get("eager"), index)
         is_equal = bool(_item(equal, index))
-        passing = [t for t, results in passes[dtype].items() if _item(results, index) == 1]
+        passing = [t for t, results in bounds[dtype] if _item(results, index) == 1]
         outputs.append(
             {
                 "dtype": dtype,
-                "candidate_dtype": _item(block.dtypes["compiled"], index),
+                "candidate_dtype": _item(block.dtypes.get("compiled"), index),
                 "shape": shape,
                 "candidate_shape": _item(block.shapes.get("compiled"), index),
                 "num_elements": None if shape is None else math.prod(shape),
@@ -221,6 +230,53 @@ def _outputs(block: Block) -> list[dict[str, Any]]:
     return outputs
 
 
+def _passing_from(block: Block, dtype: str | None) -> list[tuple[int, list[float]]]:
+    """Return what the log compared for a dtype: the t that each comparison settles, and its result.
+
+    Without comparisons at the tolerances of this dtype (early logs have five fixed pairs), and
+    without a dtype, a comparison settles the smallest t whose tolerances are as wide as its own,
+    for a dtype that is not known those of each dtype.
+    """
+    keys = {} if dtype is None else _keys_of(dtype)
+    if any(key in block.comparisons for key in keys.values()):
+        return [(t, block.compared(key)) for t, key in keys.items()]
+    candidates = tuple(ATOL_RTOL_EXPONENTS) if dtype is None else (dtype,)
+    found = []
+    for key in block.comparisons:
+        pair = _PAIR.fullmatch(key)
+        if pair is None:
+            continue
+        old = pair["old_atol"] is not None
+        atol = float(f"1e-{pair['old_atol']}" if old else pair["atol"])
+        rtol = float(f"1e-{pair['old_rtol']}" if old else pair["rtol"])
+        for t in LOGGED_TOLERANCES:
+            widths = [tolerances(t, candidate) for candidate in candidates]
+            # Logged with three digits.
+            if all(atol <= 1.005 * width[0] and rtol <= 1.005 * width[1] for width in widths):
+                found.append((t, block.compared(key)))
+                break
+    return found
+
+
+def _upstream_min_t(block: Block) -> float:
+    """Return the smallest t at which upstream's tools call all outputs close.
+
+    They look at the outputs that the line `equal` counts, each under the key of its dtype, and at
+    `equal` itself for a dtype that they have no tolerances for, complex ones among them.
+    """
+    equal = block.compared("equal")
+    dtypes = block.dtypes.get("eager", [])
+    worst = -math.inf
+    for index in range(len(equal)):
+        dtype = dtypes[index] if index < len(dtypes) else ""
+        if dtype in _UPSTREAM_DTYPES:
+            passing = [t for t, key in _keys_of(dtype).items() if _item(block.compared(key), index)]
+            worst = max(worst, float(min(passing, default=math.inf)))
+        elif not equal[index]:
+            worst = math.inf
+    return worst
+
+
 def _item(values: Sequence[Any] | None, index: int) -> Any:
     """Return what a line says of an output, or None where the log lacks it."""
     return values[index] if values is not None and index < len(values) else None
@@ -228,7 +284,7 @@ def _item(values: Sequence[Any] | None, index: int) -> Any:
 
 @functools.cache
 def _keys_of(dtype: str) -> dict[int, str]:
-    """Return the key of the comparison at each t; none for a dtype that must be exact."""
+    """Return the key of the comparison at each t; none for a dtype that must be equal."""
     pairs = {t: tolerances(t, dtype) for t in LOGGED_TOLERANCES}
     return {
         t: f"all_close_atol_{atol:.2E}_rtol_{rtol:.2E}" for t, (atol, rtol) in pairs.items() if atol
