@@ -83,8 +83,9 @@ def make_inputs(
     """Return the arguments of the materialized sample: canonical name to tensor or number.
 
     They follow from `seed` and the sample alone, on every machine. Mode `replay` draws from the
-    recorded statistics; `probe` leaves no tensor constant, so that a dropped bias is found. `sizes`
-    maps symbols to integers (default: the captured ones). With `weights="parameters"` the weights
+    recorded statistics and gives back stored elements; `fresh` draws data inputs anew, integers
+    and masks by what they are for; `probe` leaves no tensor constant either, so that a dropped
+    bias is found. `sizes` maps symbols to integers (default: the captured ones). With `weights="parameters"` the weights
     are left out, which the module then holds itself.
 
     Raises:

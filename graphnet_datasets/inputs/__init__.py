@@ -3,6 +3,18 @@
 from .arrays import MODES, Mode, make_array
 from .defaults import default_statistics
 from .draws import prepare_blocks
+from .redraws import redraw
+from .roles import InputRole, find_roles
 from .storage import STORAGE
 
-__all__ = ["MODES", "STORAGE", "Mode", "default_statistics", "make_array", "prepare_blocks"]
+__all__ = [
+    "MODES",
+    "STORAGE",
+    "InputRole",
+    "Mode",
+    "default_statistics",
+    "find_roles",
+    "make_array",
+    "prepare_blocks",
+    "redraw",
+]

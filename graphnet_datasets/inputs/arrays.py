@@ -14,10 +14,13 @@ from ..errors import SampleError
 from ..sample import Input, Sample
 from ..sample.symbols import evaluate
 from .defaults import default_statistics
-from .distributions import complete, draw, spread_constants
+from .distributions import Distribution, complete, draw, spread_constants
+from .flows import is_whole
+from .redraws import draw_by_role, jitter, redraw
+from .roles import find_roles
 from .storage import STORAGE
 
-Mode: TypeAlias = Literal["replay", "probe"]
+Mode: TypeAlias = Literal["replay", "fresh", "probe"]
 MODES: tuple[str, ...] = get_args(Mode)
 
 
@@ -32,12 +35,16 @@ def make_array(
 
     The elements follow from (seed, sample id, canonical input name) alone, on every machine. In
     mode `replay` they have the recorded mean and standard deviation and stay within the recorded
-    minimum and maximum; without a recorded value they have `default_statistics`. Mode `probe`
-    differs for floating-point tensors that were constant (zero biases, unit norm scales), which
-    are drawn around their constant, and for constant booleans, an eighth of which is flipped; so
-    a compiler that drops a bias or a mask is found out. Integers stay within their recorded range
-    in both modes, since they may be indices. Stored data is given back as it is; under other
-    `sizes` than the captured ones each axis is cut or repeated.
+    minimum and maximum; without a recorded value they have `default_statistics`, or for integers
+    what their role allows (`find_roles`). Stored data is given back as it is; under other `sizes`
+    than the captured ones each axis is cut or repeated.
+
+    Mode `fresh` is another call of the same model: whatever of its data inputs may differ does.
+    Stored integers and masks are drawn anew by their role, so indices stay within the bounds of
+    what they index (`redraw`); stored floats move a little; constants among them get a spread.
+    Mode `probe` does the same and gives constant weights a spread too (zero biases, unit scales)
+    and flips an eighth of constant booleans that have no role, so that a compiler that drops a
+    bias or a mask is found out.
 
     `sizes` maps the sample's symbols to integers (default: those it was captured with).
 
@@ -52,7 +59,7 @@ def make_array(
     ((2, 3), True)
     """
     if mode not in MODES:
-        raise SampleError(f"The input mode {mode!r} does not exist (accepted: replay, probe).")
+        raise SampleError(f"The input mode {mode!r} does not exist (accepted: {', '.join(MODES)}).")
     each = sample.inputs[index]
     sizes = sample.hints if sizes is None else sizes
     if each.role == "symbol":
@@ -64,15 +71,48 @@ def make_array(
             f"Input `{sample.input_names[index]}` of `{sample.id}` has no shape under the sizes "
             f"{dict(sizes)}. Choose sizes that meet the sample's constraints."
         )
-    if each.data is not None:
-        return _stored(sample, each, dtype, shape)
-    statistics = each.statistics or default_statistics(each.role, each.source_name, shape, dtype)
-    where = f"Input `{sample.input_names[index]}` of `{sample.id}`"
-    wanted = complete(statistics, where)
-    if mode == "probe":
-        wanted = spread_constants(wanted, dtype)
     key = _key(seed, sample.id, sample.input_names[index])
+    is_fresh = mode != "replay" and each.role == "input"
+    if each.data is not None:
+        stored = _stored(sample, each, dtype, shape)
+        if not is_fresh:
+            return stored
+        if is_whole(dtype):
+            return redraw(key, stored, find_roles(sample)[index])
+        return jitter(key, stored)
+    where = f"Input `{sample.input_names[index]}` of `{sample.id}`"
+    statistics = each.statistics
+    if statistics is None:
+        statistics = default_statistics(each.role, each.source_name, shape, dtype)
+    wanted = complete(statistics, where)
+    if each.role == "input" and is_whole(dtype):
+        drawn = _draw_whole(sample, index, key, shape, wanted, mode)
+        if drawn is not None:
+            return drawn
+    if mode == "probe" or (is_fresh and not is_whole(dtype)):
+        wanted = spread_constants(wanted, dtype)
     return draw(key, math.prod(shape), dtype, wanted).reshape(shape)
+
+
+def _draw_whole(
+    sample: Sample, index: int, key: int, shape: tuple[int, ...], wanted: Distribution, mode: Mode
+) -> npt.NDArray | None:
+    """Return integers or booleans as their role has them, or None where the record says enough."""
+    each = sample.inputs[index]
+    dtype = each.value.dtype or "bool"
+    role = find_roles(sample).get(index)
+    if role is None:
+        return None
+    known = each.statistics
+    if role.kind == "mask":
+        if mode == "replay" or wanted.minimum < wanted.maximum:
+            return None
+        constant = draw(key, math.prod(shape), dtype, wanted).reshape(shape)
+        return redraw(key, constant, role)
+    has_moments = known is not None and known.mean is not None and known.is_measured
+    if has_moments or dtype == "bool" or role.kind not in ("tokens", "segments", "indices"):
+        return None
+    return draw_by_role(key, shape, STORAGE[dtype], role)
 
 
 def _stored(sample: Sample, each: Input, dtype: str, shape: tuple[int, ...]) -> npt.NDArray:

@@ -14,6 +14,7 @@ from ..errors import SampleError
 from ..sample import Statistics
 from .draws import SEGMENT_SIZE, fill_bits, fill_normals
 from .encoding import FORMATS, encode
+from .integers import fill_uniform, key_of_part
 from .storage import STORAGE
 
 _CHUNK = 4 * SEGMENT_SIZE
@@ -22,11 +23,6 @@ _CHUNK = 4 * SEGMENT_SIZE
 _SKEW_LIMIT = 2.0
 """Standard deviations: a bound closer to the mean than this, with more room on the other side,
 is taken for the foot of a skewed distribution."""
-
-
-def _key_of_part(key: int, part: int) -> int:
-    """Return the key of part 0 to 3 of a tensor, far enough away that no epochs coincide."""
-    return (key + (part << 62)) % 2**64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ def _draw_complex(key: int, size: int, dtype: str, wanted: Distribution) -> npt.
     imaginary = dataclasses.replace(real, mean=0.0)
     for column, each in enumerate((real, imaginary)):
         drawn = np.empty(size, STORAGE[part])
-        _fill_floats(_key_of_part(key, column), drawn, part, each)
+        _fill_floats(key_of_part(key, column), drawn, part, each)
         parts[:, column] = drawn
     if dtype == "complex32" and sys.byteorder == "big":
         parts = np.ascontiguousarray(parts[:, ::-1])
@@ -209,20 +205,4 @@ def _fill_integers(key: int, out: npt.NDArray, wanted: Distribution) -> None:
     high = wanted.maximum if wanted.maximum < math.inf else high
     first = min(max(math.ceil(low), limits.min), limits.max)
     last = max(first, min(max(math.floor(high), limits.min), limits.max))
-    width = last - first + 1
-    bits = np.empty(min(_CHUNK, out.size), np.uint32)
-    for start in range(0, out.size, _CHUNK):
-        piece = out[start : start + _CHUNK]
-        drawn = bits[: piece.size]
-        fill_bits(key, start, drawn)
-        scaled = drawn.astype(np.uint64)
-        if width <= 2**32:
-            scaled *= np.uint64(width)
-            scaled >>= np.uint64(32)
-        else:
-            fill_bits(_key_of_part(key, 1), start, drawn)
-            scaled = (scaled << np.uint64(32)) | drawn
-            if width < 2**64:
-                scaled %= np.uint64(width)
-        # Modulo 2**64 this is right for signed dtypes too.
-        piece[:] = (scaled + np.uint64(first % 2**64)).view(np.int64).astype(out.dtype)
+    fill_uniform(key, out, first, last)

@@ -261,7 +261,10 @@ def test_contradictions_are_named() -> None:
 def test_an_unknown_mode_is_named() -> None:
     with pytest.raises(SampleError) as error:
         make_array(sample_of("float32", (4,)), 0, mode="random")  # type: ignore[arg-type]
-    assert str(error.value) == "The input mode 'random' does not exist (accepted: replay, probe)."
+    assert (
+        str(error.value)
+        == "The input mode 'random' does not exist (accepted: replay, fresh, probe)."
+    )
 
 
 def test_sizes_that_make_a_negative_shape_are_refused() -> None:

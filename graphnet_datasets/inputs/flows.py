@@ -1,0 +1,495 @@
+"""Where the integers of a sample's inputs go: an analysis of intervals over the graph.
+
+Each integer value of the graph is described by the terms that its elements may be: `scale * x +
+[low, high]` with x an element of one input, or an interval alone. Terms follow elements through
+operators that move or shift them; where elements are combined otherwise, the value only remembers
+which inputs it was made of. Wherever an operator uses a value as an index, a size or in a
+comparison, that says something about the inputs behind it; `trace` collects it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arguments import Arg, ListArg, Named, iterate_refs
+from ..sample import Input, Op, Sample
+from .consumers import (
+    ANY_INDEX,
+    ELEMENTLESS,
+    EQUALITIES,
+    MOVING,
+    ORDERS,
+    SHAPE_GIVING,
+    SHAPE_TAKING,
+    TO_FLOAT,
+    Indexing,
+    indexing_of,
+    iterate_parts,
+    operand,
+    ref_of,
+    short_name,
+)
+from .storage import STORAGE
+
+MAX_TERMS = 8
+"""Values made of more inputs than this are only remembered as made of them."""
+
+_ADDING = frozenset(("add", "iadd", "__add__", "radd", "__radd__"))
+_SUBTRACTING = frozenset(("sub", "isub", "subtract", "rsub", "__sub__", "__rsub__"))
+_MULTIPLYING = frozenset(("mul", "imul", "multiply", "__mul__", "__rmul__"))
+
+
+class Term(NamedTuple):
+    """Elements `scale * x + c`, x of input `source` and low <= c <= high; no source: c alone."""
+
+    source: int | None
+    scale: int
+    low: int
+    high: int
+
+
+class Flow(NamedTuple):
+    """What a value's elements are: terms, and the inputs that went into them otherwise.
+
+    `tested` are the inputs of which only comparisons with numbers went in.
+    """
+
+    terms: tuple[Term, ...] = ()
+    mixed: frozenset[int] = frozenset()
+    tested: frozenset[int] = frozenset()
+
+
+@dataclasses.dataclass
+class Findings:
+    """What the consumers of one input say about its elements.
+
+    `bounds` holds the (low, high) that index operators ask for, inclusive; None in place of
+    `high` where the size of what is indexed is not known. `thresholds` holds the whole numbers c
+    of comparisons: elements on either side of `x < c` stay there; `equals` those of `==`.
+    """
+
+    bounds: list[tuple[int, int | None]] = dataclasses.field(default_factory=list)
+    embedding_rows: list[int] = dataclasses.field(default_factory=list)
+    thresholds: set[int] = dataclasses.field(default_factory=set)
+    equals: set[int] = dataclasses.field(default_factory=set)
+    is_mixed_into_index: bool = False
+    is_mixed_into_shape: bool = False
+    is_tested_into_shape: bool = False
+    is_shape: bool = False
+    is_number: bool = False
+    is_compared_with_values: bool = False
+
+
+def trace(sample: Sample) -> dict[int, Findings]:
+    """Return what the graph does with each integer or boolean tensor among the inputs."""
+    tracer = _Tracer(sample)
+    for position, op in enumerate(sample.ops):
+        tracer.step(position, op)
+    return dict(tracer.findings)
+
+
+class _Tracer:
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.findings: dict[int, Findings] = defaultdict(Findings)
+        self.flows: dict[int, Flow] = {}
+        self.shapes: dict[int, tuple[int, ...]] = {}
+        self.dtypes: dict[int, str] = {}
+        for index, each in enumerate(sample.inputs):
+            if each.value.dtype is None:
+                continue
+            self.dtypes[index] = each.value.dtype
+            shape = sample.shape_of(each.value)
+            if shape is not None:
+                self.shapes[index] = shape
+            if each.role in ("symbol", "scalar") or not is_whole(each.value.dtype):
+                continue
+            if each.role == "input":
+                self.findings[index] = Findings()
+                self.flows[index] = Flow((Term(index, 1, 0, 0),))
+            elif (held := _interval(each)) is not None:
+                self.flows[index] = Flow((Term(None, 0, *held),))
+
+    def step(self, position: int, op: Op) -> None:
+        """Note what operator `position` asks of its operands and what its result is made of."""
+        own = len(self.sample.inputs) + position
+        self._record_result(own, op)
+        name = short_name(op.target)
+        used = [ref for ref in iterate_refs((op.args, op.kwargs)) if ref in self.flows]
+        if not used:
+            if name in ("arange", "full", "zeros", "ones") and (made := _created(name, op)):
+                self.flows[own] = Flow((Term(None, 0, *made),))
+            return
+        self._note_indices(name, op)
+        self._note_shapes(name, op)
+        if name in ELEMENTLESS:
+            return
+        if name in EQUALITIES or name in ORDERS:
+            self.flows[own] = self._compare(name, op)
+        elif not self._gives_float(own, name, op):
+            self.flows[own] = self._combine(name, op, used)
+
+    def _record_result(self, own: int, op: Op) -> None:
+        results = op.results
+        if results is not None and len(results) == 1:
+            shape = self.sample.shape_of(results[0])
+            if shape is not None:
+                self.shapes[own] = shape
+            if results[0].dtype is not None:
+                self.dtypes[own] = results[0].dtype
+        elif results is None and op.args:
+            name, first = short_name(op.target), ref_of(op.args[0])
+            if name in _KEEPING_SHAPE and first in self.shapes:
+                self.shapes[own] = self.shapes[first]
+
+    def _gives_float(self, own: int, name: str, op: Op) -> bool:
+        dtype = self.dtypes.get(own)
+        if dtype is not None:
+            is_float = not is_whole(dtype)
+        else:
+            named = [part for part in (*op.args, *(arg for _, arg in op.kwargs))
+                     if isinstance(part, Named) and part.kind == "dtype"]  # fmt: skip
+            others = [self.dtypes.get(ref) for ref in iterate_refs((op.args, op.kwargs))]
+            is_float = (
+                name in TO_FLOAT
+                or any(not is_whole(each.name) for each in named)
+                or (not named and any(each and not is_whole(each) for each in others))
+                or any(type(arg) is float for arg in op.args)
+            )
+            if not is_float and named:
+                self.dtypes[own] = named[0].name
+            elif is_float:
+                self.dtypes[own] = "float32"
+        if is_float:
+            for found in self._behind(op):
+                found.is_number = True
+        return is_float
+
+    def _behind(self, op: Op) -> list[Findings]:
+        return [
+            self.findings[term.source]
+            for ref in iterate_refs((op.args, op.kwargs))
+            for term in self.flows.get(ref, Flow()).terms
+            if term.source is not None
+        ]
+
+    # What is asked of the operands
+
+    def _note_indices(self, name: str, op: Op) -> None:
+        indexing = indexing_of(self.sample.framework, op)
+        if indexing is not None:
+            size = self._size(op, indexing)
+            for place in indexing.indices:
+                ref = ref_of(operand(op, place))
+                if ref is not None:
+                    self._index(ref, size, is_embedding=name.startswith("embedding"))
+        elif name in ANY_INDEX and len(op.args) > 1:
+            table = ref_of(op.args[0])
+            keys = list(iterate_parts(op.args[1]))
+            for axis, key in enumerate(keys):
+                ref = ref_of(key)
+                if ref is None or ref not in self.flows or ref == table:
+                    continue
+                if self._is_boolean(ref):
+                    self._note_shape_of(ref)
+                    continue
+                shape = self.shapes.get(table) if table is not None else None
+                is_simple = Ellipsis not in keys[:axis] and None not in keys[:axis]
+                is_plain = name in ("getitem", "setitem", "index", "index_put") and is_simple
+                size = shape[axis] if is_plain and shape and axis < len(shape) else None
+                self._index(ref, size)
+
+    def _size(self, op: Op, indexing: Indexing) -> int | None:
+        """Return the size of the axis that an operator indexes, if it is known."""
+        if indexing.count is not None:
+            count = operand(op, indexing.count)
+            return count if type(count) is int and count > 0 else None
+        table = None if indexing.table is None else ref_of(operand(op, indexing.table))
+        shape = None if table is None else self.shapes.get(table)
+        axis = indexing.axis
+        if isinstance(axis, tuple):
+            axis = operand(op, axis)
+        if shape is None or type(axis) is not int or not -len(shape) <= axis < len(shape):
+            return None
+        return shape[axis]
+
+    def _index(self, ref: int, size: int | None, *, is_embedding: bool = False) -> None:
+        flow = self.flows.get(ref)
+        if flow is None:
+            return
+        for term in flow.terms:
+            if term.source is None:
+                continue
+            found = self.findings[term.source]
+            found.bounds.append(_solve(term, size))
+            if is_embedding and size is not None:
+                found.embedding_rows.append(size)
+        for source in flow.mixed:
+            self.findings[source].is_mixed_into_index = True
+
+    def _note_shapes(self, name: str, op: Op) -> None:
+        if name in SHAPE_GIVING:
+            refs = list(iterate_refs((op.args, op.kwargs)))
+            if name == "repeat_interleave":
+                refs = refs[1:]
+            elif name == "masked_select" or name == "masked_scatter":
+                refs = refs[1:2]
+            for ref in refs:
+                self._note_shape_of(ref)
+        if name in SHAPE_TAKING:
+            for ref in list(iterate_refs((op.args[1:], op.kwargs))):
+                self._note_shape_of(ref, is_size=True)
+            if name in ("full", "arange", "range", "zeros", "ones", "empty", "uniform") and op.args:
+                for ref in iterate_refs(op.args[0]):
+                    self._note_shape_of(ref, is_size=True)
+
+    def _note_shape_of(self, ref: int, *, is_size: bool = False) -> None:
+        flow = self.flows.get(ref, Flow())
+        for term in flow.terms:
+            if term.source is not None:
+                self.findings[term.source].is_shape = True
+        for source in flow.mixed:
+            self.findings[source].is_mixed_into_shape = True
+        for source in flow.tested:
+            if is_size:
+                self.findings[source].is_mixed_into_shape = True
+            self.findings[source].is_tested_into_shape = True
+
+    # What the result is made of
+
+    def _compare(self, name: str, op: Op) -> Flow:
+        operands = [*op.args, *(arg for _, arg in op.kwargs)][:2]
+        sides = [self._terms(arg) for arg in operands]
+        mixed = frozenset().union(*(side.mixed for side in sides))
+        tested = frozenset().union(*(side.tested for side in sides))
+        for this, other in ((0, 1), (1, 0)):
+            if this >= len(sides) or other >= len(sides):
+                continue
+            numbers = [
+                term.low for term in sides[other].terms
+                if term.source is None and term.low == term.high
+            ]  # fmt: skip
+            is_number = bool(numbers) and len(numbers) == len(sides[other].terms)
+            for term in sides[this].terms:
+                if term.source is None:
+                    continue
+                found = self.findings[term.source]
+                if not is_number or sides[other].mixed or term.low != term.high:
+                    found.is_compared_with_values = True
+                    mixed |= {term.source}
+                    continue
+                tested |= {term.source}
+                for number in numbers:
+                    _note_number(found, name in EQUALITIES, term, number)
+        return Flow((Term(None, 0, 0, 1),), mixed, tested)
+
+    def _combine(self, name: str, op: Op, used: list[int]) -> Flow:
+        if name in MOVING:
+            return self._moved(name, op, used)
+        arithmetic = self._arithmetic(name, op)
+        if arithmetic is not None:
+            return arithmetic
+        # Whatever it is made of: a sum, a product, a logical operation, a sort, …
+        mixed: frozenset[int] = frozenset()
+        tested: frozenset[int] = frozenset()
+        for ref in used:
+            flow = self.flows[ref]
+            mixed |= flow.mixed | _sources(flow)
+            tested |= flow.tested
+        return Flow((), mixed, tested)
+
+    def _moved(self, name: str, op: Op, used: list[int]) -> Flow:
+        if name == "getitem" and op.args and ref_of(op.args[0]) not in self.flows:
+            return Flow()  # indexed by integers, but made of something else
+        skipped: set[int] = set()
+        if name == "getitem":
+            skipped = set(iterate_refs(op.args[1:]))
+        elif name == "where" or name == "masked_fill":
+            place = 0 if name == "where" else 1
+            skipped = set(iterate_refs(op.args[place])) if len(op.args) > place else set()
+        terms: list[Term] = []
+        mixed: frozenset[int] = frozenset()
+        tested: frozenset[int] = frozenset()
+        for ref in used:
+            flow = self.flows[ref]
+            if ref not in skipped:
+                terms += flow.terms
+                mixed |= flow.mixed
+                tested |= flow.tested
+        literals = [arg for arg in _values_of(name, op) if type(arg) is int]
+        terms += [Term(None, 0, value, value) for value in literals]
+        return _bounded(terms, mixed, tested)
+
+    def _arithmetic(self, name: str, op: Op) -> Flow | None:
+        """Return the sum, difference or product of two operands, if it is known what it is."""
+        if len(op.args) < 2 and not op.kwargs:
+            return None
+        operands = [*op.args, *(arg for _, arg in op.kwargs)]
+        if name == "scale" and self.sample.framework == "paddle":
+            return self._scaled(op)
+        if name in _SUBTRACTING and name in ("rsub", "__rsub__"):
+            operands = [operands[1], operands[0], *operands[2:]]
+        if name not in _ADDING | _SUBTRACTING | _MULTIPLYING or len(operands) != 2:
+            return None
+        left, right = self._terms(operands[0]), self._terms(operands[1])
+        if not left.terms or not right.terms:
+            return None
+        terms = []
+        for one in left.terms:
+            for two in right.terms:
+                both = _calculate(name, one, two)
+                if both is None:
+                    return None
+                terms += both
+        return _bounded(terms, left.mixed | right.mixed, left.tested | right.tested)
+
+    def _scaled(self, op: Op) -> Flow | None:
+        """Return what `scale(x, scale, bias, bias_after_scale)` of paddle gives."""
+        flow = self._terms(op.args[0])
+        factor, bias = (operand(op, place) for place in ((1, "scale"), (2, "bias")))
+        after = operand(op, (3, "bias_after_scale"))
+        if type(factor) not in (int, float) or type(bias) not in (int, float) or after is False:
+            return None
+        if factor != int(factor) or bias != int(bias):  # type: ignore[arg-type]
+            return None
+        by, plus = Term(None, 0, int(factor), int(factor)), Term(None, 0, int(bias), int(bias))  # type: ignore[arg-type]
+        terms = []
+        for term in flow.terms:
+            scaled = _calculate("mul", term, by)
+            if scaled is None:
+                return None
+            for each in scaled:
+                terms += _calculate("add", each, plus) or ()
+        return _bounded(terms, flow.mixed, flow.tested)
+
+    def _terms(self, arg: Arg) -> Flow:
+        if type(arg) is int or type(arg) is bool:
+            return Flow((Term(None, 0, int(arg), int(arg)),))
+        if type(arg) is float and math.isfinite(arg) and arg == int(arg):
+            return Flow((Term(None, 0, int(arg), int(arg)),))
+        if isinstance(arg, ListArg | tuple):
+            parts = [self._terms(part) for part in iterate_parts(arg)]
+            return Flow(
+                tuple(term for part in parts for term in part.terms),
+                frozenset().union(*(part.mixed for part in parts)),
+                frozenset().union(*(part.tested for part in parts)),
+            )
+        ref = ref_of(arg)
+        return self.flows.get(ref, Flow()) if ref is not None else Flow()
+
+    def _is_boolean(self, ref: int) -> bool:
+        dtype = self.dtypes.get(ref)
+        if dtype is not None:
+            return dtype == "bool"
+        flow = self.flows[ref]
+        return bool(flow.tested or flow.mixed) and all(
+            term.source is None and 0 <= term.low <= term.high <= 1 for term in flow.terms
+        )
+
+
+_KEEPING_SHAPE_NAMES = """
+    to float half double bfloat16 clone contiguous detach relu type_as
+"""
+_KEEPING_SHAPE = frozenset(_KEEPING_SHAPE_NAMES.split())
+
+
+def is_whole(dtype: str) -> bool:
+    """Tell whether elements of a dtype are integers or booleans.
+
+    >>> is_whole("int64"), is_whole("bool"), is_whole("bfloat16")
+    (True, True, False)
+    """
+    return "float" not in dtype and "complex" not in dtype
+
+
+def _interval(each: Input) -> tuple[int, int] | None:
+    """Return the smallest and the largest element of a stored or measured integer tensor."""
+    if each.data is not None and each.value.dtype is not None:
+        elements = np.frombuffer(each.data, np.dtype(STORAGE[each.value.dtype]).newbyteorder("<"))
+        return (int(elements.min()), int(elements.max())) if elements.size else None
+    held = each.statistics
+    if held is None or held.min is None or held.max is None:
+        return None
+    if not math.isfinite(held.min) or not math.isfinite(held.max):
+        return None
+    return int(held.min), int(held.max)
+
+
+def _created(name: str, op: Op) -> tuple[int, int] | None:
+    numbers = [arg for arg in op.args if type(arg) is int]
+    if name == "arange":
+        if any(True for _ in iterate_refs((op.args, op.kwargs))) or not numbers:
+            return None
+        first, last = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+        return min(first, last), max(first, last - 1)
+    if name == "full":
+        values = [arg for arg in op.args[1:2] if type(arg) is int]
+        return (values[0], values[0]) if values else None
+    return (0, 0) if name == "zeros" else (1, 1)
+
+
+def _solve(term: Term, size: int | None) -> tuple[int, int | None]:
+    """Return the x for which `scale * x + c` is an index of an axis of `size` for every c."""
+    scale = term.scale
+    if scale > 0:
+        high = None if size is None else (size - 1 - term.high) // scale
+        return -(term.low // scale), high
+    if scale < 0:
+        low = 0 if size is None else -((size - 1 - term.high) // -scale)
+        return low, term.low // -scale
+    return 0, None
+
+
+def _sources(flow: Flow) -> frozenset[int]:
+    return frozenset(term.source for term in flow.terms if term.source is not None)
+
+
+def _bounded(terms: list[Term], mixed: frozenset[int], tested: frozenset[int]) -> Flow:
+    different = tuple(dict.fromkeys(terms))
+    if len(different) <= MAX_TERMS:
+        return Flow(different, mixed, tested)
+    return Flow((), mixed | _sources(Flow(different)), tested)
+
+
+def _values_of(name: str, op: Op) -> list[Arg]:
+    """Return the operands of a moving operator that may become elements of its result."""
+    if name in ("where", "masked_fill", "clamp", "clip", "clamp_min", "clamp_max", "pad"):
+        return [*op.args[1:], *(arg for _, arg in op.kwargs)]
+    return []
+
+
+def _calculate(name: str, one: Term, two: Term) -> list[Term] | None:
+    """Return the terms of a sum, difference or product, or None where it is none."""
+    if name in _MULTIPLYING:
+        if one.source is not None and two.source is not None:
+            return None
+        if one.source is None:
+            one, two = two, one
+        if two.low == two.high:
+            ends = sorted((one.low * two.low, one.high * two.low))
+            return [Term(one.source, one.scale * two.low, ends[0], ends[1])]
+        if (two.low, two.high) == (0, 1):  # a mask: the elements themselves, or zeros
+            return [one, Term(None, 0, 0, 0)]
+        return None
+    if one.source is not None and two.source is not None:
+        return None
+    if name in _SUBTRACTING:
+        two = Term(two.source, -two.scale, -two.high, -two.low)
+    source = one.source if one.source is not None else two.source
+    return [Term(source, one.scale + two.scale, one.low + two.low, one.high + two.high)]
+
+
+def _note_number(found: Findings, is_equality: bool, term: Term, number: int) -> None:
+    """Note the comparison of `scale * x + c` with a number as one of x."""
+    if term.scale == 0:
+        return
+    quotient, remainder = divmod(number - term.low, term.scale)
+    if not is_equality:
+        found.thresholds.update((quotient, quotient + 1))
+    elif remainder == 0:
+        found.equals.add(quotient)
