@@ -85,8 +85,8 @@ def make_inputs(
     They follow from `seed` and the sample alone, on every machine. Mode `replay` draws from the
     recorded statistics and gives back stored elements; `fresh` draws data inputs anew, integers
     and masks by what they are for; `probe` leaves no tensor constant either, so that a dropped
-    bias is found. `sizes` maps symbols to integers (default: the captured ones). With `weights="parameters"` the weights
-    are left out, which the module then holds itself.
+    bias is found. `sizes` maps symbols to integers (default: the captured ones). With
+    `weights="parameters"` the weights are left out, which the module then holds itself.
 
     Raises:
         SampleError: a symbol has no size, or recorded statistics contradict themselves.

@@ -15,10 +15,10 @@ from ..sample import Input, Sample
 from ..sample.symbols import evaluate
 from .defaults import default_statistics
 from .distributions import Distribution, complete, draw, spread_constants
-from .flows import is_whole
 from .redraws import draw_by_role, jitter, redraw
 from .roles import find_roles
 from .storage import STORAGE
+from .terms import is_whole
 
 Mode: TypeAlias = Literal["replay", "fresh", "probe"]
 MODES: tuple[str, ...] = get_args(Mode)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from ..arguments import Arg, ListArg, Ref
 from ..sample import Op
+from ..sample.arguments import Arg, ListArg, Ref
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

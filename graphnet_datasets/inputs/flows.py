@@ -12,12 +12,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from typing import NamedTuple
 
-import numpy as np
-
-from ..arguments import Arg, ListArg, Named, iterate_refs
-from ..sample import Input, Op, Sample
+from ..sample import Op, Sample
+from ..sample.arguments import Arg, ListArg, Named, iterate_refs
 from .consumers import (
     ANY_INDEX,
     ELEMENTLESS,
@@ -34,34 +31,21 @@ from .consumers import (
     ref_of,
     short_name,
 )
-from .storage import STORAGE
-
-MAX_TERMS = 8
-"""Values made of more inputs than this are only remembered as made of them."""
-
-_ADDING = frozenset(("add", "iadd", "__add__", "radd", "__radd__"))
-_SUBTRACTING = frozenset(("sub", "isub", "subtract", "rsub", "__sub__", "__rsub__"))
-_MULTIPLYING = frozenset(("mul", "imul", "multiply", "__mul__", "__rmul__"))
-
-
-class Term(NamedTuple):
-    """Elements `scale * x + c`, x of input `source` and low <= c <= high; no source: c alone."""
-
-    source: int | None
-    scale: int
-    low: int
-    high: int
-
-
-class Flow(NamedTuple):
-    """What a value's elements are: terms, and the inputs that went into them otherwise.
-
-    `tested` are the inputs of which only comparisons with numbers went in.
-    """
-
-    terms: tuple[Term, ...] = ()
-    mixed: frozenset[int] = frozenset()
-    tested: frozenset[int] = frozenset()
+from .terms import (
+    ADDING,
+    MULTIPLYING,
+    SUBTRACTING,
+    Flow,
+    Term,
+    calculate,
+    created_interval,
+    held_interval,
+    is_whole,
+    join,
+    literal_operands,
+    solve_index,
+    sources_of,
+)
 
 
 @dataclasses.dataclass
@@ -112,7 +96,7 @@ class _Tracer:
             if each.role == "input":
                 self.findings[index] = Findings()
                 self.flows[index] = Flow((Term(index, 1, 0, 0),))
-            elif (held := _interval(each)) is not None:
+            elif (held := held_interval(each)) is not None:
                 self.flows[index] = Flow((Term(None, 0, *held),))
 
     def step(self, position: int, op: Op) -> None:
@@ -122,7 +106,7 @@ class _Tracer:
         name = short_name(op.target)
         used = [ref for ref in iterate_refs((op.args, op.kwargs)) if ref in self.flows]
         if not used:
-            if name in ("arange", "full", "zeros", "ones") and (made := _created(name, op)):
+            if name in ("arange", "full", "zeros", "ones") and (made := created_interval(name, op)):
                 self.flows[own] = Flow((Term(None, 0, *made),))
             return
         self._note_indices(name, op)
@@ -226,7 +210,7 @@ class _Tracer:
             if term.source is None:
                 continue
             found = self.findings[term.source]
-            found.bounds.append(_solve(term, size))
+            found.bounds.append(solve_index(term, size))
             if is_embedding and size is not None:
                 found.embedding_rows.append(size)
         for source in flow.mixed:
@@ -299,7 +283,7 @@ class _Tracer:
         tested: frozenset[int] = frozenset()
         for ref in used:
             flow = self.flows[ref]
-            mixed |= flow.mixed | _sources(flow)
+            mixed |= flow.mixed | sources_of(flow)
             tested |= flow.tested
         return Flow((), mixed, tested)
 
@@ -321,9 +305,9 @@ class _Tracer:
                 terms += flow.terms
                 mixed |= flow.mixed
                 tested |= flow.tested
-        literals = [arg for arg in _values_of(name, op) if type(arg) is int]
+        literals = [arg for arg in literal_operands(name, op) if type(arg) is int]
         terms += [Term(None, 0, value, value) for value in literals]
-        return _bounded(terms, mixed, tested)
+        return join(terms, mixed, tested)
 
     def _arithmetic(self, name: str, op: Op) -> Flow | None:
         """Return the sum, difference or product of two operands, if it is known what it is."""
@@ -332,9 +316,9 @@ class _Tracer:
         operands = [*op.args, *(arg for _, arg in op.kwargs)]
         if name == "scale" and self.sample.framework == "paddle":
             return self._scaled(op)
-        if name in _SUBTRACTING and name in ("rsub", "__rsub__"):
+        if name in SUBTRACTING and name in ("rsub", "__rsub__"):
             operands = [operands[1], operands[0], *operands[2:]]
-        if name not in _ADDING | _SUBTRACTING | _MULTIPLYING or len(operands) != 2:
+        if name not in ADDING | SUBTRACTING | MULTIPLYING or len(operands) != 2:
             return None
         left, right = self._terms(operands[0]), self._terms(operands[1])
         if not left.terms or not right.terms:
@@ -342,11 +326,11 @@ class _Tracer:
         terms = []
         for one in left.terms:
             for two in right.terms:
-                both = _calculate(name, one, two)
+                both = calculate(name, one, two)
                 if both is None:
                     return None
                 terms += both
-        return _bounded(terms, left.mixed | right.mixed, left.tested | right.tested)
+        return join(terms, left.mixed | right.mixed, left.tested | right.tested)
 
     def _scaled(self, op: Op) -> Flow | None:
         """Return what `scale(x, scale, bias, bias_after_scale)` of paddle gives."""
@@ -360,12 +344,12 @@ class _Tracer:
         by, plus = Term(None, 0, int(factor), int(factor)), Term(None, 0, int(bias), int(bias))  # type: ignore[arg-type]
         terms = []
         for term in flow.terms:
-            scaled = _calculate("mul", term, by)
+            scaled = calculate("mul", term, by)
             if scaled is None:
                 return None
             for each in scaled:
-                terms += _calculate("add", each, plus) or ()
-        return _bounded(terms, flow.mixed, flow.tested)
+                terms += calculate("add", each, plus) or ()
+        return join(terms, flow.mixed, flow.tested)
 
     def _terms(self, arg: Arg) -> Flow:
         if type(arg) is int or type(arg) is bool:
@@ -396,92 +380,6 @@ _KEEPING_SHAPE_NAMES = """
     to float half double bfloat16 clone contiguous detach relu type_as
 """
 _KEEPING_SHAPE = frozenset(_KEEPING_SHAPE_NAMES.split())
-
-
-def is_whole(dtype: str) -> bool:
-    """Tell whether elements of a dtype are integers or booleans.
-
-    >>> is_whole("int64"), is_whole("bool"), is_whole("bfloat16")
-    (True, True, False)
-    """
-    return "float" not in dtype and "complex" not in dtype
-
-
-def _interval(each: Input) -> tuple[int, int] | None:
-    """Return the smallest and the largest element of a stored or measured integer tensor."""
-    if each.data is not None and each.value.dtype is not None:
-        elements = np.frombuffer(each.data, np.dtype(STORAGE[each.value.dtype]).newbyteorder("<"))
-        return (int(elements.min()), int(elements.max())) if elements.size else None
-    held = each.statistics
-    if held is None or held.min is None or held.max is None:
-        return None
-    if not math.isfinite(held.min) or not math.isfinite(held.max):
-        return None
-    return int(held.min), int(held.max)
-
-
-def _created(name: str, op: Op) -> tuple[int, int] | None:
-    numbers = [arg for arg in op.args if type(arg) is int]
-    if name == "arange":
-        if any(True for _ in iterate_refs((op.args, op.kwargs))) or not numbers:
-            return None
-        first, last = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
-        return min(first, last), max(first, last - 1)
-    if name == "full":
-        values = [arg for arg in op.args[1:2] if type(arg) is int]
-        return (values[0], values[0]) if values else None
-    return (0, 0) if name == "zeros" else (1, 1)
-
-
-def _solve(term: Term, size: int | None) -> tuple[int, int | None]:
-    """Return the x for which `scale * x + c` is an index of an axis of `size` for every c."""
-    scale = term.scale
-    if scale > 0:
-        high = None if size is None else (size - 1 - term.high) // scale
-        return -(term.low // scale), high
-    if scale < 0:
-        low = 0 if size is None else -((size - 1 - term.high) // -scale)
-        return low, term.low // -scale
-    return 0, None
-
-
-def _sources(flow: Flow) -> frozenset[int]:
-    return frozenset(term.source for term in flow.terms if term.source is not None)
-
-
-def _bounded(terms: list[Term], mixed: frozenset[int], tested: frozenset[int]) -> Flow:
-    different = tuple(dict.fromkeys(terms))
-    if len(different) <= MAX_TERMS:
-        return Flow(different, mixed, tested)
-    return Flow((), mixed | _sources(Flow(different)), tested)
-
-
-def _values_of(name: str, op: Op) -> list[Arg]:
-    """Return the operands of a moving operator that may become elements of its result."""
-    if name in ("where", "masked_fill", "clamp", "clip", "clamp_min", "clamp_max", "pad"):
-        return [*op.args[1:], *(arg for _, arg in op.kwargs)]
-    return []
-
-
-def _calculate(name: str, one: Term, two: Term) -> list[Term] | None:
-    """Return the terms of a sum, difference or product, or None where it is none."""
-    if name in _MULTIPLYING:
-        if one.source is not None and two.source is not None:
-            return None
-        if one.source is None:
-            one, two = two, one
-        if two.low == two.high:
-            ends = sorted((one.low * two.low, one.high * two.low))
-            return [Term(one.source, one.scale * two.low, ends[0], ends[1])]
-        if (two.low, two.high) == (0, 1):  # a mask: the elements themselves, or zeros
-            return [one, Term(None, 0, 0, 0)]
-        return None
-    if one.source is not None and two.source is not None:
-        return None
-    if name in _SUBTRACTING:
-        two = Term(two.source, -two.scale, -two.high, -two.low)
-    source = one.source if one.source is not None else two.source
-    return [Term(source, one.scale + two.scale, one.low + two.low, one.high + two.high)]
 
 
 def _note_number(found: Findings, is_equality: bool, term: Term, number: int) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..sample import Input, Sample
-from .flows import Findings, is_whole, trace
+from .flows import Findings, trace
 from .storage import STORAGE
+from .terms import is_whole
 
 Kind: TypeAlias = Literal[
     "tokens",
@@ -67,7 +68,7 @@ def find_roles(sample: Sample) -> dict[int, InputRole]:
 
     Weights, buffers and constants of the graph have none: they do not change from call to call.
 
-    >>> from graphnet_datasets.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> look_up = Op("torch.nn.functional.embedding", (Ref(0), Ref(1)))
     >>> ids, table = Value("int64", (2, 8)), Value("float32", (1000, 16))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphnet_datasets.arguments import Named, Ref, SliceArg
 from graphnet_datasets.inputs import find_roles, make_array
 from graphnet_datasets.inputs.integers import natural, shuffled, uniform
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import Named, Ref, SliceArg
 
 EVERYTHING = SliceArg(None, None, None)
 
