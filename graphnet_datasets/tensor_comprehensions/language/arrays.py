@@ -1,0 +1,36 @@
+"""The scalar types of the language in NumPy; bfloat16 is float32 that was rounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .types import BFLOAT16, BOOL, ScalarType
+
+
+def numpy_dtype(type_: ScalarType, *, float64: bool = False) -> np.dtype[Any]:
+    """Return the dtype that holds values of a type; with `float64` every float is one."""
+    if type_.is_float and float64:
+        return np.dtype(np.float64)
+    return np.dtype("float32" if type_ == BFLOAT16 else type_.name)
+
+
+def convert(array: Any, type_: ScalarType, *, float64: bool = False) -> Any:
+    """Return values converted as the language's casts do: truncated, wrapped or rounded."""
+    if type_ == BOOL:
+        return np.asarray(array) != 0
+    if type_ == BFLOAT16 and not float64:
+        return round_to_bfloat16(np.asarray(array, dtype=np.float32))
+    return np.asarray(array).astype(numpy_dtype(type_, float64=float64))
+
+
+def round_to_bfloat16(array: Any) -> Any:
+    """Return float32 values rounded to the nearest that bfloat16 holds, ties to even.
+
+    >>> round_to_bfloat16(np.float32([1.001, 3.0])).tolist()
+    [1.0, 3.0]
+    """
+    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
+    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32)
+    return np.where(np.isnan(array), array, rounded.view(np.float32))
