@@ -48,6 +48,14 @@ class MemoryLimitError(MaterializeError, MemoryError):
     """A sample would need more memory than the caller allows."""
 
 
+class TimeLimitError(MaterializeError, TimeoutError):
+    """Preparing a sample, or running it, would take more time than the caller allows."""
+
+
+class UncheckedOperatorError(MaterializeError):
+    """A sample calls an operator whose kernel trusts its operands, which nobody has allowed."""
+
+
 class TranslationError(SampleError):
     """A sample of one framework cannot be expressed in another."""
 

@@ -116,6 +116,23 @@ class _Counter(TorchDispatchMode, Observer):
             self._position in self.unknown,
         )
 
+    def extrapolate(
+        self,
+        first: tuple[int, int, int, bool],
+        both: tuple[int, int, int, bool],
+        walked: tuple[int, int],
+        steps: int,
+    ) -> tuple[int, int, int, bool]:
+        """Return what is left of a loop whose steps all cost the same (see `Observer`)."""
+        short, long = walked
+
+        def at_all(one: int, two: int) -> int:
+            return one + (steps - short) * (two - one) // (long - short)
+
+        sums = [at_all(one, sum_ - one) - sum_ for one, sum_ in zip(first[:2], both, strict=False)]
+        working_bytes = at_all(first[2], max(first[2], both[2]))
+        return sums[0], sums[1], working_bytes, first[3] or both[3]
+
     @contextlib.contextmanager
     def repeat(self, noted: tuple[int, int, int, bool]) -> Iterator[None]:
         """Note a call like an earlier one, whose results are made without it."""

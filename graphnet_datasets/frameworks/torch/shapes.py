@@ -11,27 +11,29 @@ import contextlib
 import dataclasses
 import warnings
 import weakref
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import psutil
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from ...errors import MaterializeError, MemoryLimitError
+from ...errors import GraphNetError, MaterializeError, MemoryLimitError, TimeLimitError
 from ...inputs import make_array
 from ...sample import Op, Sample, Value
 from ...sample.arguments import iterate_refs
 from ...sample.vocabulary import ITEM_SIZE_BYTES
+from ..deadline import Deadline
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
 from .building.regions import AUTOCAST, Regions, check_regions
 from .operators import Operator, lookup, resolve
 from .tensors import concrete_stride, dtype_of, storage_elements, to_tensor
 from .walking.bombs import check_call, check_result
+from .walking.confined_fakes import ConfinedFakeMode
 from .walking.live_memory import LiveMemory, tensors_in
+from .walking.observer import Observer
 from .walking.operands import check_operands, is_trusting
+from .walking.recurrent import WALKED_STEPS, Layer, kind_of, make_results, read_call
 from .walking.repeated_calls import Remembered, key_of, remember
 
 CPU = torch.device("cpu")
@@ -74,57 +76,33 @@ def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results
     return measure_footprint(sample, sizes).results
 
 
-class Observer:
-    """Follows a walk, and takes note of nothing; it is entered inside the fake tensors' context."""
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *error: Any) -> Any:
-        return None
-
-    def start(self, input_bytes: int, inputs: Sequence[Any]) -> None:
-        """Take note of the inputs, before it is entered."""
-
-    def begin(self, position: int) -> None:
-        """Take note of the operator that is called next."""
-
-    def fail(self) -> None:
-        """Take note that it could not be called on fake tensors."""
-
-    def end(self, result: Any) -> None:
-        """Take note of what it gave."""
-
-    def noted(self) -> Any:
-        """Return what was noted since `begin`."""
-
-    def repeat(self, noted: Any) -> contextlib.AbstractContextManager[Any]:  # noqa: ARG002
-        """Note it again for a call like that one; results are made inside of the context."""
-        return contextlib.nullcontext()
-
-
 def measure_footprint(
     sample: Sample,
     sizes: Mapping[str, int] | None = None,
     limit_bytes: int | None = None,
     observer: Observer | None = None,
+    time_limit_s: float | None = None,
 ) -> Footprint:
     """Return shapes and memory of a sample for the given sizes of its symbols.
 
-    `observer` sees each operator before and after its call.
+    `observer` sees each operator before and after its call. No kernel runs but harmless ones, on
+    single elements (see `confined_fakes`), whatever the sample stores.
 
     Raises:
         MemoryLimitError: inputs and live values would take more than `limit_bytes`, or an operator
             would build a huge integer, list or text.
+        TimeLimitError: it takes longer than `time_limit_s` (default: `DEFAULT_TIME_LIMIT_S`).
         UnknownOperatorError: an operator is not in the table.
         MaterializeError: a region stays open, or an argument has no meaning in torch.
     """
     check_regions(sample)
     sizes = sample.hints if sizes is None else sizes
-    return _Walk(sample, sizes, limit_bytes, observer).run()
+    return _Walk(sample, sizes, limit_bytes, observer, Deadline(time_limit_s)).run()
 
 
-def check_memory(sample: Sample, limit_bytes: int | None = None) -> Footprint:
+def check_memory(
+    sample: Sample, limit_bytes: int | None = None, time_limit_s: float | None = None
+) -> Footprint:
     """Return the footprint of a sample, after comparing it with a limit.
 
     The limit is that of this machine's memory unless given. A sample that was walked before is not
@@ -132,11 +110,12 @@ def check_memory(sample: Sample, limit_bytes: int | None = None) -> Footprint:
 
     Raises:
         MemoryLimitError: it needs more; the message names the operator.
+        TimeLimitError: finding out takes longer than `time_limit_s`.
     """
     limit = psutil.virtual_memory().total if limit_bytes is None else limit_bytes
     known = _WALKED.get(id(sample))
     if known is None or known[0]() is not sample or known[1].peak_bytes > limit:
-        footprint = measure_footprint(sample, None, limit)
+        footprint = measure_footprint(sample, None, limit, time_limit_s=time_limit_s)
         key = id(sample)
         _WALKED[key] = (weakref.ref(sample, lambda _: _WALKED.pop(key, None)), footprint)
         return footprint
@@ -173,15 +152,13 @@ class _Walk:
         sizes: Mapping[str, int],
         limit_bytes: int | None,
         observer: Observer | None,
+        deadline: Deadline,
     ) -> None:
         self.observer = observer or Observer()
         self.sample = sample
         self.sizes = sizes
         self.limit_bytes = limit_bytes
-        self.mode = FakeTensorMode(
-            shape_env=ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True),
-            static_shapes=True,
-        )
+        self.mode = ConfinedFakeMode(deadline, f"Finding the shapes of `{sample.id}`")
         self.values: list[Any] = []
         self.memory = LiveMemory()
         self.bits: dict[int, int] = {}
@@ -268,6 +245,8 @@ class _Walk:
             self._check_bits(index, op, result)
             check_result(result)
             self.observer.end(result)
+        except TimeLimitError:
+            raise
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{where} {error}") from error
         except MaterializeError as error:
@@ -308,6 +287,8 @@ class _Walk:
             if regions.is_open:
                 return _apply(operator, args, kwargs)
             return self._apply_once(operator, args, kwargs)
+        except GraphNetError:
+            raise
         except Exception as error:
             # Which exceptions torch raises for a data-dependent shape differs from version to
             # version; a call that is simply wrong will say so when the graph runs.
@@ -316,6 +297,10 @@ class _Walk:
 
     def _apply_once(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call an operator, or give what an earlier call with operands of the same form gave."""
+        if kind_of(operator.name) is not None:
+            layer = read_call(operator.name, args, kwargs)
+            if layer.steps > WALKED_STEPS[-1]:
+                return self._apply_loop(operator, layer)
         key = key_of(operator, args, kwargs)
         known = None if key is None else self.calls.get(key)
         if known is not None:
@@ -325,6 +310,15 @@ class _Walk:
         if key is not None and key not in self.calls:
             self.calls[key] = remember(args, kwargs, result, self.observer.noted())
         return result
+
+    def _apply_loop(self, operator: Operator, layer: Layer) -> Any:
+        """Call a recurrent layer for few steps, twice, and tell the rest from them."""
+        noted = []
+        for steps in WALKED_STEPS:
+            resolve(operator)(*layer.arguments(steps))
+            noted.append(self.observer.noted())
+        with self.observer.repeat(self.observer.extrapolate(*noted, WALKED_STEPS, layer.steps)):
+            return make_results(layer)
 
     def _recorded(self, op: Op) -> Any:
         """Return fake tensors as recorded in the sample, where nothing better is known."""

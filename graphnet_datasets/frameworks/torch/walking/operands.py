@@ -13,13 +13,18 @@ import torch
 
 from ....errors import MaterializeError
 from ..operators import Operator
+from .recurrent import kind_of, read_call
 
 _ATEN = "torch.ops.aten."
 
 
 def is_trusting(operator: Operator) -> bool:
     """Tell whether the kernel of an operator trusts the sizes of its operands."""
-    return _is_batch_norm(operator) or _packet(operator) == "native_group_norm"
+    return (
+        _is_batch_norm(operator)
+        or _packet(operator) == "native_group_norm"
+        or kind_of(operator.name) is not None
+    )
 
 
 def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -32,6 +37,9 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
     >>> check_operands(lookup("torch.relu"), (torch.ones(2),), {})
     """
     if not is_trusting(operator):
+        return
+    if kind_of(operator.name) is not None:
+        read_call(operator.name, args, kwargs)
         return
     tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
     if not tensors or not isinstance(args[0] if args else None, torch.Tensor):

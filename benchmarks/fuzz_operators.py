@@ -1,0 +1,149 @@
+"""Call every operator of the tables with wrong operands, and name whoever kills the process.
+
+    python benchmarks/fuzz_operators.py [--framework torch] [--seconds 60] [--calls 500]
+        [--operators REGEX] [--only checked|unchecked] [--level run|walk] [--seed 0] [--out FILE]
+
+A call begins as a valid one and has up to five things changed by chance: shapes, dtypes, elements
+(negative, huge, the least integer, zero divisors, NaN), layouts, numbers, lists, text, flags, which
+operand stands where. It is made in a forked process, whose tensors end at pages that cannot be read
+(`fuzzing/guard_allocator.c`, where there is a C compiler), so that a read or write beyond an
+operand is a death by a signal and not luck. Prints one JSON object per operator and a summary;
+`--out FILE` keeps them, and a run with the same file goes on where the last one ended. The exit
+status is 1 if an operator that `materialize` takes unasked died.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fuzzing.guard import build_guard
+from fuzzing.processes import now, run_calls
+
+FRAMEWORKS = ("torch", "paddle")
+
+
+def main() -> int:
+    """Fuzz both frameworks in processes of their own, or one in this one."""
+    options = _options()
+    if options.inside:
+        return _fuzz(options)
+    given = FRAMEWORKS if options.framework == "both" else (options.framework,)
+    with tempfile.TemporaryDirectory() as directory:
+        guard = build_guard(Path(directory))
+        codes = []
+        for framework in given:
+            environment = {
+                **os.environ,
+                "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "FLAGS_call_stack_level": "0",
+                "FLAGS_use_system_allocator": "1", "GLOG_minloglevel": "4", "GRAPHNET_GUARD": "1" if guard else "",
+                **({"LD_PRELOAD": str(guard)} if guard else {}),
+            }  # fmt: skip
+            arguments = [*sys.argv[1:], "--inside", "--framework", framework]
+            arguments += ["--share", str(len(given))]
+            command = [sys.executable, __file__, *arguments]
+            codes.append(subprocess.run(command, env=environment, check=False).returncode)  # noqa: S603
+    return max(codes)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--framework", default="both", choices=(*FRAMEWORKS, "both"))
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--calls", type=int, default=500, help="calls of each operator and round")
+    parser.add_argument("--operators", default="", help="only those whose name matches")
+    parser.add_argument("--only", choices=("checked", "unchecked"))
+    parser.add_argument("--level", default="run", choices=("run", "walk"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--quiet", action="store_true", help="print the summary alone")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--share", type=int, default=1, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _fuzz(options: argparse.Namespace) -> int:
+    target = importlib.import_module(f"fuzzing.{options.framework}_target")
+    target.set_up()
+    is_checked = target.is_checked
+    chosen = [
+        name
+        for name in target.names()
+        if re.search(options.operators, name)
+        and (not options.only or is_checked(name) == (options.only == "checked"))
+    ]
+    random.Random(options.seed).shuffle(chosen)  # noqa: S311 - no secret
+    done = _done(options)
+    end = now() + options.seconds / options.share
+    totals: dict[str, Any] = {"operators": 0, "calls": 0, "accepted": 0, "timeouts": 0, "deaths": 0}
+    checked_deaths = []
+    attempt = target.attempt if options.level == "run" else target.attempt_walk
+    for name in chosen:
+        key = [options.framework, options.level, name, options.seed, options.calls]
+        if json.dumps(key) in done:
+            continue
+        if now() > end:
+            break
+
+        def numbered(number: int, name: str = name) -> Any:
+            call, run = attempt(name, f"{options.seed}:{name}:{number}")
+            return repr(call), run
+
+        outcome = run_calls(numbered, options.calls)
+        line = {
+            "key": key,
+            "operator": name,
+            "checked": is_checked(name),
+            "calls": outcome.calls,
+            "accepted": outcome.accepted,
+            "timeouts": outcome.timeouts,
+            "deaths": outcome.deaths,
+        }
+        totals["operators"] += 1
+        for field in ("calls", "accepted", "timeouts"):
+            totals[field] += line[field]
+        totals["deaths"] += len(outcome.deaths)
+        if outcome.deaths and is_checked(name):
+            checked_deaths.append(name)
+        _write(line, options, is_shown=not options.quiet)
+    summary = {
+        "benchmark": "fuzz_operators",
+        "framework": options.framework,
+        "level": options.level,
+        "seed": options.seed,
+        "guarded": bool(os.environ.get("GRAPHNET_GUARD")),
+        "chosen": len(chosen),
+        **totals,
+        "checked_that_died": checked_deaths,
+    }
+    print(json.dumps(summary), flush=True)
+    return int(bool(checked_deaths))
+
+
+def _done(options: argparse.Namespace) -> set[str]:
+    if options.out is None or not options.out.exists():
+        return set()
+    lines = map(json.loads, options.out.read_text().splitlines())
+    return {json.dumps(line["key"]) for line in lines if "key" in line}
+
+
+def _write(line: dict[str, Any], options: argparse.Namespace, *, is_shown: bool) -> None:
+    text = json.dumps(line)
+    if is_shown:
+        print(text, flush=True)
+    if options.out is not None:
+        with options.out.open("a") as file:
+            file.write(text + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

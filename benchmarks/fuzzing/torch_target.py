@@ -1,0 +1,194 @@
+"""The operators of torch under test: their names, calls to start from, and how one is made."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gzip
+import itertools
+import random
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
+from graphnet_datasets.frameworks.torch.operators import Operator, all_names, lookup, resolve
+from graphnet_datasets.frameworks.torch.operators.schema import keywords_of
+
+from .specs import Call, Mutator, Named, Tensor, read_call
+from .torch_values import make
+
+SEEDS = Path(__file__).with_name("torch_seeds.jsonl.gz")
+_MATRIX, _INDICES = Tensor("float32", (3, 4)), Tensor("int64", (3,), "small")
+_KEYWORDS: dict[str, Any] = {
+    "sparse_grad": True, "sparse": True, "unsafe": True, "out": _MATRIX, "keepdim": True,
+    "dtype": Named("dtype", "float64"), "dim": 0, "max_norm": 1.0, "inplace": True,
+    "ceil_mode": True, "padding_idx": -5, "reduce": "sum", "reduction": "none", "weight": _MATRIX,
+    "num_classes": 3, "output_size": [7, 7], "align_corners": True, "training": True,
+    "memory_format": Named("memory_format", "channels_last"), "lengths": _INDICES,
+    "layout": Named("layout", "strided"), "accumulate": True, "side": "right", "stable": True,
+    "minlength": 3, "return_indices": True, "divisor_override": 0, "niter": 3, "out_int32": True,
+}  # fmt: skip
+_PYTHON_SEEDS = (
+    (_MATRIX, _MATRIX), (_MATRIX, 2), (Tensor("int64", (3, 4), "small"), Tensor("int64", (4,), "ones")),
+    (Tensor("int32", (5,), "least"), -1), (Tensor("int64", (5,), "least"), Tensor("int64", (5,), "negative")),
+    (Tensor("uint8", (5,), "count"), 2), (3, 4), (2.5, 3), (Tensor("bool", (4,), "ones"), True),
+)  # fmt: skip
+
+
+def set_up() -> None:
+    """Make torch quiet and single-threaded."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+
+
+@functools.cache
+def names() -> tuple[str, ...]:
+    """Return every operator of the table that the installed torch has, but those with states."""
+    found = dict.fromkeys(map(_canonical, all_names()))
+    for packet in sorted(operators_aten.ATEN):
+        found |= dict.fromkeys(_overloads(packet))
+    return tuple(sorted(name for name in found if name and _exists(name)))
+
+
+def _canonical(name: str) -> str | None:
+    with contextlib.suppress(GraphNetError):
+        operator = lookup(name)
+        return None if operator.is_state else operator.name
+    return None
+
+
+def _overloads(packet: str) -> Iterator[str]:
+    with contextlib.suppress(AttributeError):
+        for overload in getattr(torch.ops.aten, packet).overloads():
+            yield f"torch.ops.aten.{packet}.{overload}"
+
+
+def _exists(name: str) -> bool:
+    with contextlib.suppress(GraphNetError):
+        return bool(resolve(lookup(name)))
+    return False
+
+
+@functools.cache
+def _seeds() -> dict[str, list[Call]]:
+    found: dict[str, list[Call]] = defaultdict(list)
+    with gzip.open(SEEDS, "rt") as file:
+        for line in file:
+            call = read_call(line)
+            found[call.name].append(call)
+    return found
+
+
+@functools.cache
+def _seeds_by_base() -> dict[str, list[Call]]:
+    found: dict[str, list[Call]] = defaultdict(list)
+    for name, calls in _seeds().items():
+        found[_base(name)] += calls
+    return found
+
+
+def _base(name: str) -> str:
+    last = name.split(".")[3] if name.startswith("torch.ops.") else name.rpartition(".")[2]
+    return re.sub(r"^(linalg_|fft_|special_|_foreach_)", "", last.strip("_").removesuffix("_copy"))
+
+
+@functools.cache
+def seeds_of(name: str) -> tuple[Call, ...]:
+    """Return calls to start from: recorded ones, those of a namesake, or one made by the schema."""
+    own = list(_seeds().get(name, ()))
+    if name.startswith(("operator.", "math.", "builtins.")):
+        own += [Call(name, args) for args in _PYTHON_SEEDS]
+    if name in ("operator.getitem", "operator.setitem"):
+        own += [Call(name, args) for args in _index_seeds(name.endswith("setitem"))]
+    if not own:
+        own = [Call(name, call.args, call.kwargs) for call in _seeds_by_base().get(_base(name), ())]
+    own += [Call(name, args) for args in itertools.islice(_by_schema(name), 3)]
+    return tuple(own) or (Call(name, (_MATRIX,)), Call(name, (_MATRIX, _MATRIX)))
+
+
+def _index_seeds(is_setting: bool) -> Iterator[tuple[Any, ...]]:
+    for index in (
+        0,
+        _INDICES,
+        (0, _INDICES),
+        (_INDICES, _INDICES),
+        Tensor("bool", (3, 4), "small"),
+    ):
+        yield (_MATRIX, index, 1.0) if is_setting else (_MATRIX, index)
+
+
+_BY_TYPE: dict[str, Any] = {
+    "Tensor": _MATRIX, "Optional[Tensor]": _MATRIX, "int": 1, "float": 0.5, "bool": False,
+    "number": 1, "Scalar": 1, "List[int]": [2, 2], "List[Tensor]": [_MATRIX, _MATRIX], "str": "sum",
+    "Optional[int]": 1, "Optional[float]": 0.5, "List[float]": [0.5], "List[bool]": [True, False],
+    "Optional[List[int]]": [2, 2], "SymInt": 1, "List[Optional[Tensor]]": [_INDICES, None],
+}  # fmt: skip
+
+
+def _by_schema(name: str) -> Iterator[tuple[Any, ...]]:
+    packet = _base(name) if not name.startswith("torch.ops.") else name.split(".")[3]
+    overload = name.split(".")[4] if name.count(".") == 4 else None
+    namespace = "prims" if ".prims." in name else "aten"
+    candidates = [packet]
+    if overload is None:
+        candidates += [
+            name.rpartition(".")[2],
+            f"linalg_{packet}",
+            f"fft_{packet}",
+            f"special_{packet}",
+        ]
+    for candidate in candidates:
+        for schema in torch._C._jit_get_schemas_for_operator(f"{namespace}::{candidate}"):
+            if overload not in (None, schema.overload_name or "default"):
+                continue
+            given = []
+            for argument in schema.arguments:
+                if argument.has_default_value() or argument.kwarg_only:
+                    break
+                given.append(_BY_TYPE.get(str(argument.type), None))
+            yield tuple(given)
+
+
+@functools.cache
+def _keywords(name: str) -> dict[str, Any]:
+    with contextlib.suppress(GraphNetError):
+        taken = keywords_of(lookup(name))
+        return {key: value for key, value in _KEYWORDS.items() if key in taken}
+    return {}
+
+
+def attempt(name: str, seed: str) -> tuple[Call, Callable[[], bool]]:
+    """Return a call by chance, and what makes it on real tensors."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    starts = seeds_of(name)
+    call = Mutator(chance, _keywords(name)).mutate(chance.choice(starts), list(starts))
+    return call, functools.partial(_run, lookup(name), call, chance)
+
+
+def _run(operator: Operator, call: Call, chance: random.Random) -> bool:
+    args = make(call.args, chance)
+    kwargs = {key: make(value, chance) for key, value in call.kwargs.items()}
+    read(resolve(operator)(*args, **kwargs))
+    return True
+
+
+def read(result: Any) -> None:
+    """Read what a call gave, as whoever uses it will."""
+    if isinstance(result, torch.Tensor):
+        if result.layout is torch.strided and result.numel() < 1_000_000 and not result.is_meta:
+            result.clone()
+    elif isinstance(result, list | tuple):
+        for item in result[:50]:
+            read(item)
+
+
+def is_checked(name: str) -> bool:
+    """Tell whether `materialize` takes the operator unasked."""
+    return False

@@ -1,0 +1,38 @@
+"""A point in time after which preparing a sample stops."""
+
+from __future__ import annotations
+
+import time
+
+from ..errors import TimeLimitError
+
+DEFAULT_TIME_LIMIT_S = 120.0
+"""The largest graph of upstream's corpus is walked in less than a third of it on a busy machine."""
+
+
+class Deadline:
+    """Runs from when it is made; `limit_s` of None is `DEFAULT_TIME_LIMIT_S`.
+
+    >>> Deadline(60.0).check("`example`")
+    >>> try:
+    ...     Deadline(0.0).check("Walking `example`")
+    ... except TimeLimitError as error:
+    ...     print(error)
+    Walking `example` takes longer than `time_limit_s` of 0 s. Raise it, or skip the sample.
+    """
+
+    def __init__(self, limit_s: float | None = None) -> None:
+        self.limit_s = DEFAULT_TIME_LIMIT_S if limit_s is None else limit_s
+        self._end = time.monotonic() + self.limit_s
+
+    def check(self, what: str) -> None:
+        """Go on while there is time.
+
+        Raises:
+            TimeLimitError: it is over; the message begins with `what`.
+        """
+        if time.monotonic() >= self._end:
+            raise TimeLimitError(
+                f"{what} takes longer than `time_limit_s` of {self.limit_s:g} s. Raise it, or "
+                "skip the sample."
+            )

@@ -1,0 +1,118 @@
+"""Fake tensors that never run a real kernel but those of a short list, on single elements.
+
+Torch's own fake tensors compute where they can: an operator whose operands are all constants is run
+for real, and one without a rule for shapes is run on zeros. A sample's stored elements are such
+constants, so writing or inspecting a row would run any kernel on what a stranger put there. Here
+constants are computed with by harmless operators alone, and nothing is run on zeros.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils import _pytree as pytree
+
+from ...deadline import Deadline
+from ..operators.words import words
+
+FOLDED = words(
+    """
+    _local_scalar_dense _to_copy abs add alias all amax amin any bitwise_and bitwise_not bitwise_or
+    bitwise_xor ceil clamp clamp_max clamp_min clone copy_ cos detach detach_ eq exp fill_ floor ge
+    gt isfinite isinf isnan item le lift lift_fresh lift_fresh_copy log logical_and logical_not
+    logical_or logical_xor lt maximum minimum mul ne neg ones_like prod reciprocal round rsqrt rsub
+    select sigmoid sign sin sqrt squeeze sub sum tanh to trunc unsqueeze view where zero_ zeros_like
+    """
+)
+"""ATen operators that compute with constants of one element while a graph is walked.
+
+None of them takes an index into memory, gives more elements than it gets, loops over a number, or
+divides integers (the processor faults at a zero, and at the least integer over -1).
+"""
+
+_DIVISIONS = words("div floor_divide remainder fmod true_divide")
+
+
+class ConfinedFakeMode(FakeTensorMode):
+    """A `FakeTensorMode` that neither falls back to real kernels nor folds but `FOLDED`.
+
+    Raises, wherever an operator is called in it:
+        TimeLimitError: the deadline is over.
+    """
+
+    def __init__(self, deadline: Deadline, what: str) -> None:
+        super().__init__(
+            allow_fallback_kernels=False,
+            shape_env=ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True),
+            static_shapes=True,
+        )
+        self._deadline = deadline
+        self._what = what
+
+    def dispatch(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        """Call one operator, after the look at the clock and at what it is called with."""
+        self._deadline.check(self._what)
+        kwargs = kwargs or {}
+        if _is_folded(func, args):
+            return super().dispatch(func, types, args, kwargs)
+        with self._without_constants(func, args, kwargs):
+            return super().dispatch(func, types, args, kwargs)
+
+    @contextlib.contextmanager
+    def _without_constants(
+        self, func: Any, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Iterator[None]:
+        """Hide the elements of operands; what may be written to is not known afterwards either."""
+        if not self.fake_tensor_converter.constant_storage_mapping:
+            _refuse_numbers(func, args, kwargs)
+            yield
+            return
+        leaves = pytree.arg_tree_leaves(*args, **kwargs)
+        if not any(isinstance(each, torch.Tensor) for each in leaves):
+            _refuse_numbers(func, args, kwargs)
+        held = [
+            (each, each.constant)
+            for each in leaves
+            if isinstance(each, FakeTensor) and each.constant is not None
+        ]
+        if held and (not isinstance(func, torch._ops.OpOverload) or func._schema.is_mutable):
+            for _, constant in held:
+                self.fake_tensor_converter.invalidate_constant_aliases(constant)
+            held = []
+        for each, _ in held:
+            each.constant = None
+        try:
+            yield
+        finally:
+            for each, constant in held:
+                each.constant = constant
+
+
+def _is_folded(func: Any, args: Sequence[object]) -> bool:
+    if not isinstance(func, torch._ops.OpOverload) or func.namespace != "aten":
+        return False
+    name = func._schema.name.removeprefix("aten::")
+    if name.rstrip("_") in _DIVISIONS or name in _DIVISIONS:
+        return len(args) > 1 and type(args[1]) in (int, float) and args[1] not in (0, -1)
+    return name in FOLDED or (name.endswith("_") and name[:-1] in FOLDED)
+
+
+def _refuse_numbers(func: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+    """Refuse what torch would compute for real out of Python's numbers, such as a division."""
+    if isinstance(func, torch._ops.OpOverload) and torch._C._should_allow_numbers_as_tensors(
+        func._schema.name.partition("::")[2]
+    ):
+        leaves = pytree.arg_tree_leaves(*args, **kwargs)
+        if not any(isinstance(each, torch.Tensor) for each in leaves):
+            raise NotImplementedError(f"`{func}` of numbers is not computed during a walk.")

@@ -1,0 +1,172 @@
+"""Recurrent layers: the sizes that their kernels trust, and their shapes without unrolling them.
+
+`torch.lstm` and its kin are loops over time. On fake tensors each step is a dozen calls, so that an
+honest vocoder of 20,000 steps takes minutes to walk; what a layer gives follows from its operands
+alone, and what it costs grows by the same amount with each step. The kernels behind them (oneDNN's
+among them) believe the sizes of hidden states and weights, which `torch.nn` compares beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from ....errors import MaterializeError
+
+_GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+_NAMES = (
+    "input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional",
+    "batch_first",
+)  # fmt: skip
+WALKED_STEPS = (4, 8)
+"""Longer loops are walked for so many steps, twice, from which the rest follows."""
+
+
+class Layer(NamedTuple):
+    """A call of a recurrent layer; `steps`, `batch` and so on are those of its input."""
+
+    kind: str
+    input: torch.Tensor
+    states: tuple[torch.Tensor, ...]
+    params: tuple[torch.Tensor, ...]
+    has_biases: bool
+    num_layers: int
+    bidirectional: bool
+    batch_first: bool
+    rest: tuple[float, bool]
+
+    @property
+    def steps(self) -> int:
+        """The length of the sequence."""
+        return self.input.shape[self._time_axis]
+
+    @property
+    def _time_axis(self) -> int:
+        return 1 if self.batch_first and self.input.dim() == 3 else 0
+
+    def arguments(self, steps: int) -> tuple[Any, ...]:
+        """Return the arguments of the same call on a sequence of as many steps."""
+        hx = list(self.states) if self.kind == "lstm" else self.states[0]
+        return (
+            self.input.narrow(self._time_axis, 0, steps), hx, list(self.params), self.has_biases,
+            self.num_layers, *self.rest, self.bidirectional, self.batch_first,
+        )  # fmt: skip
+
+
+def kind_of(name: str) -> str | None:
+    """Return which layer an operator computes, None if it is none.
+
+    >>> kind_of("torch.lstm"), kind_of("torch.ops.aten.gru.input"), kind_of("torch.lstm_cell")
+    ('lstm', 'gru', None)
+    """
+    for prefix in ("torch.ops.aten.", "torch."):
+        if name.startswith(prefix):
+            last = name.removeprefix(prefix).removesuffix(".input").removesuffix(".data")
+            return last if last in _GATES else None
+    return None
+
+
+def read_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Layer:
+    """Return a call of a recurrent layer after comparing the sizes of its operands.
+
+    Raises:
+        MaterializeError: they do not fit, are not known, or the sequence is packed.
+    """
+    kind = kind_of(name) or ""
+    if len(args) > len(_NAMES) or not set(kwargs) <= set(_NAMES):
+        raise MaterializeError("does not have the arguments of a recurrent layer.")
+    given = dict(zip(_NAMES, args, strict=False)) | dict(kwargs)
+    if len(given) != len(_NAMES):
+        raise MaterializeError("does not have the arguments of a recurrent layer.")
+    states = tuple(given["hx"]) if kind == "lstm" and _is_list(given["hx"]) else (given["hx"],)
+    params = tuple(given["params"]) if _is_list(given["params"]) else ()
+    tensors = (given["input"], *states, *params)
+    flags = [given[each] for each in ("has_biases", "bidirectional", "batch_first")]
+    layers = given["num_layers"]
+    if (
+        not all(map(_is_known, tensors))
+        or not all(type(flag) is bool for flag in flags)
+        or type(layers) is not int
+        or not 0 < layers <= 1000
+        or name.endswith(".data")
+    ):
+        raise MaterializeError(
+            "is a recurrent layer whose operands are not all known before it runs, or one of a "
+            "packed sequence."
+        )
+    rest = given["dropout"], given["train"]
+    layer = Layer(kind, given["input"], states, params, flags[0], layers, flags[1], flags[2], rest)
+    _check(layer)
+    return layer
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_known(tensor: Any) -> bool:
+    return isinstance(tensor, torch.Tensor) and all(type(size) is int for size in tensor.shape)
+
+
+def _check(layer: Layer) -> None:
+    directions = 2 if layer.bidirectional else 1
+    if len(layer.states) != (2 if layer.kind == "lstm" else 1):
+        raise MaterializeError(f"has {len(layer.states)} hidden states for a `{layer.kind}`.")
+    rank = layer.input.dim()
+    if rank not in (2, 3) or 0 in layer.input.shape:
+        raise MaterializeError(f"has an input of shape {list(layer.input.shape)}.")
+    batch = () if rank == 2 else (layer.input.shape[0 if layer.batch_first else 1],)
+    cells = layer.num_layers * directions
+    hidden = layer.states[-1].shape[-1] if layer.states[-1].dim() else 0
+    output = layer.states[0].shape[-1] if layer.states[0].dim() else 0
+    for state, size in zip(layer.states, (output, hidden), strict=False):
+        if tuple(state.shape) != (cells, *batch, size) or size == 0:
+            raise MaterializeError(
+                f"has a hidden state of shape {list(state.shape)} where "
+                f"{[cells, *batch, size]} would fit."
+            )
+    wanted = list(_weight_shapes(layer, cells, directions, hidden, output))
+    found = [tuple(each.shape) for each in layer.params]
+    if found != wanted:
+        at = next(
+            (i for i, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b),
+            min(len(found), len(wanted)),
+        )
+        raise MaterializeError(
+            f"has {len(found)} weights, of which number {at} does not fit: "
+            f"{_shown(found, at)} where {_shown(wanted, at)} would."
+        )
+    kinds = {(each.dtype, each.device) for each in (layer.input, *layer.states, *layer.params)}
+    if len(kinds) != 1:
+        raise MaterializeError("has operands of several dtypes in a recurrent layer.")
+
+
+def _weight_shapes(layer: Layer, cells: int, directions: int, hidden: int, output: int) -> Any:
+    """Yield the shapes of the weights in their order: of the input, of the state, the biases."""
+    rows = _GATES[layer.kind] * hidden
+    is_projected = hidden != output
+    for cell in range(cells):
+        fed = layer.input.shape[-1] if cell < directions else output * directions
+        yield rows, fed
+        yield rows, output
+        if layer.has_biases:
+            yield (rows,)
+            yield (rows,)
+        if is_projected:
+            yield output, hidden
+
+
+def _shown(shapes: list[Any], at: int) -> str:
+    return str(list(shapes[at])) if at < len(shapes) else "none"
+
+
+def make_results(layer: Layer) -> tuple[torch.Tensor, ...]:
+    """Return tensors of the shapes that a layer gives: the output of all steps, the last states."""
+    directions = 2 if layer.bidirectional else 1
+    shape = (*layer.input.shape[:-1], layer.states[0].shape[-1] * directions)
+    output = layer.input.new_empty(shape)
+    if layer.batch_first and layer.input.dim() == 3:
+        output = output.new_empty((shape[1], shape[0], shape[2])).transpose(0, 1)
+    return (output, *(state.new_empty(state.shape) for state in layer.states))
