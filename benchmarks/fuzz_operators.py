@@ -45,7 +45,8 @@ def main() -> int:
             environment = {
                 **os.environ,
                 "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "FLAGS_call_stack_level": "0",
-                "FLAGS_use_system_allocator": "1", "GLOG_minloglevel": "4", "GRAPHNET_GUARD": "1" if guard else "",
+                "FLAGS_use_system_allocator": "1", "GLOG_minloglevel": "4",
+                "GRAPHNET_GUARD": "1" if guard else "",
                 **({"LD_PRELOAD": str(guard)} if guard else {}),
             }  # fmt: skip
             arguments = [*sys.argv[1:], "--inside", "--framework", framework]

@@ -82,8 +82,10 @@ def _record(sample: Any, found: Found) -> None:
 
 
 _BY_NAME: dict[str, Any] = {
-    "data_format": "NCHW", "data_layout": "NCHW", "padding_algorithm": "EXPLICIT", "mode": "constant",
-    "pooling_type": "max", "interp_method": "bilinear", "reduction": "mean", "UPLO": "L",
+    "data_format": "NCHW", "data_layout": "NCHW", "padding_algorithm": "EXPLICIT",
+    "mode": "constant",
+    "pooling_type": "max",
+    "interp_method": "bilinear", "reduction": "mean", "UPLO": "L",
     "strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "kernel_size": [2, 2],
     "axis": 0, "epsilon": 1e-5, "equation": "ij,jk->ik", "groups": 1, "group": 1,
 }  # fmt: skip

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from graphnet_datasets.errors import GraphNetError
-from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
 from graphnet_datasets.frameworks.torch.operators import Operator, all_names, lookup, resolve
+from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
 from graphnet_datasets.frameworks.torch.operators.schema import keywords_of
 
 from .specs import Call, Mutator, Named, Tensor, read_call
@@ -36,9 +36,10 @@ _KEYWORDS: dict[str, Any] = {
     "minlength": 3, "return_indices": True, "divisor_override": 0, "niter": 3, "out_int32": True,
 }  # fmt: skip
 _PYTHON_SEEDS = (
-    (_MATRIX, _MATRIX), (_MATRIX, 2), (Tensor("int64", (3, 4), "small"), Tensor("int64", (4,), "ones")),
-    (Tensor("int32", (5,), "least"), -1), (Tensor("int64", (5,), "least"), Tensor("int64", (5,), "negative")),
-    (Tensor("uint8", (5,), "count"), 2), (3, 4), (2.5, 3), (Tensor("bool", (4,), "ones"), True),
+    (_MATRIX, _MATRIX), (_MATRIX, 2),
+    (Tensor("int64", (3, 4), "small"), Tensor("int64", (4,), "ones")),
+    (Tensor("int32", (5,), "least"), -1),
+    (Tensor("int64", (5,), "least"), Tensor("int64", (5,), "negative")), (Tensor("uint8", (5,), "count"), 2), (3, 4), (2.5, 3), (Tensor("bool", (4,), "ones"), True),
 )  # fmt: skip
 
 
@@ -152,7 +153,7 @@ def _by_schema(name: str) -> Iterator[tuple[Any, ...]]:
             for argument in schema.arguments:
                 if argument.has_default_value() or argument.kwarg_only:
                     break
-                given.append(_BY_TYPE.get(str(argument.type), None))
+                given.append(_BY_TYPE.get(str(argument.type)))
             yield tuple(given)
 
 
@@ -191,4 +192,4 @@ def read(result: Any) -> None:
 
 def is_checked(name: str) -> bool:
     """Tell whether `materialize` takes the operator unasked."""
-    return False
+    return not name

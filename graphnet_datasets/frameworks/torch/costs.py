@@ -116,14 +116,9 @@ class _Counter(TorchDispatchMode, Observer):
             self._position in self.unknown,
         )
 
-    def extrapolate(
-        self,
-        first: tuple[int, int, int, bool],
-        both: tuple[int, int, int, bool],
-        walked: tuple[int, int],
-        steps: int,
-    ) -> tuple[int, int, int, bool]:
+    def extrapolate(self, *noted: Any) -> tuple[int, int, int, bool]:
         """Return what is left of a loop whose steps all cost the same (see `Observer`)."""
+        first, both, walked, steps = noted
         short, long = walked
 
         def at_all(one: int, two: int) -> int:

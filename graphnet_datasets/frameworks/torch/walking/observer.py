@@ -35,16 +35,10 @@ class Observer:
         """Note it again for a call like that one; results are made inside of the context."""
         return contextlib.nullcontext()
 
-    def extrapolate(
-        self,
-        first: Any,
-        both: Any,
-        walked: tuple[int, int],
-        steps: int,  # noqa: ARG002
-    ) -> Any:
-        """Return what is left to note of a loop of `steps` after two shorter ones were walked.
+    def extrapolate(self, *noted: Any) -> Any:  # noqa: ARG002
+        """Return what is left to note of a loop after two shorter ones were walked.
 
-        `first` and `both` are what was noted since `begin` after the first and the second of them,
-        which had `walked` steps.
+        `noted` is what was noted since `begin` after the first and after the second of them, a
+        tuple of their numbers of steps, and the number of all steps.
         """
         return None
