@@ -39,7 +39,8 @@ _PYTHON_SEEDS = (
     (_MATRIX, _MATRIX), (_MATRIX, 2),
     (Tensor("int64", (3, 4), "small"), Tensor("int64", (4,), "ones")),
     (Tensor("int32", (5,), "least"), -1),
-    (Tensor("int64", (5,), "least"), Tensor("int64", (5,), "negative")), (Tensor("uint8", (5,), "count"), 2), (3, 4), (2.5, 3), (Tensor("bool", (4,), "ones"), True),
+    (Tensor("int64", (5,), "least"), Tensor("int64", (5,), "negative")),
+    (Tensor("uint8", (5,), "count"), 2), (3, 4), (2.5, 3), (Tensor("bool", (4,), "ones"), True),
 )  # fmt: skip
 
 
