@@ -7,9 +7,23 @@ happened, where, and what to do about it.
 
 from __future__ import annotations
 
+from .credentials import hide_credentials
+
 
 class GraphNetError(Exception):
-    """Base of all errors that this library raises on purpose."""
+    """Base of all errors that this library raises on purpose.
+
+    Whatever a message quotes, the credentials of URLs in it are hidden.
+
+    >>> raise GraphNetError("`s3://me:secret@bucket` is not there.")
+    Traceback (most recent call last):
+    graphnet_datasets.errors.GraphNetError: `s3://***@bucket` is not there.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(
+            *(hide_credentials(each) if isinstance(each, str) else each for each in args)
+        )
 
 
 class SampleError(GraphNetError, ValueError):
@@ -62,6 +76,14 @@ class TranslationError(SampleError):
 
 class CaptureError(GraphNetError, RuntimeError):
     """A live model cannot be captured as a graph."""
+
+
+class DiskError(GraphNetError, OSError):
+    """The disk is full, or a file or directory may not be read or written."""
+
+
+class UnsafePathError(GraphNetError, ValueError):
+    """A name that came from data leads outside the directory that it belongs to."""
 
 
 class DatasetNotFoundError(GraphNetError, FileNotFoundError):

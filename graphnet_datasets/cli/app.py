@@ -26,6 +26,7 @@ from . import (
     translate,
     validate,
 )
+from .terminal import echo
 
 
 class _Root(typer.core.TyperGroup):
@@ -43,7 +44,7 @@ class _Root(typer.core.TyperGroup):
         except GraphNetError as error:
             if ctx.params.get("debug"):
                 raise
-            typer.echo(f"Error: {_message(error)}", err=True)
+            echo(f"Error: {_message(error)}", err=True)
             raise typer.Exit(1) from error
 
 
@@ -64,7 +65,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        echo(__version__)
         raise typer.Exit
 
 

@@ -10,6 +10,7 @@ import typer
 
 from ..errors import ScoreError
 from .score import DuplicatesRule, FailureValue, Penalty, VariantName, check_duplicates, read_arms
+from .terminal import echo
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,9 +58,9 @@ def compare(
         duplicates=check_duplicates(duplicates),
     )
     if as_json:
-        typer.echo(json.dumps(comparison.to_dict(), allow_nan=False))
+        echo(json.dumps(comparison.to_dict(), allow_nan=False))
     else:
-        typer.echo(str(comparison))
+        echo(str(comparison))
     if len(comparison.regressions) > allow:
         raise typer.Exit(REGRESSED)
 

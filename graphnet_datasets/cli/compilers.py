@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from .terminal import echo
+
 app = typer.Typer()
 
 
@@ -26,7 +28,7 @@ def print_compilers(
     """List the compilers: name, framework, version or why one cannot run here, devices."""
     rows = _rows(framework)
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        echo(json.dumps(rows, indent=2))
         return
     from rich.console import Console
     from rich.markup import escape

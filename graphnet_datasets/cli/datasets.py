@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetNotFoundError
+from .terminal import echo
 
 if TYPE_CHECKING:
     import pyarrow.dataset
@@ -102,11 +103,11 @@ def print_rows(
     shown = rows if limit is None else rows[:limit]
     if as_json:
         for row in shown:
-            typer.echo(json.dumps(row))
+            echo(json.dumps(row))
         return
     _print_table(shown)
     hidden = len(rows) - len(shown)
-    typer.echo(f"{len(rows)} graphs" + (f", {hidden} not shown" if hidden else ""))
+    echo(f"{len(rows)} graphs" + (f", {hidden} not shown" if hidden else ""))
 
 
 @app.command("show", epilog="Example: graphnet show torchvision/resnet18")
@@ -141,18 +142,18 @@ def print_sample(
         )
     (row,) = rows
     for name in (*LISTED, "mode", "structure_hash", "signature_hash", "why_excluded"):
-        typer.echo(f"{name:<16}{row.get(name)}")
+        echo(f"{name:<16}{row.get(name)}")
     sample = Sample.from_row(row)
     if svg is not None:
         from ..report.graph_picture import write_graph
 
-        typer.echo(f"\nThe picture is `{write_graph(sample, svg, max_boxes)}`.")
+        echo(f"\nThe picture is `{write_graph(sample, svg, max_boxes)}`.")
         return
-    typer.echo("")
+    echo("")
     for line in _describe_inputs(sample):
-        typer.echo(line)
-    typer.echo("")
-    typer.echo(print_source(sample, names=names))
+        echo(line)
+    echo("")
+    echo(print_source(sample, names=names))
 
 
 def _starts_with(column: pyarrow.dataset.Expression, prefix: str) -> pyarrow.dataset.Expression:

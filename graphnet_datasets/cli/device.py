@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from .terminal import echo
+
 app = typer.Typer()
 
 
@@ -30,7 +32,7 @@ def print_device(
 
     peaks = peak_rates(device, num_threads=threads, refresh=refresh)
     if as_json:
-        typer.echo(json.dumps(dataclasses.asdict(peaks), indent=2))
+        echo(json.dumps(dataclasses.asdict(peaks), indent=2))
         return
     rows = [
         ("device", peaks.device),
@@ -45,4 +47,4 @@ def print_device(
     ]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        typer.echo(f"{name:<{width}}  {value}")
+        echo(f"{name:<{width}}  {value}")

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from .terminal import echo
+
 app = typer.Typer()
 
 PARTLY = 3
@@ -61,13 +63,13 @@ def import_trees(
             on_progress=count,
         )
     for each in done.failures[:MAX_FAILURES_SHOWN]:
-        typer.echo(f"{each.path}: {each.reason}", err=True)
+        echo(f"{each.path}: {each.reason}", err=True)
     hidden = len(done.failures) - MAX_FAILURES_SHOWN
     if hidden > 0:
-        typer.echo(f"… and {hidden} more in {done.report_path}", err=True)
+        echo(f"… and {hidden} more in {done.report_path}", err=True)
     if done.num_resumed:
-        typer.echo(f"{done.num_resumed} directories were read by an earlier call")
-    typer.echo(done.summary())
+        echo(f"{done.num_resumed} directories were read by an earlier call")
+    echo(done.summary())
     if done.failures:
         raise typer.Exit(PARTLY if done.out else 1)
 
@@ -97,17 +99,17 @@ def export(
         from ..storage.export import export_dataset
 
         export_dataset(directory, dataset)
-        typer.echo(f"{dataset} written to {directory}")
+        echo(f"{dataset} written to {directory}")
     elif form == "graphnet":
         from ..storage.export import export_directories
 
         with show_count("Writing", "directories") as count:
             done = export_directories(directory, dataset, on_progress=count)
-        for name, reason in done.failures.items():
-            typer.echo(f"{name}: {reason}", err=True)
-        typer.echo(f"{done.num_written} sample directories written to {directory}")
+        for name, reason in done.failures:
+            echo(f"{name}: {reason}", err=True)
+        echo(f"{done.num_written} sample directories written to {directory}")
         if done.failures:
-            typer.echo(f"{len(done.failures)} graphs were left out", err=True)
+            echo(f"{len(done.failures)} graphs were left out", err=True)
             raise typer.Exit(PARTLY)
     else:
         raise typer.BadParameter("it is `parquet` or `graphnet`", param_hint="--format")

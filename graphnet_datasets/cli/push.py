@@ -12,6 +12,7 @@ import typer
 
 from ..errors import DatasetNotFoundError, SampleError
 from .exchange import PARTLY, show_count
+from .terminal import echo
 
 if TYPE_CHECKING:
     from ..hub import Pushed
@@ -84,22 +85,22 @@ def push(
         )
     _report(pushed, repository, verbose)
     for each in failures if verbose else failures[:MAX_REASONS]:
-        typer.echo(f"{each.path}: {each.reason}", err=True)
+        echo(f"{each.path}: {each.reason}", err=True)
     if failures:
-        typer.echo(f"{len(failures)} directories could not be read", err=True)
+        echo(f"{len(failures)} directories could not be read", err=True)
         raise typer.Exit(PARTLY)
 
 
 def _report(pushed: Pushed, repository: str, is_verbose: bool) -> None:
     left_out = pushed.skipped if is_verbose else pushed.skipped[:MAX_REASONS]
     for each in left_out:
-        typer.echo(f"{each.id}: {each.reason}", err=True)
+        echo(f"{each.id}: {each.reason}", err=True)
     if len(left_out) < len(pushed.skipped):
-        typer.echo(f"… and {len(pushed.skipped) - len(left_out)} more (--verbose)", err=True)
-    typer.echo(f"{pushed.num_added} added to {repository}, {len(pushed.skipped)} left out")
+        echo(f"… and {len(pushed.skipped) - len(left_out)} more (--verbose)", err=True)
+    echo(f"{pushed.num_added} added to {repository}, {len(pushed.skipped)} left out")
     address = pushed.pull_request_url or pushed.commit_url
     if address:
-        typer.echo(address)
+        echo(address)
 
 
 def _holds_runs(path: Path) -> bool:

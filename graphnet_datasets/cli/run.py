@@ -10,6 +10,7 @@ import typer
 
 from ..errors import RunError
 from .compare import REGRESSED
+from .terminal import echo
 
 app = typer.Typer()
 
@@ -187,18 +188,18 @@ def run_samples(
             against=against,
         )
     except KeyboardInterrupt as error:
-        typer.echo(
+        echo(
             f"Stopped. What is finished is in `{out}`; the same command continues from there.",
             err=True,
         )
         raise typer.Exit(EXIT_INTERRUPTED) from error
-    typer.echo(summary(runs, out))
+    echo(summary(runs, out))
     if against is not None:
         verdicts = compare_with_reference(
             out, against, run_ids=runs["run_id"], tolerance=tolerance, threshold=threshold
         )
         verdicts.write(out / VERDICTS_NAME)
-        typer.echo(f"\nAgainst `{against}`; the table is `{out / VERDICTS_NAME}`:\n\n{verdicts}")
+        echo(f"\nAgainst `{against}`; the table is `{out / VERDICTS_NAME}`:\n\n{verdicts}")
         if verdicts.regressions:
             raise typer.Exit(REGRESSED)
 

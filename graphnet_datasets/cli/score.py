@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ScoreError
+from .terminal import echo
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,22 +75,22 @@ def score(
             result["by_sample"] = samples.plain(
                 samples.by_sample(table, duplicates=options["duplicates"])
             )
-        typer.echo(json.dumps(result, allow_nan=False))
+        echo(json.dumps(result, allow_nan=False))
         return
     for index, table in enumerate(arms.values()):
         if index:
-            typer.echo("")
-        typer.echo(_as_text(table, options))
+            echo("")
+        echo(_as_text(table, options))
         if by_task:
             for task, part in split_by(table, "task").items():
-                typer.echo(f"\nTask {task}")
+                echo(f"\nTask {task}")
                 try:
-                    typer.echo(_as_text(part, options))
+                    echo(_as_text(part, options))
                 except ScoreError as error:
-                    typer.echo(str(error))
+                    echo(str(error))
         if by_sample:
             rows = samples.by_sample(table, duplicates=options["duplicates"])
-            typer.echo(f"\n{text_table(*samples.cells_by_sample(rows))}")
+            echo(f"\n{text_table(*samples.cells_by_sample(rows))}")
 
 
 def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
@@ -173,7 +174,7 @@ def import_log(
     runs = import_log(log, out=out)
     counts = Counter(runs["status"])
     listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-    typer.echo(f"{len(runs)} runs written to {out}: {listed}")
+    echo(f"{len(runs)} runs written to {out}: {listed}")
 
 
 @app.command(
@@ -201,7 +202,7 @@ def plot(
         duplicates=check_duplicates(duplicates),
     )
     for path in written:
-        typer.echo(str(path))
+        echo(str(path))
 
 
 @app.command(
@@ -230,7 +231,7 @@ def report(
         variant=variant,
         duplicates=check_duplicates(duplicates),
     )
-    typer.echo(str(written))
+    echo(str(written))
 
 
 def _run_sets(paths: list[Path], compiler: str | None) -> dict[str, pa.Table]:

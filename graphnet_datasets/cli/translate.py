@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import DatasetExistsError, DatasetNotFoundError, TranslationError
+from .terminal import echo
 
 if TYPE_CHECKING:
     from ..sample import Sample
@@ -63,30 +64,31 @@ def translate(
             try:
                 translated = translate_sample(sample)
             except TranslationError as error:
-                typer.echo(str(error), err=True)
+                echo(str(error), err=True)
                 continue
             if is_checked:
                 found = comparer.compare(sample, translated)
                 if found.min_t is None or found.min_t > tolerance:
                     reason = found.reason or f"it agrees only at t = {found.min_t:.2f}"
-                    typer.echo(f"{sample.id}: {reason}", err=True)
+                    echo(f"{sample.id}: {reason}", err=True)
                     continue
-                typer.echo(f"{sample.id} agrees at t = {found.min_t:.2f}")
+                echo(f"{sample.id} agrees at t = {found.min_t:.2f}")
             done.append(translated)
     if done:
         _write(done, out)
-    typer.echo(f"{len(done)} of {len(rows)} samples translated to {to}, in {out}")
+    echo(f"{len(done)} of {len(rows)} samples translated to {to}, in {out}")
     if len(done) < len(rows):
         raise typer.Exit(PARTLY if done else 1)
 
 
 def _write(samples: list[Sample], out: Path) -> None:
-    from ..directory import write_directory
+    from ..directory import SampleTree
     from ..storage.table import write_table
 
     if out.suffix == ".parquet":
         out.parent.mkdir(parents=True, exist_ok=True)
         write_table(samples, out)
         return
+    tree = SampleTree(out)
     for sample in samples:
-        write_directory(sample, out / sample.id)
+        tree.write(sample)

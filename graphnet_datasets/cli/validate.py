@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetExistsError, DatasetNotFoundError
+from .terminal import echo
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -80,7 +81,7 @@ def validate(
             validations.append(validation)
             row |= validation.to_columns()
             if as_json:
-                typer.echo(validation.to_json())
+                echo(validation.to_json())
     if out is not None:
         _write(rows, out)
     num_invalid = sum(not validation.is_valid for validation in validations)
@@ -90,7 +91,7 @@ def validate(
         # Into a pipe a line is as long as it is; rich would cut it at 80 columns.
         Console(width=None if sys.stdout.isatty() else 10_000).print(_table(validations))
         written = f"; written to `{out}`" if out is not None else ""
-        typer.echo(f"{len(validations)} samples, {num_invalid} of them not valid{written}")
+        echo(f"{len(validations)} samples, {num_invalid} of them not valid{written}")
     if num_invalid:
         raise typer.Exit(1)
 

@@ -19,6 +19,9 @@ MAX_VALUES = 1_000_000
 MAX_SOURCE_LENGTH = 200_000
 """Characters of the source of one custom operator."""
 
+SCALAR_DTYPES = ("int64", "float64", "bool")
+"""Of inputs that are Python numbers."""
+
 _TARGET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _KEYWORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}::[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
@@ -132,6 +135,13 @@ class _Checker:
                 )
         elif each.role == "scalar":
             raise self._error(where, "is a scalar without data", ())
+        if each.role == "scalar":
+            if each.value.shape != ():
+                raise self._error(
+                    where, f"is a scalar of shape {each.value.shape!r}"[:120], ("()",)
+                )
+            if each.value.dtype not in SCALAR_DTYPES:
+                raise self._error(where, f"is a scalar of dtype {each.value.dtype}", SCALAR_DTYPES)
 
     def _check_op(self, index: int, op: Op, own_value: int) -> None:
         if not _TARGET.match(op.target) or len(op.target) > 200:

@@ -25,6 +25,11 @@ MAX_EXPRESSION_LENGTH = 1_000
 MAX_MAGNITUDE = 2**63 - 1
 """Dimensions and their intermediate results fit in a signed 64-bit integer."""
 
+MAX_DEPTH = 64
+"""Nesting of an expression; sums and products of many terms nest one level a term."""
+
+_ALPHABET = re.compile(r"[A-Za-z0-9_.+\-*/%(), ]*\Z")
+"""Without `#`, quotes and line ends: an expression is printed into lines of source text."""
 _SYMBOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 
 
@@ -103,12 +108,26 @@ def _parse(expression: str) -> ast.Expression:
             f"A symbolic dimension has {len(expression)} characters; at most "
             f"{MAX_EXPRESSION_LENGTH} are accepted."
         )
+    if not _ALPHABET.match(expression):
+        raise SymbolError(
+            f"{expression[:80]!r} is not a symbolic dimension: it has a character beside letters, "
+            "digits and `_.+-*/%(),` on one line."
+        )
     try:
-        return ast.parse(expression.strip(), mode="eval")
+        tree = ast.parse(expression.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise SymbolError(
             f"`{expression[:80]}` is not a symbolic dimension: it is not an expression."
         ) from error
+    level: list[ast.AST] = [tree.body]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return tree
+    raise SymbolError(
+        f"`{expression[:80]}` … is nested more than {MAX_DEPTH} levels deep, which no dimension of "
+        "a real graph is."
+    )
 
 
 def _walk(tree: ast.Expression, expression: str, names: set[str]) -> None:

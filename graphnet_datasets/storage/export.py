@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..errors import DatasetExistsError, GraphNetError
+from ..paths import check_name, place_inside
 from ..schema import sample_from_row
 from .layout import read_layout, write_readme
 from .loading import DEFAULT_NAME, REVISION, load_dataset, locate, not_on_hub
@@ -77,10 +78,10 @@ def _fetch(
 
 @dataclasses.dataclass(frozen=True)
 class ExportedDirectories:
-    """How many sample directories were written, and why the others were not, by id."""
+    """How many sample directories were written, and id and reason of each that was not."""
 
     num_written: int
-    failures: Mapping[str, str]
+    failures: tuple[tuple[str, str], ...]
 
 
 def export_directories(
@@ -91,8 +92,10 @@ def export_directories(
 ) -> ExportedDirectories:
     """Write each graph of a dataset, of all its splits, as a GraphNet directory named by its id.
 
-    `on_progress` is told how many graphs are done; the second number, how many there are, is None
-    since a stream does not say. The directory appears under its name when all are written.
+    Where an id is no possible name, or another graph has it too, the directory is called otherwise
+    (`SampleTree`); the id itself stands in the directory. `on_progress` is told how many graphs are
+    done; the second number, how many there are, is None since a stream does not say. The directory
+    appears under its name when all are written.
 
     Raises:
         DatasetNotFoundError: no dataset has that name.
@@ -108,27 +111,27 @@ def export_directories(
     ...     export_directories(f"{folder}/tree", table).num_written
     1
     """
-    from ..directory import write_directory
+    from ..directory import SampleTree
 
     target = Path(directory)
     _check_free(target)
     splits: Any = load_dataset(name, split=None, streaming=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    failures: dict[str, str] = {}
+    failures: list[tuple[str, str]] = []
     num_written = 0
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as temporary:
-        tree = Path(temporary) / target.name
-        tree.mkdir()
+        path = Path(temporary) / target.name
+        tree = SampleTree(path)
         for row in (row for split in splits.values() for row in split):
             try:
-                write_directory(sample_from_row(row), tree / row["id"])
+                tree.write(sample_from_row(row))
                 num_written += 1
             except GraphNetError as error:
-                failures[str(row["id"])] = str(error)
+                failures.append((str(row["id"]), str(error)))
             if on_progress is not None:
                 on_progress(num_written + len(failures), None)
-        tree.replace(target)
-    return ExportedDirectories(num_written, failures)
+        path.replace(target)
+    return ExportedDirectories(num_written, tuple(failures))
 
 
 def _check_free(target: Path) -> None:
@@ -142,7 +145,7 @@ def _copy(source: Path, copy: Path) -> None:
         path for splits in splits_by_config.values() for paths in splits.values() for path in paths
     }
     for path in sorted(files):
-        place = copy / path.relative_to(source)
+        place = place_inside(copy, path.relative_to(source).as_posix(), str(source))
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
     if (source / "README.md").is_file():
@@ -158,6 +161,7 @@ def _download(repo_id: str, copy: Path) -> None:
     patterns = ["README.md", "*/*.parquet"]
     for revision in (REVISION, None):
         try:
+            _check_names(repo_id, revision)
             cached = snapshot_download(
                 repo_id, repo_type="dataset", revision=revision, allow_patterns=patterns
             )
@@ -168,3 +172,25 @@ def _download(repo_id: str, copy: Path) -> None:
         # The cache holds links to its blobs; a copy holds the files.
         shutil.copytree(cached, copy)
         return
+
+
+def _check_names(repo_id: str, revision: str | None) -> None:
+    """Check the names that a repository lists before its client writes files under them."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import (
+        # The base of what its HTTP library raises, whichever that is in this release of it.
+        HTTPError,  # pyright: ignore[reportPrivateImportUsage]
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    try:
+        found = HfApi().dataset_info(repo_id, revision=revision)
+    except (RepositoryNotFoundError, RevisionNotFoundError):
+        raise
+    except (HTTPError, OfflineModeIsEnabled, LocalEntryNotFoundError, ConnectionError):
+        return  # the client will take what it has cached, or say the same
+    for each in found.siblings or ():
+        check_name(each.rfilename, repo_id)

@@ -17,14 +17,15 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import DatasetNotFoundError, SchemaError
+from ..errors import DatasetNotFoundError, SchemaError, UnsafePathError
+from ..paths import check_name
 from .table import check_file
 
 ALL = "all"
@@ -221,20 +222,27 @@ def find_configs(
 
     Raises:
         SchemaError: the entries are something else than configs with their files.
+        UnsafePathError: a name leads outside the dataset.
 
     >>> find_configs(None, lambda pattern: ["cv/train-0.parquet"], "mine")[0]["cv"]
     {'train': ['cv/train-0.parquet']}
     """
+
+    def checked(pattern: str) -> Iterator[str]:
+        return (check_name(name, where) for name in find(pattern))
+
     if not entries:
-        return group_by_folder(find("*/*-*.parquet"))
+        return group_by_folder(checked("*/*-*.parquet"))
     configs: dict[str, dict[str, list[str]]] = {}
     default = ""
     try:
         for entry in entries:
             name = str(entry["config_name"])
-            configs[name] = _files_of(find, entry["data_files"])
+            configs[name] = _files_of(checked, entry["data_files"])
             if entry.get("default"):
                 default = name
+    except UnsafePathError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, NotImplementedError) as error:
         raise SchemaError(
             f"The `configs` in `{where}/README.md` are not a list of `config_name` and "
@@ -252,13 +260,18 @@ def _files_of(find: Find, data_files: Any) -> dict[str, list[str]]:
     splits: dict[str, list[str]] = {}
     for entry in data_files:
         patterns = [entry["path"]] if isinstance(entry["path"], str) else entry["path"]
-        if any(".." in Path(pattern).parts for pattern in patterns):
+        if any(_leads_outside(pattern) for pattern in patterns):
             raise ValueError("a path outside the directory")
         files = sorted({name for pattern in patterns for name in find(pattern)})
         split = str(entry["split"])
         if files:
             splits[split] = files
     return splits
+
+
+def _leads_outside(pattern: str) -> bool:
+    parts = pattern.replace("\\", "/").split("/")
+    return pattern.startswith(("/", "~")) or "://" in pattern or ".." in parts
 
 
 def _sha256(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
 from .layout import Layout, read_layout
-from .remote import Url, read_listing, read_schemas
+from .remote import Url, errors_of_ours, read_listing, read_schemas
 from .table import check_file
 
 if TYPE_CHECKING:
@@ -115,12 +116,25 @@ def load_dataset(
     >>> set(rows["task"])
     {'cv'}
     """
-    import datasets
-    from datasets.exceptions import DatasetGenerationError
-
     place = locate(name, storage_options)
     columns = None if columns is None else list(columns)
     filters = _without_nothing(filters)
+    with errors_of_ours(place) if isinstance(place, Url) else contextlib.nullcontext():
+        return _load(place, config, split, streaming, filters, columns, revision)
+
+
+def _load(
+    place: Path | Url | str,
+    config: str | None,
+    split: str | None,
+    streaming: bool,
+    filters: Any,
+    columns: Sequence[str] | None,
+    revision: str | None,
+) -> Loaded:
+    import datasets
+    from datasets.exceptions import DatasetGenerationError
+
     if isinstance(place, Path):
         builder = _local_builder(place, config, filters, columns)
     elif isinstance(place, Url):
@@ -137,10 +151,10 @@ def load_dataset(
             verification_mode="no_checks", download_config=_download_config(place)
         )
     except DatasetGenerationError as error:
-        cause = str(error.__cause__ or error).splitlines()[0].rstrip(".")
+        cause = (str(error.__cause__ or error).splitlines() or [""])[0].rstrip(".")
         raise SchemaError(
             f"`{place}` cannot be read: {cause}. Fetch its files again, or write them again."
-        ) from error
+        ) from (place.cause(error) if isinstance(place, Url) else error)
     if split is not None:
         return _as_dataset(builder, split, place)
     return datasets.DatasetDict({each: _as_dataset(builder, each, place) for each in splits})
@@ -216,7 +230,7 @@ def _url_builder(
         raise _no_config(place, config, listing.configs)
     schemas = read_schemas([url for urls in splits.values() for url in urls])
     features = _common_features(schemas, filters, columns, place)
-    data_files = {split: [glob.escape(str(url)) for url in urls] for split, urls in splits.items()}
+    data_files = {split: [glob.escape(url.text) for url in urls] for split, urls in splits.items()}
     return datasets.load_dataset_builder(
         "parquet",
         data_files=data_files,

@@ -10,10 +10,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
+from ..credentials import hide_credentials, hide_options
 from ..errors import DatasetNotFoundError, GraphNetError, MissingExtraError
+from ..paths import check_name, place_inside
 from .layout import find_configs, read_card_data
 from .table import check_schema
 
@@ -21,18 +24,24 @@ _MAX_CONNECTIONS = 16
 _EXTRAS = {"s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3")}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Url:
-    """A place on a file system of `fsspec`; prints as its URL.
+    """A place on a file system of `fsspec`; prints as its URL, without the credentials in it.
 
     `options` are handed to the file system: credentials, `endpoint_url`, `anon`, …
+
+    >>> print(Url("https://me:secret@host/graphs"))
+    https://***@host/graphs
     """
 
     text: str
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
-        return self.text
+        return hide_credentials(self.text)
+
+    def __repr__(self) -> str:
+        return f"Url({str(self)!r})"
 
     def open_file_system(self) -> tuple[Any, str]:
         """Return the file system and the path on it.
@@ -51,14 +60,31 @@ class Url:
                 package, extra = _EXTRAS[protocol]
                 raise MissingExtraError(package, extra, f"Reading `{protocol}://`") from error
             raise DatasetNotFoundError(
-                f"`{self.text}` cannot be reached: {str(error).rstrip('.')}."
-            ) from error
+                f"`{self}` cannot be reached: {self.reason(error)}."
+            ) from self.cause(error)
         except ValueError as error:
             raise DatasetNotFoundError(
-                f"`{self.text}` cannot be reached: {str(error).rstrip('.')}. Write `s3://…`, "
+                f"`{self}` cannot be reached: {self.reason(error)}. Write `s3://…`, "
                 "`gs://…`, `memory://…` or another protocol of `fsspec`."
-            ) from error
+            ) from self.cause(error)
+        except Exception as error:  # options that a file system does not take, and the like
+            raise DatasetNotFoundError(
+                f"`{self}` cannot be reached ({type(error).__name__}: {self.reason(error)}). "
+                "Check the address and `storage_options`."
+            ) from self.cause(error)
         return file_system, path.rstrip("/")
+
+    def reason(self, error: BaseException) -> str:
+        """Return the first line of what an error says, without credentials of this place."""
+        line = (str(error).splitlines() or [""])[0].rstrip(".")
+        return hide_options(hide_credentials(line), self.options)
+
+    def cause(self, error: BaseException) -> BaseException | None:
+        """Return an error to be shown below ours, or None where this place has credentials.
+
+        A traceback shows the message of every error that led to the last one, as it is.
+        """
+        return None if self.options or str(self) != self.text else error
 
     def child(self, name: str) -> Url:
         """Return the place `name` below this one."""
@@ -91,7 +117,9 @@ def read_listing(place: Url) -> Listing:
 
         def find(pattern: str) -> Iterator[str]:
             for path in file_system.glob(f"{root}/{pattern}"):
-                yield str(path)[len(root) :].lstrip("/")
+                # A server's listing may name any place; those on other hosts are not below it.
+                name = str(path).removeprefix(f"{root}/")
+                yield check_name(name.lstrip("/") if name == str(path) else name, str(place))
 
         configs, default = find_configs(entries, find, str(place))
         names = {name for splits in configs.values() for found in splits.values() for name in found}
@@ -156,7 +184,7 @@ def download(place: Url, target: Path) -> None:
     listing = read_listing(place)
     file_system, root = place.open_file_system()
     files = {
-        str(url)[len(str(place).rstrip("/")) + 1 :] or Path(str(place)).name: url
+        url.text[len(place.text.rstrip("/")) + 1 :] or _last_part(place): url
         for splits in listing.configs.values()
         for urls in splits.values()
         for url in urls
@@ -164,11 +192,16 @@ def download(place: Url, target: Path) -> None:
     target.mkdir(parents=True)
     with errors_of_ours(place):
         for name, url in files.items():
-            local = target / name
+            local = place_inside(target, name, str(place))
             local.parent.mkdir(parents=True, exist_ok=True)
             file_system.get_file(url.open_file_system()[1], str(local))
         if file_system.isfile(f"{root}/README.md"):
             file_system.get_file(f"{root}/README.md", str(target / "README.md"))
+
+
+def _last_part(place: Url) -> str:
+    """Return the file name at the end of a URL, without what follows `?` or `#`."""
+    return unquote(urlsplit(place.text).path).rstrip("/").rpartition("/")[2] or "train-0000.parquet"
 
 
 @contextlib.contextmanager
@@ -179,12 +212,11 @@ def errors_of_ours(place: Url) -> Iterator[None]:
     except GraphNetError:
         raise
     except Exception as error:  # botocore, gcsfs and others share no base class
-        lines = str(error).splitlines() or [""]
-        reason = f"{type(error).__name__}: {lines[0].rstrip('.')}"
+        reason = f"{type(error).__name__}: {place.reason(error)}"
         raise DatasetNotFoundError(
             f"`{place}` cannot be reached ({reason}). Check the address, and that the file "
             "system's own settings or `storage_options` give endpoint and credentials."
-        ) from error
+        ) from place.cause(error)
 
 
 def _read_entries(file_system: Any, root: str, place: Url) -> Any:

@@ -22,7 +22,8 @@ from ..choices import check_choice, is_weight
 from .building.custom_operators import check_trust, register
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
-from .building.regions import AUTOCAST, check_regions
+from .building.region_state import RestoringModule
+from .building.regions import AUTOCAST, check_regions, has_regions
 from .building.scalars import find_scalars
 from .operators import Operator, lookup, resolve
 from .operators.schema import check_keywords
@@ -152,7 +153,8 @@ class _Builder:
                 root.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=False))
             else:
                 root.register_buffer(name, tensor)
-        return torch.fx.GraphModule(root, self.graph).eval()
+        kind = RestoringModule if has_regions(self.sample) else torch.fx.GraphModule
+        return kind(root, self.graph).eval()
 
     def _argument(self, arg: Arg, *, is_device: bool = False) -> Any:
         return to_fx(arg, self.nodes.__getitem__, self.device, is_device=is_device)

@@ -24,6 +24,11 @@ _GRAD_MODE = "torch._C._set_grad_enabled"
 _CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
 
 
+def has_regions(sample: Sample) -> bool:
+    """Tell whether a sample opens a region or sets the grad mode."""
+    return any(entry.name in PAIRS or entry.name == _GRAD_MODE for entry in entries_of(sample))
+
+
 def check_regions(sample: Sample) -> None:
     """Check that every region is closed, innermost first, and that grad mode is set in pairs.
 

@@ -1,0 +1,93 @@
+"""The state of the process that regions change, put back where a graph fails inside one."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import torch
+
+_DEVICE_TYPES = ("cpu", "cuda")
+
+
+class RestoringModule(torch.fx.GraphModule):
+    """A graph with regions: a call that raises leaves autocast, grad and vmap as they were.
+
+    The graph itself opens and closes its regions by operators, without `try`, as it was captured.
+    """
+
+    # Of this frame alone nothing is compiled: the graph inside is. What it calls itself is left out
+    # as a whole, and there is no context manager, whose frame a compiler would look at.
+    @torch._dynamo.disable(recursive=False)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        before = _take_state()
+        try:
+            return super().__call__(*args, **kwargs)
+        except BaseException as error:
+            _restore_state(before, error.__traceback__)
+            raise
+
+
+class _State:
+    def __init__(self) -> None:
+        self.level = _vmap_level()
+        self.is_inference = torch.is_inference_mode_enabled()
+        self.is_grad = torch.is_grad_enabled()
+        self.nesting = _autocast_nesting()
+        self.has_cache = torch.is_autocast_cache_enabled()
+        self.autocast = {
+            device_type: (
+                torch.is_autocast_enabled(device_type),
+                torch.get_autocast_dtype(device_type),
+            )
+            for device_type in _DEVICE_TYPES
+        }
+
+    def restore(self, traceback: TracebackType | None) -> None:
+        while _vmap_level() > self.level:
+            torch._C._functorch._vmap_decrement_nesting()  # type: ignore[attr-defined]
+        if torch.is_inference_mode_enabled() != self.is_inference:
+            _leave_inference_modes(traceback)
+        torch._C._set_grad_enabled(self.is_grad)
+        for _ in range(_autocast_nesting() - self.nesting):
+            if torch.autocast_decrement_nesting() == 0:
+                torch.clear_autocast_cache()
+        torch.set_autocast_cache_enabled(self.has_cache)
+        for device_type, (is_enabled, dtype) in self.autocast.items():
+            torch.set_autocast_enabled(device_type, is_enabled)
+            torch.set_autocast_dtype(device_type, dtype)
+
+
+@torch._dynamo.disable
+def _take_state() -> _State:
+    return _State()
+
+
+@torch._dynamo.disable
+def _restore_state(state: _State, traceback: TracebackType | None) -> None:
+    state.restore(traceback)
+
+
+def _vmap_level() -> int:
+    level = torch._C._functorch.maybe_current_level()  # type: ignore[attr-defined]
+    return -1 if level is None else level
+
+
+def _autocast_nesting() -> int:
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
+
+
+def _leave_inference_modes(traceback: TracebackType | None) -> None:
+    """Close the guards that the frames of a failed call hold, the innermost first.
+
+    Torch has no other way to set the mode than the guard that changed it.
+    """
+    frames = []
+    while traceback is not None:
+        frames.append(traceback.tb_frame)
+        traceback = traceback.tb_next
+    for frame in reversed(frames):
+        for value in reversed(list(frame.f_locals.values())):
+            if isinstance(value, torch._C._InferenceMode):
+                value.__exit__(None, None, None)
