@@ -38,6 +38,24 @@ def hide_credentials(text: str) -> str:
     return _IN_QUERY.sub(rf"\1{HIDDEN}", text)
 
 
+def hide_parts(text: str, url: str) -> str:
+    """Return a text in which `***` stands for what `hide_credentials` hides in a URL.
+
+    A file system may quote a part of its URL alone, or build another address with it.
+
+    >>> hide_parts("no repository tiger", "github://me:tiger@main/x")
+    'no repository ***'
+    """
+    secrets = [found[0] for found in _WITH_PASSWORD.finditer(url)]
+    secrets += [found[0] for found in _WITH_USER.finditer(url)]
+    secrets += [part for secret in secrets for part in secret.split(":")]
+    secrets += [found[0][len(found[1]) :] for found in _IN_QUERY.finditer(url)]
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _MIN_SECRET_LENGTH:
+            text = text.replace(secret, HIDDEN)
+    return text
+
+
 def hide_options(text: str, options: Mapping[str, Any]) -> str:
     """Return a text in which `***` stands for the secret values of a file system's options.
 

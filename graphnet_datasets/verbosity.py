@@ -12,6 +12,9 @@ import logging
 import os
 from collections.abc import Iterator
 
+from .credentials import hide_credentials
+from .terminal import printable
+
 LEVELS = ("debug", "info", "warning", "error", "critical")
 VERBOSITY_VARIABLE = "GRAPHNET_DATASETS_VERBOSITY"
 
@@ -49,7 +52,7 @@ def log_to_stderr() -> None:
     """
     if not _logger.handlers:
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        handler.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
         _logger.addHandler(handler)
     level = os.environ.get(VERBOSITY_VARIABLE, "warning")
     if level.lower() in LEVELS:
@@ -59,6 +62,13 @@ def log_to_stderr() -> None:
         _logger.warning(
             "%s is `%s`, which is none of %s.", VERBOSITY_VARIABLE, level, ", ".join(LEVELS)
         )
+
+
+class _PrintableFormatter(logging.Formatter):
+    """Escapes what a message quotes from data, so that it does not control the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(hide_credentials(super().format(record)))
 
 
 def disable_progress_bars() -> None:

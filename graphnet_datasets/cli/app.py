@@ -6,12 +6,20 @@ Commands import what they need when they are called, so that `graphnet --help` s
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import contextlib
+import errno
+import os
+import sys
+import traceback
+from typing import Annotated, Any, NoReturn
 
+import click
 import typer
 import typer.core
 
+from ..credentials import hide_credentials
 from ..errors import GraphNetError
+from ..terminal import printable
 from ..verbosity import disable_progress_bars, log_to_stderr
 from ..version import __version__
 from . import (
@@ -26,37 +34,67 @@ from . import (
     translate,
     validate,
 )
+from .disk import describe_disk_error
 from .terminal import echo
 
 
 class _Root(typer.core.TyperGroup):
-    """Prints errors of ours as one sentence and exits 1; `--debug` anywhere shows the traceback."""
+    """Prints errors of ours, and of the disk, as one sentence and exits 1.
+
+    `--debug` and `--quiet` are taken wherever they stand; `--debug` shows the traceback.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        if "--debug" in args[1:end]:
-            args = ["--debug", *(word for word in args[:end] if word != "--debug"), *args[end:]]
+        for option in ("--quiet", "--debug"):
+            if option in args[1:end]:
+                args = [option, *(word for word in args[:end] if word != option), *args[end:]]
+                end = args.index("--") if "--" in args else len(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except GraphNetError as error:
-            if ctx.params.get("debug"):
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except click.exceptions.ClickException as error:
+            error.message = printable(error.message)
+            raise
+        except (click.exceptions.Exit, click.exceptions.Abort):
+            raise
+        except (
+            Exception
+        ) as error:  # a library may wrap what the disk refused in an error of its own
+            if ctx.params.get("debug") or _sentence(error) is None:
                 raise
-            echo(f"Error: {_message(error)}", err=True)
-            raise typer.Exit(1) from error
+            _fail(error)
+        else:
+            return result
 
 
-def _message(error: GraphNetError) -> str:
-    # `str` of a KeyError puts quotes around its message.
-    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+def _sentence(error: Exception) -> str | None:
+    if isinstance(error, GraphNetError):
+        # `str` of a KeyError puts quotes around its message.
+        return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return describe_disk_error(error)
+
+
+def _fail(error: Exception) -> NoReturn:
+    if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.EBADF, errno.ENOSPC):
+        _forget_output()
+    with contextlib.suppress(OSError, ValueError):
+        echo(f"Error: {hide_credentials(_sentence(error) or str(error))}", err=True)
+    raise typer.Exit(1) from error
+
+
+def _forget_output() -> None:
+    """Send what is still to be written nowhere: Python writes it out again when it ends."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(
     cls=_Root,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Load, inspect, run and score real computational graphs.",
     epilog="Example: graphnet run cv --max-ops 200 --compiler inductor --out runs",
@@ -103,4 +141,9 @@ for _group in _GROUPS:
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        app()
+    except Exception:
+        # The interpreter would print it with all that a message quotes.
+        echo(hide_credentials(traceback.format_exc().rstrip()), err=True)
+        sys.exit(1)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .terminal import echo
+from .terminal import cell, console, echo
 
 app = typer.Typer()
 
@@ -30,11 +30,9 @@ def print_compilers(
     if as_json:
         echo(json.dumps(rows, indent=2))
         return
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
+    output = console()
     table = Table(box=None, pad_edge=False)
     for column in ("name", "framework", "version", "devices"):
         table.add_column(column, no_wrap=True)
@@ -43,11 +41,11 @@ def print_compilers(
         cells = [row["name"], row["framework"], row["version"] or "-", " ".join(row["devices"])]
         remark = row["origin"] if row["is_available"] else row["reason"]
         table.add_row(
-            *(escape(cell) for cell in (*cells, remark)), style="" if row["is_available"] else "dim"
+            *(cell(each) for each in (*cells, remark)), style="" if row["is_available"] else "dim"
         )
-    console.print(table)
+    output.print(table)
     if with_options:
-        console.print()
+        output.print()
         table = Table(box=None, pad_edge=False)
         for column in ("name", "option", "default"):
             table.add_column(column, no_wrap=True)
@@ -55,8 +53,8 @@ def print_compilers(
         for row in rows:
             for name, option in row["options"].items():
                 cells = [row["name"], name, json.dumps(option["default"]), option["description"]]
-                table.add_row(*(escape(cell) for cell in cells))
-        console.print(table)
+                table.add_row(*(cell(each) for each in cells))
+        output.print(table)
 
 
 def _rows(framework: str | None) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetNotFoundError
-from .terminal import echo
+from .terminal import cell, console, echo
 
 if TYPE_CHECKING:
     import pyarrow.dataset
@@ -163,8 +162,6 @@ def _starts_with(column: pyarrow.dataset.Expression, prefix: str) -> pyarrow.dat
 
 
 def _print_table(rows: Iterable[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -175,9 +172,8 @@ def _print_table(rows: Iterable[dict[str, Any]]) -> None:
             no_wrap=True,
         )
     for row in rows:
-        table.add_row(*(escape(_cell(name, value)) for name, value in row.items()))
-    # Into a pipe a line is as long as it is; rich would cut it at 80 columns.
-    Console(width=None if sys.stdout.isatty() else 10_000).print(table)
+        table.add_row(*(cell(_cell(name, value)) for name, value in row.items()))
+    console().print(table)
 
 
 def _cell(name: str, value: Any) -> str:

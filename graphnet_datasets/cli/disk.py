@@ -35,8 +35,8 @@ def describe_disk_error(error: BaseException) -> str | None:
 
     Libraries wrap such an error in theirs, so what led to an error is looked at too.
 
-    >>> describe_disk_error(NotADirectoryError(errno.ENOTDIR, "Not a directory", "a.txt/b"))
-    '`a.txt/b` would lie in a directory, but a file stands there. Choose another place, or move the file.'
+    >>> describe_disk_error(IsADirectoryError(errno.EISDIR, "Is a directory", "runs"))
+    '`runs` is a directory where a file is needed. Name a file.'
     >>> describe_disk_error(ValueError("something else")) is None
     True
     """

@@ -109,7 +109,8 @@ def export(
             echo(f"{name}: {reason}", err=True)
         echo(f"{done.num_written} sample directories written to {directory}")
         if done.failures:
-            echo(f"{len(done.failures)} graphs were left out", err=True)
+            were = "graph was" if len(done.failures) == 1 else "graphs were"
+            echo(f"{len(done.failures)} {were} left out", err=True)
             raise typer.Exit(PARTLY)
     else:
         raise typer.BadParameter("it is `parquet` or `graphnet`", param_hint="--format")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetExistsError, DatasetNotFoundError
-from .terminal import echo
+from .terminal import cell, console, echo
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -86,10 +85,7 @@ def validate(
         _write(rows, out)
     num_invalid = sum(not validation.is_valid for validation in validations)
     if not as_json:
-        from rich.console import Console
-
-        # Into a pipe a line is as long as it is; rich would cut it at 80 columns.
-        Console(width=None if sys.stdout.isatty() else 10_000).print(_table(validations))
+        console().print(_table(validations))
         written = f"; written to `{out}`" if out is not None else ""
         echo(f"{len(validations)} samples, {num_invalid} of them not valid{written}")
     if num_invalid:
@@ -119,7 +115,6 @@ def _write(rows: list[dict[str, Any]], out: Path) -> None:
 
 
 def _table(validations: list[Validation]) -> Table:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -128,9 +123,9 @@ def _table(validations: list[Validation]) -> Table:
     for validation in validations:
         for result in validation.results:
             table.add_row(
-                escape(validation.sample_id),
+                cell(validation.sample_id),
                 result.check,
                 result.outcome,
-                escape(result.reason),
+                cell(result.reason),
             )
     return table

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from ..credentials import hide_credentials, hide_options
+from ..credentials import hide_credentials, hide_options, hide_parts
 from ..errors import DatasetNotFoundError, GraphNetError, MissingExtraError
 from ..paths import check_name, place_inside
 from .layout import find_configs, read_card_data
@@ -77,7 +77,7 @@ class Url:
     def reason(self, error: BaseException) -> str:
         """Return the first line of what an error says, without credentials of this place."""
         line = (str(error).splitlines() or [""])[0].rstrip(".")
-        return hide_options(hide_credentials(line), self.options)
+        return hide_options(hide_parts(hide_credentials(line), self.text), self.options)
 
     def cause(self, error: BaseException) -> BaseException | None:
         """Return an error to be shown below ours, or None where this place has credentials.
@@ -111,15 +111,15 @@ def read_listing(place: Url) -> Listing:
     file_system, root = place.open_file_system()
     with errors_of_ours(place):
         file_system.invalidate_cache()
-        if file_system.isfile(root):
+        if _is_file(file_system, root, place):
             return Listing({"default": {"train": [place]}}, "default", file_system.ukey(root))
         entries = _read_entries(file_system, root, place)
 
         def find(pattern: str) -> Iterator[str]:
             for path in file_system.glob(f"{root}/{pattern}"):
                 # A server's listing may name any place; those on other hosts are not below it.
-                name = str(path).removeprefix(f"{root}/")
-                yield check_name(name.lstrip("/") if name == str(path) else name, str(place))
+                below = str(path).startswith(f"{root}/")
+                yield check_name(str(path)[len(root) + 1 :] if below else f"/{path}", str(place))
 
         configs, default = find_configs(entries, find, str(place))
         names = {name for splits in configs.values() for found in splits.values() for name in found}
@@ -197,6 +197,13 @@ def download(place: Url, target: Path) -> None:
             file_system.get_file(url.open_file_system()[1], str(local))
         if file_system.isfile(f"{root}/README.md"):
             file_system.get_file(f"{root}/README.md", str(target / "README.md"))
+
+
+def _is_file(file_system: Any, path: str, place: Url) -> bool:
+    if place.text.startswith(("http://", "https://")):
+        # A page that lists a directory looks like a file to HTTP.
+        return urlsplit(place.text).path.endswith(".parquet")
+    return file_system.isfile(path)
 
 
 def _last_part(place: Url) -> str:

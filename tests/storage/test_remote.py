@@ -40,34 +40,6 @@ def memory() -> Iterator[Any]:
     found.pseudo_dirs[:] = [""]
 
 
-@pytest.fixture(scope="module")
-def s3_endpoint() -> Iterator[str]:
-    server_module = pytest.importorskip(
-        "moto.server", reason="moto is not installed: pip install 'graphnet-datasets[dev]'"
-    )
-    pytest.importorskip("s3fs", reason="s3fs is not installed: pip install 'graphnet-datasets[s3]'")
-    server = server_module.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        server.start()
-        host, port = server.get_host_and_port()
-        yield f"http://{host}:{port}"
-        server.stop()
-
-
-@pytest.fixture
-def bucket(s3_endpoint: str) -> Iterator[dict[str, Any]]:
-    """The options that reach an empty bucket `graphs`."""
-    options = {"endpoint_url": s3_endpoint}
-    file_system = fsspec.filesystem("s3", **options)
-    file_system.mkdir("graphs")
-    yield options
-    file_system.rm("graphs", recursive=True)
-
-
 def sizes(dataset: Any) -> list[int]:
     return [row["num_ops"] for row in dataset]
 
