@@ -1,0 +1,314 @@
+"""Choosing a plan: a small model of what a register tile costs, in cycles.
+
+A step of a tile costs the largest of its multiply-adds (one vector a cycle), its loads (one vector
+or two scalars a cycle) and the latency of a chain of additions (four cycles). All tiles that fit
+into the registers are tried; the rest of a dimension that no whole tile fills counts as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+from ..language.types import ScalarType
+from .elements import Element, Nest
+from .machine import Machine
+from .options_view import Choices
+from .plans import (
+    Packed,
+    Plan,
+    Traffic,
+    can_vectorise,
+    divisor_tiles,
+    pieces,
+    real_type,
+)
+
+LATENCY = 4
+GHZ = 3.0
+PARALLEL_CYCLES = 60_000
+"""Below this much work (20 µs) threads cost more than they save."""
+_MAX_ROWS = 16
+_MAX_PACKED_FIRST_BYTES = 512 * 1024
+
+
+def choose_plan(nest: Nest, machine: Machine, choices: Choices) -> Plan:
+    """Return the plan that the model says is fastest, within what `choices` leave open."""
+    real = real_type(nest)
+    candidates = [] if real is None else _candidates(nest, real, machine, choices)
+    if not candidates:
+        return _scalar_plan(nest, real or nest_type(nest), choices)
+    best = min(candidates, key=lambda each: each.cycles)
+    return _with_loops(nest, best, machine, choices)
+
+
+def nest_type(nest: Nest) -> ScalarType:
+    """Return the type of a nest's last statement."""
+    return (*nest.updates, *nest.epilogues)[-1].type
+
+
+def _candidates(nest: Nest, real: ScalarType, machine: Machine, choices: Choices) -> list[Plan]:
+    found: list[Plan] = []
+    outputs = [each.name for each in nest.dims]
+    wanted = choices.vector_index
+    for place, dim in enumerate(outputs):
+        if wanted is not None and place != wanted % max(1, len(outputs)):
+            continue
+        if all(can_vectorise(each, dim, real) for each in nest.expressions()):
+            found += _tile_plans(nest, dim, real, machine, choices)
+    if nest.updates and nest.reductions:
+        dim = nest.reductions[-1].name
+        values = [each.value for each in nest.updates]
+        contiguous = any(each.offset.coefficient(dim) == 1 for each in Traffic.of(nest).elements)
+        if contiguous and all(can_vectorise(each, dim, real) for each in values):
+            found += _lane_plans(nest, dim, real, machine, choices)
+    return found
+
+
+def _tile_plans(
+    nest: Nest, vector: str, real: ScalarType, machine: Machine, choices: Choices
+) -> list[Plan]:
+    lanes = machine.lanes(real.itemsize)
+    traffic, extents = Traffic.of(nest), nest.extents
+    extent = extents[vector]
+    pack = _packable(nest, vector, traffic, choices)
+    others = [each.name for each in nest.dims if each.name != vector]
+    reach = [
+        name
+        for name in others
+        if any(each.offset.coefficient(name) == 0 for each in traffic.elements) and nest.reductions
+    ]
+    options = {name: divisor_tiles(extents[name], _MAX_ROWS) for name in reach}
+    vectors_needed = math.ceil(extent / lanes)
+    widths = sorted({min(each, vectors_needed) for each in (1, 2, 3, 4)})
+    found = []
+    pairs = [(), *((each,) for each in reach), *itertools.combinations(reach, 2)]
+    micro = choices.micro
+    for names in pairs:
+        for sizes in itertools.product(*(options[each] for each in names)):
+            if any(size == 1 for size in sizes):
+                continue
+            num_rows = math.prod(sizes)
+            for width in widths:
+                accumulators = num_rows * width * max(1, len(nest.updates))
+                if accumulators + width + 2 > machine.num_registers or num_rows > 28:
+                    continue
+                if micro and (num_rows > micro[0] or width != min(micro[1], vectors_needed)):
+                    continue
+                rows = tuple(zip(names, sizes, strict=True))
+                plan = Plan("tile", real, vector, width, rows, (), pack)
+                cycles = _tile_cycles(nest, plan, traffic, lanes)
+                found.append(dataclasses.replace(plan, cycles=cycles))
+    if micro and not found:  # no tile has that form: the limits on it are dropped
+        return _tile_plans(nest, vector, real, machine, dataclasses.replace(choices, micro=None))
+    return found
+
+
+def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
+    extents = nest.extents
+    steps = math.prod(each.extent for each in nest.reductions)
+    spread = [
+        pieces(math.ceil(extents[plan.vector] / lanes), plan.num_vectors),
+        *(pieces(extents[name], tile) for name, tile in plan.rows),
+    ]
+    names = [plan.vector, *(name for name, _ in plan.rows)]
+    around = math.prod(
+        each.extent for each in nest.dims if each.name not in names
+    )
+    total = 0.0
+    for combination in itertools.product(*spread):
+        count = math.prod(many for many, _ in combination)
+        sizes = dict(zip(names, (size for _, size in combination), strict=True))
+        width = sizes[plan.vector]
+        points = math.prod(sizes.values())
+        vector_loads = scalar_loads = 0.0
+        for each in traffic.elements:
+            times = math.prod(
+                size
+                for name, size in sizes.items()
+                if name != plan.vector and each.offset.coefficient(name)
+            )
+            step = each.offset.coefficient(plan.vector)
+            if plan.packed is not None and plan.packed.element == each:
+                vector_loads += width
+            elif step == 0:
+                scalar_loads += times
+            elif step == 1:
+                vector_loads += times * width
+            else:
+                vector_loads += times * width * lanes
+        arithmetic = points * max(1, traffic.operations // 2 if nest.updates else 1)
+        one = max(arithmetic, vector_loads + scalar_loads / 2, LATENCY if nest.updates else 0) + 0.5
+        stores = 0.0
+        for each in (*nest.updates, *nest.epilogues):
+            is_dense = each.target.offset.coefficient(plan.vector) == 1
+            stores += points * (2 if is_dense else 1.5 * lanes)
+        total += count * (steps * one + stores + 12)
+    total *= around
+    if plan.packed is not None:
+        held = [
+            extents[name] for name in extents if plan.packed.element.offset.coefficient(name)
+        ]
+        dense = plan.packed.element.offset.coefficient(plan.vector) == 1
+        total += math.prod(held) * (0.15 if dense else 0.6)
+    return total
+
+
+def _packable(nest: Nest, vector: str, traffic: Traffic, choices: Choices) -> Packed | None:
+    """Return the operand to pack: used by many rows, and strided or scattered where it lies."""
+    if not nest.reductions or choices.pack == "never":
+        return None
+    extents = nest.extents
+    for each in traffic.elements:
+        step = each.offset.coefficient(vector)
+        if not step or each.gathers or each.is_guarded or len(nest.updates) != 1:
+            continue
+        free = [
+            dim.name
+            for dim in nest.dims
+            if dim.name != vector and not each.offset.coefficient(dim.name)
+        ]
+        uses = math.prod(extents[name] for name in free)
+        if not _is_separable(each, nest) or uses < 4:
+            continue
+        if step != 1:
+            return Packed(each, False)
+        ragged = extents[vector] % 16 != 0
+        if (uses >= 16 or ragged or choices.pack == "always") and _row_bytes(each, nest) > 256:
+            return Packed(each, False)
+    return None
+
+
+def _row_bytes(element: Element, nest: Nest) -> int:
+    """Return how far apart two steps of the innermost reduction read."""
+    inner = [element.offset.coefficient(each.name) for each in nest.reductions]
+    return 4 * abs(inner[-1]) if inner else 0
+
+
+def _is_separable(element: Element, nest: Nest) -> bool:
+    """Tell whether each place of an operand belongs to one point of its dimensions.
+
+    Not so in a convolution, where `h + p` walks over the same rows again.
+    """
+    extents = nest.extents
+    held = sorted((abs(step), extents[name]) for name, step in element.offset.coefficients)
+    reach = 0
+    for step, extent in held:
+        if step <= reach:
+            return False
+        reach += step * (extent - 1)
+    return True
+
+
+def _lane_plans(
+    nest: Nest, dim: str, real: ScalarType, machine: Machine, choices: Choices
+) -> list[Plan]:
+    lanes = machine.lanes(real.itemsize)
+    traffic, extents = Traffic.of(nest), nest.extents
+    steps = math.prod(each.extent for each in nest.reductions) / extents[dim]
+    points = math.prod(each.extent for each in nest.dims)
+    found = []
+    outer = [each.name for each in nest.dims]
+    shared = [
+        name for name in outer if any(not e.offset.coefficient(name) for e in traffic.elements)
+    ]
+    row_choices: list[tuple[tuple[str, int], ...]] = [()]
+    row_choices += [((name, tile),) for name in shared[-1:] for tile in (2, 4) if extents[name] > 1]
+    for rows in row_choices:
+        num_rows = math.prod(size for _, size in rows)
+        for width in (1, 2, 4, 8):
+            if num_rows * width * len(nest.updates) > machine.num_registers - 8:
+                continue
+            if width > max(1, math.ceil(extents[dim] / lanes)):
+                continue
+            if choices.micro and width != min(8, max(1, choices.micro[1] * 2)):
+                continue
+            loads = sum(
+                width
+                * (1 if each.offset.coefficient(dim) in (0, 1) else lanes)
+                * math.prod(size for name, size in rows if each.offset.coefficient(name))
+                for each in traffic.elements
+            )
+            work = num_rows * width * max(1, traffic.operations // 2)
+            whole, rest = divmod(extents[dim], width * lanes)
+            rest_steps = math.ceil(rest / lanes)
+            one = whole * max(loads, work, LATENCY) + rest_steps * max(
+                loads / width, work / width, LATENCY
+            )
+            ends = num_rows * len(nest.updates) * (width + 20)
+            cycles = points / num_rows * (steps * (one + 4) + ends)
+            found.append(Plan("lanes", real, dim, width, rows, (), cycles=cycles))
+    if choices.micro and not found:
+        return _lane_plans(nest, dim, real, machine, dataclasses.replace(choices, micro=None))
+    return found
+
+
+def _scalar_plan(nest: Nest, real: ScalarType, choices: Choices) -> Plan:
+    cycles = nest.num_points * 2.0
+    order = tuple(each.name for each in nest.dims)
+    plan = Plan("scalar", real, "", 1, (), order, cycles=cycles)
+    return dataclasses.replace(plan, num_parallel=_num_parallel(nest, plan, 1, choices))
+
+
+def _with_loops(nest: Nest, plan: Plan, machine: Machine, choices: Choices) -> Plan:
+    """Decide the loops around a tile: their order, what is packed when, and the parallel ones."""
+    lanes = machine.lanes(plan.real.itemsize)
+    names = [each.name for each in nest.dims]
+    extents = nest.extents
+    if plan.packed is not None:
+        held = [name for name in names if plan.packed.element.offset.coefficient(name)]
+        free = [name for name in names if name not in held]
+        num_bytes = plan.real.itemsize * math.prod(
+            extents[name] for name in extents if plan.packed.element.offset.coefficient(name)
+        )
+        panels = math.prod(math.ceil(extents[name] / plan.step(name, lanes)) for name in held)
+        row_tiles = math.prod(math.ceil(extents[name] / plan.step(name, lanes)) for name in free)
+        is_small = num_bytes <= _MAX_PACKED_FIRST_BYTES and held == [plan.vector]
+        if is_small and row_tiles >= 4 * choices.threads and row_tiles > panels:
+            # Every row of the other operand is read once, for all panels.
+            packed = dataclasses.replace(plan.packed, is_first=True)
+            plan = dataclasses.replace(plan, order=(*free, *held), packed=packed)
+        else:
+            outer = [name for name in held if name != plan.vector]
+            block = _k_block(nest, choices)
+            plan = dataclasses.replace(
+                plan, order=(*outer, plan.vector, *free), k_block=block
+            )
+    else:
+        plan = dataclasses.replace(plan, order=tuple(names))
+    has_gather = any(each.gathers for each in Traffic.of(nest).elements)
+    prefetch = choices.prefetch if choices.prefetch is not None else (8 if has_gather else 0)
+    plan = dataclasses.replace(plan, prefetch=prefetch, unroll=choices.unroll)
+    return dataclasses.replace(plan, num_parallel=_num_parallel(nest, plan, lanes, choices))
+
+
+def _k_block(nest: Nest, choices: Choices) -> int:
+    """Return how many values of the outermost reduction are summed between stores, 0 for all."""
+    (update,) = nest.updates
+    if update.target.type != update.type or not nest.reductions:
+        return 0
+    inner = math.prod(each.extent for each in nest.reductions[1:])
+    outermost = nest.reductions[0].extent
+    block = max(1, choices.k_block // inner)
+    if outermost <= block * 3 // 2:
+        return 0
+    return math.ceil(outermost / math.ceil(outermost / block))
+
+
+def _num_parallel(nest: Nest, plan: Plan, lanes: int, choices: Choices) -> int:
+    """Return how many outermost loops are shared out: enough for all threads, 0 for little work."""
+    if choices.threads == 1 or plan.cycles < PARALLEL_CYCLES or choices.parallel_depth == 0:
+        return 0
+    extents = nest.extents
+    limit = len(plan.order)
+    if plan.packed is not None and not plan.packed.is_first:
+        limit = plan.order.index(plan.vector) + 1
+    count, depth = 1, 0
+    while depth < limit and (
+        count < 4 * choices.threads if choices.parallel_depth is None
+        else depth < choices.parallel_depth
+    ):
+        count *= math.ceil(extents[plan.order[depth]] / plan.step(plan.order[depth], lanes))
+        depth += 1
+    return depth if count > 1 else 0

@@ -1,0 +1,157 @@
+"""The loops around a nest's tiles: shared out over threads, with the rest of each dimension."""
+
+from __future__ import annotations
+
+import math
+
+from .elements import Nest
+from .lanes_c import LaneBody
+from .packing_c import Packer, row_place
+from .plans import Plan
+from .tile_c import TileBody
+from .writer import Context, Writer
+
+
+def write_nest(nest: Nest, plan: Plan, context: Context, writer: Writer) -> None:
+    """Write the code of a nest, in a block of its own."""
+    with writer.block(""):
+        _Loops(nest, plan, context, writer).write()
+
+
+class _Loops:
+    def __init__(self, nest: Nest, plan: Plan, context: Context, writer: Writer) -> None:
+        self._nest, self._plan, self._context, self._writer = nest, plan, context, writer
+        self._extents = nest.extents
+        lanes = context.machine.lanes(plan.real.itemsize) if plan.mode == "tile" else 1
+        self._steps = {name: plan.step(name, lanes) for name in plan.order}
+        self._packer = Packer(nest, plan, context, writer) if plan.packed else None
+        self._kind = "double" if plan.real.bits == 64 else "float"
+
+    def write(self) -> None:
+        plan = self._plan
+        if plan.packed is not None and plan.packed.is_first:
+            self._pack_all()
+        if not plan.num_parallel:
+            self._descend(0, {})
+            return
+        parallel = plan.order[: plan.num_parallel]
+        counts = [math.ceil(self._extents[name] / self._steps[name]) for name in parallel]
+        self._writer.line("_Pragma(\"omp parallel for num_threads(nt) schedule(static)\")")
+        with self._writer.block(f"for (long p = 0; p < {math.prod(counts)}; ++p)"):
+            for place, name in enumerate(parallel):
+                inner = math.prod(counts[place + 1 :])
+                code = "p" if inner == 1 else f"p / {inner}"
+                code = f"{code} % {counts[place]}" if place else code
+                step = self._steps[name]
+                self._writer.line(
+                    f"const long {name} = {f'({code}) * {step}' if step > 1 else code};"
+                )
+            self._descend(0, {})
+
+    def _descend(self, level: int, sizes: dict[str, int]) -> None:
+        """Write the loops from `level` of the order on."""
+        plan = self._plan
+        if (
+            plan.packed is not None
+            and not plan.packed.is_first
+            and level
+            and plan.order[level - 1] == plan.vector
+        ):
+            self._panel(level, sizes)
+            return
+        self._loops(level, sizes, False)
+
+    def _panel(self, level: int, sizes: dict[str, int]) -> None:
+        """Pack a panel, a block of terms at a time, and do all that reads it."""
+        assert self._packer is not None  # noqa: S101 (only for packed plans)
+        plan, writer = self._plan, self._writer
+        outermost = self._nest.reductions[0]
+        inner = math.prod(each.extent for each in self._nest.reductions[1:])
+        rows = (plan.k_block or outermost.extent) * inner
+        self._context.reserve(rows * self._packer.width * plan.real.itemsize)
+        writer.line(f"{self._kind} *const q = ({self._kind} *)tc_buffer;")
+        if not plan.k_block:
+            self._packer.write(sizes[plan.vector], False)
+            self._loops(level, sizes, False)
+            return
+        with writer.block(f"for (long kb = 0; kb < {outermost.extent}; kb += {plan.k_block})"):
+            writer.line(
+                f"const long ke = kb + {plan.k_block} < {outermost.extent} "
+                f"? kb + {plan.k_block} : {outermost.extent};"
+            )
+            self._packer.write(sizes[plan.vector], True)
+            self._loops(level, sizes, True)
+
+    def _loops(self, level: int, sizes: dict[str, int], blocked: bool) -> None:
+        plan, writer = self._plan, self._writer
+        if level == len(plan.order):
+            with writer.block(""):
+                self._body(sizes, blocked)
+            return
+        name = plan.order[level]
+        extent, step = self._extents[name], self._steps[name]
+        whole, rest = extent // step * step, extent % step
+
+        def inside(size: int) -> None:
+            following = {**sizes, name: size}
+            if blocked:
+                self._loops(level + 1, following, True)
+            else:
+                self._descend(level + 1, following)
+
+        if level < plan.num_parallel:
+            if not rest or not whole:
+                inside(rest or step)
+                return
+            with writer.block(f"if ({name} < {whole})"):
+                inside(step)
+            with writer.block("else"):
+                inside(rest)
+            return
+        if whole:
+            if whole == step:
+                with writer.block(""):
+                    writer.line(f"const long {name} = 0;")
+                    inside(step)
+            else:
+                increment = f"{name} += {step}" if step > 1 else f"++{name}"
+                with writer.block(f"for (long {name} = 0; {name} < {whole}; {increment})"):
+                    inside(step)
+        if rest:
+            with writer.block(""):
+                writer.line(f"const long {name} = {whole};")
+                inside(rest)
+
+    def _body(self, sizes: dict[str, int], blocked: bool) -> None:
+        if self._plan.mode == "lanes":
+            LaneBody(self._nest, self._plan, self._context, self._writer).write(sizes)
+            return
+        rows = None
+        if self._packer is not None:
+            rows = row_place(self._nest, self._packer.width, blocked)
+            if self._plan.packed is not None and self._plan.packed.is_first:
+                steps = math.prod(each.extent for each in self._nest.reductions)
+                from ..language.affine import Affine
+
+                rows = rows + Affine.index(self._plan.vector) * steps
+        TileBody(self._nest, self._plan, self._context, self._writer).write(sizes, rows, blocked)
+
+    def _pack_all(self) -> None:
+        """Pack every panel of the operand; panel `d` begins at `d` times the number of terms."""
+        assert self._packer is not None  # noqa: S101 (only for packed plans)
+        plan, writer = self._plan, self._writer
+        name, extent = plan.vector, self._extents[plan.vector]
+        steps = math.prod(each.extent for each in self._nest.reductions)
+        width = self._packer.width
+        self._context.reserve(
+            math.ceil(extent / width) * width * steps * plan.real.itemsize
+        )
+        writer.line(f"{self._kind} *const q0 = ({self._kind} *)tc_buffer;")
+        whole, rest = extent // width * width, extent % width
+        for first, stop, size in ((0, whole, width), (whole, extent, rest)):
+            if first == stop:
+                continue
+            with writer.block(f"for (long {name} = {first}; {name} < {stop}; {name} += {width})"):
+                writer.line(f"{self._kind} *const q = q0 + {name} * {steps};")
+                self._packer.write(size, False)
+        writer.line(f"{self._kind} *const q = q0;")

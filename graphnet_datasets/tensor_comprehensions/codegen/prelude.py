@@ -1,0 +1,212 @@
+"""The C that every generated file begins with: vector types and what GCC's language lacks for them.
+
+Nothing is included but `stdint.h` and `math.h`: the header of intrinsics alone takes longer to
+compile than a kernel. Masked loads and stores are the compiler's builtins where there are some;
+elsewhere lanes are copied one by one.
+"""
+
+from __future__ import annotations
+
+from .machine import Machine
+
+_HEAD = """\
+#include <math.h>
+#include <stdint.h>
+#define TC_INLINE static inline __attribute__((always_inline, unused))
+#define TC_UNROLL _Pragma("GCC unroll 16")
+typedef uint16_t tc_bfloat;
+"""
+
+_HALF = """\
+#ifdef __FLT16_MANT_DIG__
+typedef _Float16 tc_half;
+#else
+typedef uint16_t tc_half;
+#endif
+TC_INLINE float tc_from_bfloat(tc_bfloat x) {
+  union { uint32_t u; float f; } v = {(uint32_t)x << 16};
+  return v.f;
+}
+TC_INLINE tc_bfloat tc_to_bfloat(float x) {  // to the nearest, ties to even; a NaN stays one
+  union { float f; uint32_t u; } v = {x};
+  if (x != x) return (tc_bfloat)((v.u >> 16) | 64);
+  return (tc_bfloat)((v.u + 0x7fff + ((v.u >> 16) & 1)) >> 16);
+}
+"""
+
+_INTEGERS = """\
+#define TC_FLOOR(T, name) \\
+  TC_INLINE T tc_div_##name(T a, T b) { \\
+    if (b == 0) return 0; \\
+    if ((T)-1 < 0 && b == (T)-1) return (T)-a; \\
+    T q = (T)(a / b); \\
+    return (T)(q - (a % b != 0 && (a < 0) != (b < 0))); \\
+  } \\
+  TC_INLINE T tc_mod_##name(T a, T b) { \\
+    if (b == 0 || ((T)-1 < 0 && b == (T)-1)) return 0; \\
+    T r = (T)(a % b); \\
+    return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r); \\
+  }
+TC_FLOOR(int8_t, int8) TC_FLOOR(int16_t, int16) TC_FLOOR(int32_t, int32) TC_FLOOR(int64_t, int64)
+TC_FLOOR(uint8_t, uint8) TC_FLOOR(uint16_t, uint16) TC_FLOOR(uint32_t, uint32)
+TC_FLOOR(uint64_t, uint64)
+TC_INLINE float tc_mod_float32(float a, float b) {
+  float r = fmodf(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+TC_INLINE double tc_mod_float64(double a, double b) {
+  double r = fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+TC_INLINE int64_t tc_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+"""
+
+# F: element, V: vector of L lanes, M: the integers of the same width as masks.
+_VECTORS = """\
+typedef {F} {V} __attribute__((vector_size({B})));
+typedef {F} {V}u __attribute__((vector_size({B}), aligned({A}), may_alias));
+typedef {I} {V}m __attribute__((vector_size({B}), may_alias));
+#define {V}_iota (({V}m){{{IOTA}}})
+TC_INLINE {V} {V}_select({V}m m, {V} a, {V} b) {{
+  return ({V})((({V}m)a & m) | (({V}m)b & ~m));
+}}
+TC_INLINE {V} {V}_some(const {F} *p, long s, {V}m m, int n) {{
+  {V} v = {{0}};
+  for (int l = 0; l < n; ++l) if (m[l]) v[l] = p[l * s];
+  return v;
+}}
+TC_INLINE {V} {V}_strided(const {F} *p, long s, int n) {{
+  {V} v = {{0}};
+  for (int l = 0; l < n; ++l) v[l] = p[l * s];
+  return v;
+}}
+TC_INLINE void {V}_scatter({F} *p, long s, {V} v, int n) {{
+  for (int l = 0; l < n; ++l) p[l * s] = v[l];
+}}
+TC_INLINE {F} {V}_sum({V} v) {{
+  {F} s[{L}];
+  __builtin_memcpy(s, &v, {B});
+  for (int w = {L} / 2; w; w /= 2) for (int l = 0; l < w; ++l) s[l] += s[l + w];
+  return s[0];
+}}
+TC_INLINE {F} {V}_product({V} v) {{
+  {F} s = v[0];
+  for (int l = 1; l < {L}; ++l) s *= v[l];
+  return s;
+}}
+TC_INLINE {F} {V}_least({V} v) {{
+  {F} s = v[0];
+  for (int l = 1; l < {L}; ++l) s = s < v[l] ? s : v[l];
+  return s;
+}}
+TC_INLINE {F} {V}_greatest({V} v) {{
+  {F} s = v[0];
+  for (int l = 1; l < {L}; ++l) s = s > v[l] ? s : v[l];
+  return s;
+}}
+TC_INLINE {F} {V}_min1({F} a, {F} b) {{ return a < b ? a : b; }}
+TC_INLINE {F} {V}_max1({F} a, {F} b) {{ return a > b ? a : b; }}
+"""
+
+_PLAIN = """\
+TC_INLINE {V} {V}_load(const {F} *p, int n) {{
+  {V} v = {{0}};
+  __builtin_memcpy(&v, p, n * sizeof({F}));
+  return v;
+}}
+TC_INLINE void {V}_store({F} *p, {V} v, int n) {{ __builtin_memcpy(p, &v, n * sizeof({F})); }}
+TC_INLINE {V} {V}_min({V} a, {V} b) {{ return {V}_select(a < b, a, b); }}
+TC_INLINE {V} {V}_max({V} a, {V} b) {{ return {V}_select(a > b, a, b); }}
+"""
+
+_AVX512 = """\
+TC_INLINE {V} {V}_load(const {F} *p, int n) {{
+  return __builtin_ia32_loadup{s}512_mask(p, ({V}){{0}}, ({K})((1u << n) - 1));
+}}
+TC_INLINE void {V}_store({F} *p, {V} v, int n) {{
+  __builtin_ia32_storeup{s}512_mask(p, v, ({K})((1u << n) - 1));
+}}
+#ifdef __clang__
+TC_INLINE {V} {V}_min({V} a, {V} b) {{ return {V}_select(a < b, a, b); }}
+TC_INLINE {V} {V}_max({V} a, {V} b) {{ return {V}_select(a > b, a, b); }}
+#else
+TC_INLINE {V} {V}_min({V} a, {V} b) {{
+  return __builtin_ia32_minp{s}512_mask(a, b, a, ({K})-1, 4);
+}}
+TC_INLINE {V} {V}_max({V} a, {V} b) {{
+  return __builtin_ia32_maxp{s}512_mask(a, b, a, ({K})-1, 4);
+}}
+#endif
+"""
+
+_AVX2 = """\
+TC_INLINE {V}m {V}_first(int n) {{
+  {V}m m;
+  for (int l = 0; l < {L}; ++l) m[l] = l < n ? -1 : 0;
+  return m;
+}}
+TC_INLINE {V} {V}_load(const {F} *p, int n) {{
+  return ({V})__builtin_ia32_maskloadp{s}256((const void *)p, (tc_mask{s}){V}_first(n));
+}}
+TC_INLINE void {V}_store({F} *p, {V} v, int n) {{
+  __builtin_ia32_maskstorep{s}256((void *)p, (tc_mask{s}){V}_first(n), v);
+}}
+TC_INLINE {V} {V}_min({V} a, {V} b) {{ return __builtin_ia32_minp{s}256(a, b); }}
+TC_INLINE {V} {V}_max({V} a, {V} b) {{ return __builtin_ia32_maxp{s}256(a, b); }}
+"""
+
+_AVX2_MASKS = """\
+typedef int tc_masks __attribute__((vector_size(32)));
+typedef long long tc_maskd __attribute__((vector_size(32)));
+"""
+
+_TRANSPOSE = """\
+// Transposes an L by L block in log2(L) rounds of interleaving.
+TC_INLINE void tc_transpose(const float *p, long s, float *q, long r) {{
+  vf a[{L}], b[{L}];
+  TC_UNROLL for (int i = 0; i < {L}; ++i) a[i] = *(const vfu *)(p + i * s);
+  TC_UNROLL for (int round = 1; round < {L}; round *= 2) {{
+    TC_UNROLL for (int i = 0; i < {L} / 2; ++i) {{
+      b[2 * i] = __builtin_shufflevector(a[i], a[i + {L} / 2], {LOW});
+      b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + {L} / 2], {HIGH});
+    }}
+    TC_UNROLL for (int i = 0; i < {L}; ++i) a[i] = b[i];
+  }}
+  TC_UNROLL for (int i = 0; i < {L}; ++i) *(vfu *)(q + i * r) = a[i];
+}}
+"""
+
+
+def prelude(machine: Machine) -> str:
+    """Return the C text that generated code for this machine needs before it."""
+    parts = [_HEAD, _HALF, _INTEGERS]
+    if machine.isa == "avx2":
+        parts.append(_AVX2_MASKS)
+    for name, element, integer, size, suffix in (
+        ("vf", "float", "int32_t", 4, "s"),
+        ("vd", "double", "int64_t", 8, "d"),
+    ):
+        lanes = machine.lanes(size)
+        words = {
+            "F": element,
+            "V": name,
+            "I": integer,
+            "B": machine.vector_bytes,
+            "A": size,
+            "L": lanes,
+            "s": suffix,
+            "IOTA": ", ".join(map(str, range(lanes))),
+            "K": "unsigned short" if size == 4 else "unsigned char",
+        }
+        kind = {"avx512": _AVX512, "avx2": _AVX2}.get(machine.isa, _PLAIN)
+        parts.append((_VECTORS + kind).format(**words))
+    parts.append(transpose(machine))
+    return "".join(parts)
+
+
+def transpose(machine: Machine) -> str:
+    """Return the C function that transposes a block of as many rows as a vector has lanes."""
+    lanes = machine.lanes(4)
+    low = ", ".join(f"{each}, {each + lanes}" for each in range(lanes // 2))
+    high = ", ".join(f"{each}, {each + lanes}" for each in range(lanes // 2, lanes))
+    return _TRANSPOSE.format(L=lanes, LOW=low, HIGH=high)

@@ -1,0 +1,218 @@
+"""Reading elements inside of a tile: pointers and loads that several points share, once each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from ..language.affine import Affine
+from ..language.expressions import Expression, Index, walk
+from ..language.types import FLOAT64
+from .c_types import c_type
+from .elements import Element, elements_of
+from .plans import Plan, varies
+from .printing import Piece, Printer
+from .writer import Context, Writer
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Point:
+    """A place in a tile: how far each dimension is from the loop variable, and which lanes.
+
+    `lanes` is how many of the vector's lanes are in range; 0 where there is no vector.
+    """
+
+    offsets: tuple[tuple[str, int], ...] = ()
+    lanes: int = 0
+
+    def offset(self, dim: str) -> int:
+        """Return how far a dimension is from its loop variable."""
+        return dict(self.offsets).get(dim, 0)
+
+
+def affine_c(affine: Affine) -> str:
+    """Return an affine expression of loop variables in C.
+
+    >>> affine_c(Affine.of({"d0": 4, "r0": 1}, 2))
+    '4 * d0 + r0 + 2'
+    """
+    terms = [
+        name if each == 1 else f"{each} * {name}" for name, each in affine.coefficients
+    ]
+    if affine.constant or not terms:
+        terms.append(str(affine.constant))
+    return " + ".join(terms)
+
+
+class Reader:
+    """Reads elements within one block of C; what it declares is valid to the end of that block.
+
+    Args:
+        registers: elements that are already at hand, by tensor and offset: the C name.
+    """
+
+    def __init__(self, writer: Writer, context: Context, plan: Plan, lanes: int) -> None:
+        self._writer, self._context, self._plan, self._lanes = writer, context, plan, lanes
+        self._names: dict[object, str] = {}
+        self._vector_dim = "" if plan.mode == "scalar" else plan.vector
+        self._type = "vd" if plan.real == FLOAT64 else "vf"
+        self.registers: dict[tuple[str, Affine], Piece] = {}
+        self.packed_rows: Affine | None = None
+        """The place of a row of the packed operand, as an affine expression in elements."""
+
+    def printer(self, point: Point) -> Printer:
+        """Return a printer of expressions at a point of the tile."""
+        return Printer(
+            self._context.functions,
+            lambda element, mask: self._read(element, mask, point),
+            lambda name: self._index(name, point),
+            self._plan.real,
+        )
+
+    def name(self, prefix: str) -> str:
+        """Return a name that the file does not use yet."""
+        return self._context.fresh(prefix)
+
+    def address(self, element: Element, point: Point) -> str:
+        """Return the C of the address of an element, or of its first lane."""
+        pointer, constant = self._pointer(element, point)
+        return f"{pointer} + {constant}" if constant else pointer
+
+    def _index(self, name: str, point: Point) -> Piece:
+        offset = point.offset(name)
+        code = f"({name} + {offset})" if offset else name
+        if name == self._vector_dim and point.lanes:
+            return Piece(f"({self._type}_iota + ({self._type}m){{0}} + (int32_t){code})", True)
+        return Piece(code)
+
+    def _read(self, element: Element, mask: str | None, point: Point) -> Piece:
+        held = self.registers.get((element.tensor, element.offset))
+        if held is not None and not element.gathers:
+            return held
+        step = element.offset.coefficient(self._vector_dim) if point.lanes else 0
+        packed = self._plan.packed
+        if packed is not None and packed.element == element and self.packed_rows is not None:
+            return self._keep(("packed", point.offset(self._vector_dim)), self._packed(point))
+        code = self._load(element, mask, step, point)
+        if element.is_guarded:
+            return Piece(code, bool(step))
+        kind = self._type if step else c_type(element.type)
+        pointer, constant = self._pointer(element, point)
+        return self._keep((pointer, constant, step, point.lanes if step else 0), code, kind)
+
+    def _keep(self, key: object, code: str, kind: str | None = None) -> Piece:
+        kind = kind or self._type
+        if key not in self._names:
+            name = self._context.fresh("x")
+            self._writer.line(f"const {kind} {name} = {code};")
+            self._names[key] = name
+        return Piece(self._names[key], kind == self._type)
+
+    def _packed(self, point: Point) -> str:
+        assert self.packed_rows is not None  # noqa: S101 (the caller has looked)
+        place = self.packed_rows + point.offset(self._vector_dim)
+        pointer, constant = self._declare("q", Affine(place.coefficients), place.constant)
+        return f"*(const {self._type} *)({pointer} + {constant})"
+
+    def _load(self, element: Element, mask: str | None, step: int, point: Point) -> str:
+        address = self.address(element, point)
+        if not step:
+            pointer, constant = self._pointer(element, point)
+            return f"{pointer}[{constant}]"
+        whole = point.lanes == self._lanes
+        if mask is not None:
+            return f"{self._type}_some({address}, {step}, {mask}, {point.lanes})"
+        if step != 1:
+            return f"{self._type}_strided({address}, {step}, {point.lanes})"
+        if whole:
+            return f"*(const {self._type}u *)({address})"
+        return f"{self._type}_load({address}, {point.lanes})"
+
+    def _pointer(self, element: Element, point: Point) -> tuple[str, int]:
+        """Return a declared pointer and the constant distance of the element from it."""
+        constant = element.offset.constant + sum(
+            step * point.offset(name) for name, step in element.offset.coefficients
+        )
+        base = self._context.tensors[element.tensor]
+        symbolic = Affine(element.offset.coefficients)
+        if not element.gathers:
+            return self._declare(base, symbolic, constant, c_type(element.type))
+        inner = tuple(
+            (name, distance)
+            for name, distance in point.offsets
+            if any(varies(subscript, name) for _, subscript, _ in element.gathers)
+        )
+        key = (base, symbolic, element.gathers, inner)
+        if key not in self._names or element.is_guarded:
+            parts = [affine_c(symbolic)]
+            for stride, subscript, limit in element.gathers:
+                code = f"(int64_t){self._subscript(subscript, point)}"
+                code = f"tc_clamp({code}, {limit})" if limit else code
+                parts.append(f"{stride} * {code}")
+            place = f"{base} + ({' + '.join(parts)})"
+            if element.is_guarded:  # its subscripts may not be read out of the condition
+                return f"({place})", constant
+            name = self._context.fresh("p")
+            self._writer.line(f"const {c_type(element.type)} *const {name} = {place};")
+            self._names[key] = name
+        return self._names[key], constant
+
+    def _subscript(self, subscript: Expression, point: Point) -> str:
+        return self.printer(Point(point.offsets)).print(subscript).code
+
+    def _declare(
+        self, base: str, symbolic: Affine, constant: int, kind: str | None = None
+    ) -> tuple[str, int]:
+        if symbolic.is_constant:
+            return base, constant
+        key = (base, symbolic)
+        if key not in self._names:
+            name = self._context.fresh("p")
+            kind = kind or c_type(self._plan.real)
+            self._writer.line(f"const {kind} *const {name} = {base} + {affine_c(symbolic)};")
+            self._names[key] = name
+        return self._names[key], constant
+
+
+def prefetches(
+    values: list[Expression], dim: str, distance: int, context: Context, num_bytes: int
+) -> list[str]:
+    """Return the lines that ask for what gathers will read `distance` steps of `dim` ahead."""
+    from .elements import rewrite
+
+    def ahead(node: Expression) -> Expression | None:
+        if isinstance(node, Element) and node.offset.coefficient(dim):
+            moved = node.offset + node.offset.coefficient(dim) * distance
+            return dataclasses.replace(node, offset=moved)
+        return None
+
+    lines = []
+    for value in values:
+        for element in elements_of(value):
+            uses_index = any(
+                isinstance(each, Index)
+                for _, subscript, _ in element.gathers
+                for each in walk(subscript)
+            )
+            if not element.gathers or element.is_guarded or uses_index:
+                continue
+            parts = [affine_c(Affine(element.offset.coefficients))]
+            simple = Printer(
+                context.functions,
+                lambda each, _: Piece(
+                    f"{context.tensors[each.tensor]}[{affine_c(each.offset)}]"
+                ),
+                Piece,
+            )
+            if any(inner.gathers for _, s, _ in element.gathers for inner in elements_of(s)):
+                continue
+            for stride, subscript, limit in element.gathers:
+                code = f"(int64_t){simple.print(rewrite(subscript, ahead)).code}"
+                parts.append(f"{stride} * {f'tc_clamp({code}, {limit})' if limit else code}")
+            place = f"{context.tensors[element.tensor]} + {' + '.join(parts)}"
+            lines.append(f"const char *const f{len(lines)} = (const char *)({place});")
+            lines += [
+                f"__builtin_prefetch(f{len(lines) - 1} + {line});"
+                for line in range(0, num_bytes, 64)
+            ]
+    return lines
