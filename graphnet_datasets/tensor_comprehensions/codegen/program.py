@@ -1,0 +1,79 @@
+"""A whole file of C for one instance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from ..language.instance import Instance
+from .c_types import c_type, comment
+from .coalescing import coalesce
+from .elements import Nest
+from .functions import FunctionTable
+from .loops_c import write_nest
+from .machine import Machine
+from .plans import Plan
+from .prelude import prelude
+from .writer import Context, Writer
+
+ENTRY = "tc_kernel"
+"""The function that a generated file exports: `void tc_kernel(void *const *tensors, long nt)`."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """C source and what it needs to be linked with."""
+
+    source: str
+    libraries: tuple[str, ...] = ()
+    uses_threads: bool = False
+
+
+def tensor_names(instance: Instance) -> dict[str, str]:
+    """Return the C name of each tensor."""
+    return {each.name: f"t{place}" for place, each in enumerate(instance.tensors)}
+
+
+def write_program(
+    instance: Instance,
+    nests: Sequence[Nest],
+    plans: Sequence[Plan],
+    machine: Machine,
+    threads: int,
+) -> Program:
+    """Return the C of nests that are executed one after the other.
+
+    Args:
+        nests: coalesced nests.
+        plans: the plan of each.
+    """
+    functions = FunctionTable(machine)
+    names = tensor_names(instance)
+    context = Context(machine, names, functions, threads)
+    body = Writer(1)
+    for place, tensor in enumerate(instance.tensors):
+        const = "const " if tensor.role == "input" else ""
+        kind = c_type(tensor.dtype)
+        shape = "x".join(map(str, tensor.shape)) or "scalar"
+        body.line(
+            f"{const}{kind} *const restrict t{place} = a[{place}];  "
+            f"{comment(f'{tensor.name}: {shape} {tensor.role}')}"
+        )
+    for nest, plan in zip(nests, plans, strict=True):
+        for number in nest.statements:
+            body.line(comment(instance.statements[number].text))
+        write_nest(nest, plan, context, body)
+    parts = [prelude(machine), functions.text]
+    if context.buffer_bytes:
+        parts.append(
+            f"static _Thread_local char tc_buffer[{context.buffer_bytes}] "
+            "__attribute__((aligned(64)));\n"
+        )
+    parts.append(f"void {ENTRY}(void *const *a, long nt) {{\n{body.text}}}\n")
+    libraries = ("mvec", "m") if functions.needs_libmvec else ("m",)
+    return Program("".join(parts), libraries, any(each.num_parallel for each in plans))
+
+
+def coalesced(nests: Sequence[Nest]) -> list[Nest]:
+    """Return the nests with as few dimensions as their accesses allow."""
+    return [coalesce(each).nest for each in nests]
