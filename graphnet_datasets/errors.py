@@ -138,6 +138,14 @@ class KernelInputError(TensorComprehensionError):
     """What a tensor comprehension is called with does not fit: number, type, rank, size, stride."""
 
 
+class KernelCompileError(TensorComprehensionError, RuntimeError):
+    """Generated code cannot be compiled or loaded: no compiler, a limit, or a wrong flag."""
+
+
+class IllegalScheduleError(TensorComprehensionError):
+    """A schedule would execute a statement before another whose result it needs."""
+
+
 class RunError(GraphNetError, RuntimeError):
     """A timed run cannot start or its results cannot be stored."""
 

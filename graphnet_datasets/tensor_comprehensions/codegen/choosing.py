@@ -14,7 +14,7 @@ import math
 from ..language.types import ScalarType
 from .elements import Element, Nest
 from .machine import Machine
-from .options_view import Choices
+from .choices import Choices
 from .plans import (
     Packed,
     Plan,
@@ -36,7 +36,9 @@ _MAX_PACKED_FIRST_BYTES = 512 * 1024
 def choose_plan(nest: Nest, machine: Machine, choices: Choices) -> Plan:
     """Return the plan that the model says is fastest, within what `choices` leave open."""
     real = real_type(nest)
-    candidates = [] if real is None else _candidates(nest, real, machine, choices)
+    candidates: list[Plan] = []
+    if real is not None and not choices.is_scalar:
+        candidates = _candidates(nest, real, machine, choices)
     if not candidates:
         return _scalar_plan(nest, real or nest_type(nest), choices)
     best = min(candidates, key=lambda each: each.cycles)
@@ -78,6 +80,8 @@ def _tile_plans(
         name
         for name in others
         if any(each.offset.coefficient(name) == 0 for each in traffic.elements) and nest.reductions
+        # A panel of the packed operand is of one value of each other dimension that it has.
+        and not (pack is not None and pack.element.offset.coefficient(name))
     ]
     options = {name: divisor_tiles(extents[name], _MAX_ROWS) for name in reach}
     vectors_needed = math.ceil(extent / lanes)
@@ -92,7 +96,8 @@ def _tile_plans(
             num_rows = math.prod(sizes)
             for width in widths:
                 accumulators = num_rows * width * max(1, len(nest.updates))
-                if accumulators + width + 2 > machine.num_registers or num_rows > 28:
+                live = _live(names, sizes, vector, pack, traffic, width)
+                if accumulators + live > machine.num_registers or num_rows > 28:
                     continue
                 if micro and (num_rows > micro[0] or width != min(micro[1], vectors_needed)):
                     continue
@@ -103,6 +108,33 @@ def _tile_plans(
     if micro and not found:  # no tile has that form: the limits on it are dropped
         return _tile_plans(nest, vector, real, machine, dataclasses.replace(choices, micro=None))
     return found
+
+
+def _live(
+    names: tuple[str, ...],
+    sizes: tuple[int, ...],
+    vector: str,
+    pack: Packed | None,
+    traffic: Traffic,
+    width: int,
+) -> int:
+    """Return how many registers a tile needs besides its accumulators.
+
+    The vectors of one row, and one broadcast; where rows of the vector's operand follow each other,
+    the broadcasts are kept for all of them.
+    """
+    vector_rows = broadcasts = 1
+    for each in traffic.elements:
+        is_vector = each.offset.coefficient(vector) or (pack is not None and pack.element == each)
+        size = math.prod(
+            size for name, size in zip(names, sizes, strict=True) if each.offset.coefficient(name)
+        )
+        if is_vector:
+            vector_rows = max(vector_rows, size)
+        else:
+            broadcasts = max(broadcasts, size)
+    kept = broadcasts if vector_rows > 1 else 1
+    return width * max(1, min(2, len(traffic.elements) - 1)) + kept + 1
 
 
 def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
@@ -130,6 +162,12 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
                 if name != plan.vector and each.offset.coefficient(name)
             )
             step = each.offset.coefficient(plan.vector)
+            for name, size in sizes.items():
+                # Rows a page or more apart compete for the same few lines of the first cache.
+                if size > 4 and abs(each.offset.coefficient(name)) * lanes * 4 >= 65536:
+                    scalar_loads += times * 0.5
+            if each.gathers:
+                scalar_loads += 4 * times
             if plan.packed is not None and plan.packed.element == each:
                 vector_loads += width
             elif step == 0:

@@ -83,9 +83,10 @@ class Nest:
     """Loops over `dims` and within them over `reductions`; see the module's text.
 
     Attributes:
-        indices: for each statement, its indices as affine expressions of dimensions, from which
-            the schedule is written down. An epilogue has output indices only.
         starts: the statements (by number) whose values are the starts of updates.
+        renamed: for statements whose reductions have another's names: the statement, then its own
+            name and the name here of each.
+        begins: where the box begins along dimensions of which it is a part only.
     """
 
     dims: tuple[Dim, ...]
@@ -93,6 +94,8 @@ class Nest:
     updates: tuple[Update, ...]
     epilogues: tuple[Assign, ...]
     starts: tuple[int, ...] = ()
+    renamed: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
+    begins: tuple[tuple[str, int], ...] = ()
 
     @property
     def statements(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ..language.affine import Affine
-from ..language.expressions import Binary, Expression
+from ..language.expressions import Binary, Expression, Index, cast
 from ..language.instance import Instance, InstanceStatement
 from .elements import (
     Assign,
@@ -63,8 +63,6 @@ def nest_of(instance: Instance, number: int) -> Nest:
 
 
 def _load_of(target: Element, statement: InstanceStatement) -> Expression:
-    from ..language.expressions import cast
-
     return cast(target, statement.type)
 
 
@@ -135,7 +133,11 @@ def _join_update(first: Nest, second: Nest) -> Nest | None:
     renamed = _match_reductions(first, second)
     if renamed is None or not _is_independent(first, renamed):
         return None
-    return dataclasses.replace(first, updates=(*first.updates, *renamed.updates))
+    return dataclasses.replace(
+        first,
+        updates=(*first.updates, *renamed.updates),
+        renamed=(*first.renamed, *renamed.renamed),
+    )
 
 
 def _match_reductions(first: Nest, second: Nest) -> Nest | None:
@@ -178,8 +180,6 @@ def _renaming(first: Nest, second: Nest, known: Affine, other: Affine) -> dict[s
 
 
 def _rename(nest: Nest, names: dict[str, str], reductions: tuple[Dim, ...]) -> Nest:
-    from ..language.expressions import Index
-
     def change(node: Expression) -> Expression | None:
         if isinstance(node, Element):
             offset = Affine.of(
@@ -194,7 +194,8 @@ def _rename(nest: Nest, names: dict[str, str], reductions: tuple[Dim, ...]) -> N
     updates = tuple(
         dataclasses.replace(each, value=rewrite(each.value, change)) for each in nest.updates
     )
-    return dataclasses.replace(nest, updates=updates, reductions=reductions)
+    renamed = tuple((each.statement, tuple(names.items())) for each in updates)
+    return dataclasses.replace(nest, updates=updates, reductions=reductions, renamed=renamed)
 
 
 def _written(nest: Nest) -> dict[str, set[Affine]]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from ..language.instance import Instance
 from .c_types import c_type, comment
-from .coalescing import coalesce
 from .elements import Nest
 from .functions import FunctionTable
 from .loops_c import write_nest
@@ -72,8 +71,3 @@ def write_program(
     parts.append(f"void {ENTRY}(void *const *a, long nt) {{\n{body.text}}}\n")
     libraries = ("mvec", "m") if functions.needs_libmvec else ("m",)
     return Program("".join(parts), libraries, any(each.num_parallel for each in plans))
-
-
-def coalesced(nests: Sequence[Nest]) -> list[Nest]:
-    """Return the nests with as few dimensions as their accesses allow."""
-    return [coalesce(each).nest for each in nests]

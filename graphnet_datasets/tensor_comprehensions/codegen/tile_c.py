@@ -8,7 +8,7 @@ import math
 from ..language.affine import Affine
 from ..language.types import FLOAT64
 from .c_types import c_number, c_type
-from .elements import Assign, Element, Nest, Update
+from .elements import Assign, Element, Nest, Update, elements_of
 from .plans import Plan
 from .printing import Piece, scalar_cast
 from .reading import Point, Reader, prefetches
@@ -29,6 +29,8 @@ class TileBody:
     def points(self, sizes: dict[str, int]) -> list[Point]:
         """Return the points of a tile in the order in which they are computed."""
         names = [name for name, size in sizes.items() if size > 1 and name != self._plan.vector]
+        # Rows that read other vectors come outermost, so that few vectors are live at a time.
+        names.sort(key=lambda name: not self._has_vectors(name))
         found = []
         for offsets in itertools.product(*(range(sizes[name]) for name in names)):
             place = tuple(zip(names, offsets, strict=True))
@@ -40,6 +42,13 @@ class TileBody:
                 lanes = min(self._lanes, extent - start)
                 found.append(Point((*place, (self._plan.vector, start)), lanes))
         return found
+
+    def _has_vectors(self, name: str) -> bool:
+        return any(
+            each.offset.coefficient(self._plan.vector) and each.offset.coefficient(name)
+            for update in self._nest.updates
+            for each in elements_of(update.value)
+        )
 
     def write(self, sizes: dict[str, int], rows: Affine | None = None, blocked: bool = False) -> None:
         """Write the tile.

@@ -8,14 +8,7 @@ from typing import Literal
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choices:
-    """What is fixed by the user or the tuner; None leaves it to the model.
-
-    Attributes:
-        micro: at most so many rows, and vectors, of a register tile.
-        vector_index: the place of the output index whose values lanes hold.
-        k_block: how many terms of a sum lie between two stores of a packed product.
-        parallel_depth: how many of the outermost loops are shared out over threads.
-    """
+    """What is fixed by the user or the tuner; None leaves it to the model. See `Options`."""
 
     threads: int
     micro: tuple[int, int] | None = None
@@ -25,3 +18,4 @@ class Choices:
     prefetch: int | None = None
     parallel_depth: int | None = None
     unroll: int = 1
+    is_scalar: bool = False

@@ -1,0 +1,131 @@
+"""The order in which a plan executes the points of its statements, for checking and for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..language.instance import Instance, InstanceStatement
+from ..polyhedral.domains import has_initialisation, index_names, statement_name
+from ..polyhedral.schedule import Loop, Nested, Schedule, StatementSchedule
+from .coalescing import Coalesced
+from .machine import Machine
+from .plans import Plan
+
+
+def schedule_of(
+    instance: Instance, nests: Sequence[Coalesced], plans: Sequence[Plan], machine: Machine
+) -> Schedule:
+    """Return the schedule of nests that are executed one after the other.
+
+    Within a nest the members of a point's tuple are: the tile along each loop, the block of terms,
+    the phase (0 starts, 1 sums up, 2 does what follows), the reductions, the point in the tile, and
+    the place of the statement.
+    """
+    return Schedule(
+        tuple(
+            _nested(instance, nest, plan, machine)
+            for nest, plan in zip(nests, plans, strict=True)
+        )
+    )
+
+
+def _nested(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine) -> Nested:
+    nest = placed.nest
+    lanes = machine.lanes(plan.real.itemsize) if plan.mode == "tile" else 1
+    loops = [
+        Loop(f"{name} by {plan.step(name, lanes)}", "tile" if plan.step(name, lanes) > 1 else "loop")
+        for name in plan.order
+    ]
+    loops.append(Loop(f"terms by {plan.k_block or 'all'}", "block"))
+    loops.append(Loop("start, sum, finish", "phase"))
+    loops += [Loop(each.name, "reduction") for each in nest.reductions]
+    loops += [Loop(name, "vector" if name == plan.vector else "point") for name in plan.order]
+    loops.append(Loop("statement", "sequence"))
+    updates = {each.statement for each in nest.updates}
+    statements = []
+    for place, number in enumerate(nest.statements):
+        statement = instance.statements[number]
+        for initial in (True, False) if has_initialisation(statement) else (False,):
+            phase = 1 if number in updates and not initial else 0
+            if not initial and number not in updates and number not in nest.starts:
+                phase = 2
+            statements.append(
+                _statement(statement, number, initial, placed, plan, lanes, phase, place)
+            )
+    note = f"{plan.mode}, vector {plan.vector or 'none'} x {plan.num_vectors}"
+    if plan.rows:
+        note += ", rows " + " x ".join(f"{name}:{size}" for name, size in plan.rows)
+    if plan.packed:
+        note += ", operand packed " + ("first" if plan.packed.is_first else "by panels")
+    return Nested(tuple(loops), tuple(statements), plan.num_parallel, note)
+
+
+def _statement(
+    statement: InstanceStatement,
+    number: int,
+    initial: bool,
+    placed: Coalesced,
+    plan: Plan,
+    lanes: int,
+    phase: int,
+    place: int,
+) -> StatementSchedule:
+    nest = placed.nest
+    names = index_names(statement, initial)
+    values = _dimension_values(statement, number, names, placed)
+    tiles = []
+    for name in plan.order:
+        step = plan.step(name, lanes)
+        tiles.append(f"floor(({values[name]})/{step})" if step > 1 else values[name])
+    outermost = nest.reductions[0] if nest.reductions else None
+    block = "0"
+    if plan.k_block and outermost is not None:
+        last = (outermost.extent - 1) // plan.k_block
+        block = {0: "0", 2: str(last)}.get(
+            phase, f"floor(({values.get(outermost.name, '0')})/{plan.k_block})"
+        )
+    terms = [values[each.name] if phase == 1 else "0" for each in nest.reductions]
+    points = [values[name] for name in plan.order]
+    time = (*tiles, block, str(phase), *terms, *points, str(place))
+    begins, extents = dict(nest.begins), {}
+    for parts in placed.parts.values():
+        extents.update({each.name: each.extent for each in parts})
+    conditions = []
+    for position, name in enumerate(names[: len(statement.subscripts)]):
+        dim = f"d{position}"
+        if dim in begins:
+            first = begins[dim] + statement.indices[position].begin
+            extent = extents.get(dim, 1)
+            conditions.append(f"{first} <= {name} < {first + extent}")
+    whole = [
+        f"{each.begin} <= {name} < {each.end}"
+        for name, each in zip(names, statement.indices, strict=False)
+    ]
+    return StatementSchedule(
+        statement_name(number, initial),
+        tuple(names),
+        " and ".join([*whole, *conditions]),
+        time,
+    )
+
+
+def _dimension_values(
+    statement: InstanceStatement, number: int, names: list[str], placed: Coalesced
+) -> dict[str, str]:
+    """Return each dimension of the nest as an isl expression of the statement's indices."""
+    begins = dict(placed.nest.begins)
+    renamed = dict(dict(placed.nest.renamed).get(number, ()))
+    old: dict[str, str] = {}
+    for position, name in enumerate(names):
+        index = statement.indices[position]
+        rank = len(statement.subscripts)
+        dim = f"d{position}" if position < rank else f"r{position - rank}"
+        dim = renamed.get(dim, dim)
+        old[dim] = f"{name} - {index.begin + begins.get(dim, 0)}"
+    values = {}
+    for dim, parts in placed.parts.items():
+        text = "0"
+        for part in parts:
+            text = f"({text})*{part.extent} + {old.get(part.name, '0')}"
+        values[dim] = text
+    return values

@@ -1,0 +1,164 @@
+"""C to a shared object, in a process of its own with limits, kept by what it was made from.
+
+The key is the SHA-256 of the source, the flags and the compiler's own identity, so that an object
+is never used for anything else. The directory belongs to the user alone: what lies in it is loaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+from ...errors import KernelCompileError
+from ...isolation import ForkServer, Limits
+from .program import Program
+
+WORKER = "graphnet_datasets.tensor_comprehensions.codegen.compile_worker"
+PHASES = ("compile",)
+OBJECT_FILE = "result"
+_FLAGS = ("-O2", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-w")
+ALLOWED_FLAGS = frozenset(
+    {
+        *("-O1", "-O2", "-O3", "-funroll-loops", "-fno-tree-vectorize", "-ftree-vectorize"),
+        *("-fno-schedule-insns", "-fno-schedule-insns2", "-fomit-frame-pointer", "-fno-unroll-loops"),
+        *("-mprefer-vector-width=512", "-mprefer-vector-width=256", "-fno-ivopts"),
+    }
+)
+"""The flags that options may add. Stored options come from others, and flags can run programs."""
+
+_lock = threading.Lock()
+
+
+def object_directory() -> Path:
+    """Return the directory of compiled objects, which only this user may write.
+
+    Raises:
+        KernelCompileError: somebody else owns it or may write it.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    path = Path(base) / "graphnet_datasets" / "tensor_comprehensions"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = path.stat()
+    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise KernelCompileError(
+            f"Compiled kernels would be loaded from `{path}`, which others may write. Take the "
+            "directory's permissions from them (`chmod 700`), or set XDG_CACHE_HOME to another."
+        )
+    return path
+
+
+@functools.cache
+def compiler_identity(compiler: str) -> tuple[str, str]:
+    """Return the path of a compiler and its version line.
+
+    Raises:
+        KernelCompileError: it is not installed.
+    """
+    path = shutil.which(compiler)
+    if path is None:
+        raise KernelCompileError(
+            f"The compiler `{compiler}` is not installed. Install it (`apt install {compiler}`), "
+            "or choose another with `Options(compiler=...)`."
+        )
+    answer = subprocess.run(  # noqa: S603 (a path that `which` found, no shell)
+        [path, "--version"], capture_output=True, text=True, timeout=30, check=False
+    )
+    return path, answer.stdout.partition("\n")[0]
+
+
+def command(program: Program, compiler: str, extra_flags: tuple[str, ...]) -> list[str]:
+    """Return the compiler's command line without its files.
+
+    Raises:
+        KernelCompileError: a flag is not one of `ALLOWED_FLAGS`, or there is no such compiler.
+    """
+    for flag in extra_flags:
+        if flag not in ALLOWED_FLAGS:
+            raise KernelCompileError(
+                f"The flag {flag!r} is not among those that options may add: "
+                f"{', '.join(sorted(ALLOWED_FLAGS))}."
+            )
+    native = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
+    path, _ = compiler_identity(compiler)
+    threads = ("-fopenmp",) if program.uses_threads else ()
+    return [path, *_FLAGS, native, *threads, *extra_flags]
+
+
+def object_key(program: Program, compiler: str, extra_flags: tuple[str, ...]) -> str:
+    """Return the SHA-256 that an object is kept under."""
+    parts = [program.source, *command(program, compiler, extra_flags), *program.libraries]
+    parts += [compiler_identity(compiler)[1], platform.machine(), _processor_flags()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@functools.cache
+def _processor_flags() -> str:
+    """Return what `-march=native` depends on."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ""
+    return next((line for line in text.splitlines() if line.startswith(("flags", "Features"))), "")
+
+
+def compile_object(
+    program: Program,
+    compiler: str = "gcc",
+    extra_flags: tuple[str, ...] = (),
+    *,
+    timeout_s: float = 60.0,
+    memory_bytes: int = 2 << 30,
+) -> Path:
+    """Return the path of the shared object of a program, compiling it if it is not there yet.
+
+    Raises:
+        KernelCompileError: the compiler is missing, fails, or reaches a limit.
+    """
+    key = object_key(program, compiler, extra_flags)
+    path = object_directory() / f"{key}.so"
+    if path.is_file():
+        return path
+    payload = {
+        "command": command(program, compiler, extra_flags),
+        "libraries": list(program.libraries),
+    }
+    limits = Limits(default_timeout_s=timeout_s, memory_bytes=memory_bytes, max_processes=16)
+    with _lock:
+        server = _server()
+        with server.directory() as directory:
+            (directory / "kernel.c").write_text(program.source)
+            outcome = server.run(payload, directory, phases=PHASES, limits=limits)
+            if outcome.ending != "finished":
+                raise KernelCompileError(_explain(compiler, outcome, timeout_s))
+            keep(directory / OBJECT_FILE, path)
+    return path
+
+
+def keep(made: Path, path: Path) -> None:
+    """Put a compiled object into its place, whole or not at all."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(made.read_bytes())
+    Path(name).replace(path)
+
+
+def _explain(compiler: str, outcome, timeout_s: float) -> str:  # noqa: ANN001
+    said = (outcome.error or {}).get("message", "") or outcome.log[-2000:].strip()
+    if outcome.ending == "timeout":
+        said = f"it took longer than {timeout_s:g} s"
+    return (
+        f"`{compiler}` did not compile the generated code ({outcome.ending}): {said or 'no word'}"
+    )
+
+
+@functools.cache
+def _server() -> ForkServer:
+    return ForkServer(WORKER)

@@ -1,0 +1,157 @@
+"""From an instance to a kernel: fusion, nests, plans, a checked schedule, C, a shared object."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+
+from ..errors import KernelCompileError
+from .codegen.choices import Choices
+from .codegen.choosing import choose_plan
+from .codegen.coalescing import coalesce
+from .codegen.machine import Machine, default_threads, this_machine
+from .codegen.nests import gather_nests
+from .codegen.plans import Plan
+from .codegen.program import Program, write_program
+from .codegen.schedules import schedule_of
+from .codegen.splitting import split
+from .codegen.toolchain import compile_object
+from .kernel import Kernel
+from .language.instance import Instance
+from .options import Options
+from .polyhedral import Dependences, Domains, check_schedule, dependences, domains
+from .polyhedral.fusion import fuse
+from .polyhedral.schedule import Schedule
+
+MAX_SOURCE_CHARACTERS = 4 << 20
+MAX_FUSED_STATEMENTS = 64
+"""Above so many statements dependences between all pairs take too long, and none are merged."""
+
+
+class FusionWarning(UserWarning):
+    """A definition was too large for the fusion asked for, so its statements stay apart."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Compiled:
+    """What is known of a kernel before the C compiler has seen it.
+
+    Attributes:
+        plans: how each nest is computed.
+        seconds: what each step took.
+    """
+
+    program: Program
+    schedule: Schedule
+    plans: tuple[Plan, ...]
+    threads: int
+    seconds: dict[str, float]
+
+
+def compile_instance(
+    instance: Instance,
+    options: Options | None = None,
+    *,
+    timeout_s: float = 60.0,
+    memory_bytes: int = 2 << 30,
+) -> Kernel:
+    """Return a kernel that computes an instance on this machine's processor.
+
+    Args:
+        options: how; the defaults are chosen by a model of the processor.
+        timeout_s: how long the C compiler may take.
+        memory_bytes: how much memory it may take.
+
+    Raises:
+        KernelCompileError: the C compiler is missing, fails or reaches a limit.
+        MissingExtraError: `islpy` is not installed.
+    """
+    options = options or Options()
+    made = generate(instance, options)
+    start = time.perf_counter()
+    path = compile_object(
+        made.program,
+        options.compiler,
+        options.extra_flags,
+        timeout_s=timeout_s,
+        memory_bytes=memory_bytes,
+    )
+    seconds = {**made.seconds, "compile": time.perf_counter() - start}
+    return Kernel(
+        instance, options, made.program.source, made.schedule, path, made.threads, seconds
+    )
+
+
+def generate(
+    instance: Instance, options: Options | None = None, machine: Machine | None = None
+) -> Compiled:
+    """Return the C of an instance and its checked schedule, without compiling it.
+
+    Raises:
+        IllegalScheduleError: the schedule breaks a dependence; this is an error of the generator.
+        KernelCompileError: the source would be too long.
+    """
+    options = options or Options()
+    machine = machine or this_machine()
+    threads = options.threads or default_threads()
+    start = time.perf_counter()
+    model = domains(instance)
+    needed = dependences(model)
+    analysed = time.perf_counter()
+    groups = _groups(instance, needed, options)
+    nests = [
+        coalesce(piece) for nest in gather_nests(instance, groups) for piece in split(nest)
+    ]
+    choices = choices_of(options, threads)
+    plans = tuple(choose_plan(each.nest, machine, choices) for each in nests)
+    schedule = schedule_of(instance, nests, plans, machine)
+    planned = time.perf_counter()
+    _check(model, needed, schedule)
+    checked = time.perf_counter()
+    program = write_program(instance, [each.nest for each in nests], plans, machine, threads)
+    if len(program.source) > MAX_SOURCE_CHARACTERS:
+        raise KernelCompileError(
+            f"The generated code of `{instance.name}` has {len(program.source)} characters; at "
+            f"most {MAX_SOURCE_CHARACTERS} are compiled. Split the definition."
+        )
+    seconds = {
+        "dependences": analysed - start,
+        "plan": planned - analysed,
+        "check": checked - planned,
+        "write": time.perf_counter() - checked,
+    }
+    return Compiled(program, schedule, plans, threads, seconds)
+
+
+def choices_of(options: Options, threads: int) -> Choices:
+    """Return the part of the options that plans depend on."""
+    return Choices(
+        threads=threads,
+        micro=options.micro,
+        k_block=options.k_block,
+        vector_index=options.vector_index,
+        pack=options.pack,
+        prefetch=options.prefetch,
+        parallel_depth=options.parallel_depth,
+        unroll=options.unroll,
+        is_scalar=options.backend == "scalar",
+    )
+
+
+def _groups(
+    instance: Instance, needed: Dependences, options: Options
+) -> list[tuple[int, ...]]:
+    if len(instance.statements) > MAX_FUSED_STATEMENTS and options.intra_fusion != "min":
+        warnings.warn(
+            f"`{instance.name}` has {len(instance.statements)} statements; above "
+            f"{MAX_FUSED_STATEMENTS} none are merged.",
+            FusionWarning,
+            stacklevel=4,
+        )
+        return [(number,) for number in range(len(instance.statements))]
+    return fuse(instance, needed, options.intra_fusion)
+
+
+def _check(model: Domains, needed: Dependences, schedule: Schedule) -> None:
+    check_schedule(model, needed, schedule)

@@ -1,0 +1,16 @@
+"""Domains, dependences and schedules of instances as integer sets (isl)."""
+
+from .dependences import Dependences, dependences
+from .domains import Domains, domains
+from .legality import check_schedule
+from .schedule import Schedule, StatementSchedule
+
+__all__ = [
+    "Dependences",
+    "Domains",
+    "Schedule",
+    "StatementSchedule",
+    "check_schedule",
+    "dependences",
+    "domains",
+]
