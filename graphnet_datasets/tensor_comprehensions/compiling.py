@@ -100,9 +100,7 @@ def generate(
     needed = dependences(model)
     analysed = time.perf_counter()
     groups = _groups(instance, needed, options)
-    nests = [
-        coalesce(piece) for nest in gather_nests(instance, groups) for piece in split(nest)
-    ]
+    nests = [coalesce(piece) for nest in gather_nests(instance, groups) for piece in split(nest)]
     choices = choices_of(options, threads)
     plans = tuple(choose_plan(each.nest, machine, choices) for each in nests)
     schedule = schedule_of(instance, nests, plans, machine)
@@ -139,9 +137,7 @@ def choices_of(options: Options, threads: int) -> Choices:
     )
 
 
-def _groups(
-    instance: Instance, needed: Dependences, options: Options
-) -> list[tuple[int, ...]]:
+def _groups(instance: Instance, needed: Dependences, options: Options) -> list[tuple[int, ...]]:
     if len(instance.statements) > MAX_FUSED_STATEMENTS and options.intra_fusion != "min":
         warnings.warn(
             f"`{instance.name}` has {len(instance.statements)} statements; above "

@@ -71,7 +71,9 @@ class Kernel:
         try:
             library = ctypes.CDLL(str(path))
         except OSError as error:
-            raise KernelCompileError(f"The compiled kernel `{path}` cannot be loaded: {error}") from error
+            raise KernelCompileError(
+                f"The compiled kernel `{path}` cannot be loaded: {error}"
+            ) from error
         self._function = getattr(library, ENTRY)
         self._function.argtypes = [ctypes.c_void_p, ctypes.c_long]
         self._function.restype = None
@@ -119,9 +121,7 @@ class Kernel:
     def profile(self, *arrays: Any, num_runs: int = 10, num_warm_up: int = 2) -> Profile:
         """Call the kernel some times and return how long each call took, allocation left out."""
         inputs = [np.asarray(each) for each in arrays]
-        outputs = [
-            np.zeros(each.shape, storage_dtype(each)) for each in self.instance.outputs
-        ]
+        outputs = [np.zeros(each.shape, storage_dtype(each)) for each in self.instance.outputs]
         self._check(inputs, outputs)
         addresses = [each.ctypes.data for each in (*inputs, *outputs)]
         times = []
@@ -141,9 +141,7 @@ class Kernel:
             return []
         held: list[Array] | None = getattr(self._local, "arrays", None)
         if held is None:
-            held = [
-                np.empty(each.shape, storage_dtype(each)) for each in self.instance.temporaries
-            ]
+            held = [np.empty(each.shape, storage_dtype(each)) for each in self.instance.temporaries]
             self._local.arrays = held
         return [each.ctypes.data for each in held]
 
@@ -236,7 +234,7 @@ def _provide_threads() -> None:
 
     Two runtimes would each keep threads that wait for work by spinning, on the same processors.
     """
-    global _has_threads  # noqa: PLW0603
+    global _has_threads
     with _threads_lock:
         if _has_threads:
             return

@@ -192,8 +192,9 @@ class Options:
             if not isinstance(cuda, Mapping) or not set(cuda) <= known:
                 raise _wrong("cuda", cuda, f"a mapping of {', '.join(sorted(known))}")
             defaults = CudaOptions()
-            cuda = {name: _checked(name, value, getattr(defaults, name)) for name, value in
-                    cuda.items()}
+            cuda = {
+                name: _checked(name, value, getattr(defaults, name)) for name, value in cuda.items()
+            }
             given["cuda"] = CudaOptions(**cuda)
         return cls(**given)
 

@@ -8,21 +8,13 @@ from .options import CudaOptions, Options
 _PRESETS: dict[str, Options] = {
     "default": Options(),
     "naive": Options(backend="scalar"),
-    "pointwise": Options(
-        unroll=128, cuda=CudaOptions(threads=(32, 4, 4), blocks=(100, 100, 100))
-    ),
-    "mlp": Options(
-        outer_fusion="max", tile=(1,), cuda=CudaOptions(threads=(128,), blocks=(128,))
-    ),
+    "pointwise": Options(unroll=128, cuda=CudaOptions(threads=(32, 4, 4), blocks=(100, 100, 100))),
+    "mlp": Options(outer_fusion="max", tile=(1,), cuda=CudaOptions(threads=(128,), blocks=(128,))),
     "conv": Options(
         tile=(4, 8, 8, 8), cuda=CudaOptions(threads=(4, 16, 4), blocks=(256, 256, 256))
     ),
-    "group_conv": Options(
-        tile=(1, 1), cuda=CudaOptions(threads=(4, 16, 4), blocks=(256, 256))
-    ),
-    "single_thread": Options(
-        tile=(1,), threads=1, cuda=CudaOptions(threads=(1,), blocks=(1,))
-    ),
+    "group_conv": Options(tile=(1, 1), cuda=CudaOptions(threads=(4, 16, 4), blocks=(256, 256))),
+    "single_thread": Options(tile=(1,), threads=1, cuda=CudaOptions(threads=(1,), blocks=(1,))),
 }
 PRESETS = tuple(_PRESETS)
 """The names that `preset` knows."""

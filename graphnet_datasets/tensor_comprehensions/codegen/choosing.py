@@ -12,9 +12,9 @@ import itertools
 import math
 
 from ..language.types import ScalarType
+from .choices import Choices
 from .elements import Element, Nest
 from .machine import Machine
-from .choices import Choices
 from .plans import (
     Packed,
     Plan,
@@ -79,7 +79,8 @@ def _tile_plans(
     reach = [
         name
         for name in others
-        if any(each.offset.coefficient(name) == 0 for each in traffic.elements) and nest.reductions
+        if any(each.offset.coefficient(name) == 0 for each in traffic.elements)
+        and nest.reductions
         # A panel of the packed operand is of one value of each other dimension that it has.
         and not (pack is not None and pack.element.offset.coefficient(name))
     ]
@@ -145,9 +146,7 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
         *(pieces(extents[name], tile) for name, tile in plan.rows),
     ]
     names = [plan.vector, *(name for name, _ in plan.rows)]
-    around = math.prod(
-        each.extent for each in nest.dims if each.name not in names
-    )
+    around = math.prod(each.extent for each in nest.dims if each.name not in names)
     total = 0.0
     for combination in itertools.product(*spread):
         count = math.prod(many for many, _ in combination)
@@ -185,9 +184,7 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
         total += count * (steps * one + stores + 12)
     total *= around
     if plan.packed is not None:
-        held = [
-            extents[name] for name in extents if plan.packed.element.offset.coefficient(name)
-        ]
+        held = [extents[name] for name in extents if plan.packed.element.offset.coefficient(name)]
         dense = plan.packed.element.offset.coefficient(plan.vector) == 1
         total += math.prod(held) * (0.15 if dense else 0.6)
     return total
@@ -310,9 +307,7 @@ def _with_loops(nest: Nest, plan: Plan, machine: Machine, choices: Choices) -> P
         else:
             outer = [name for name in held if name != plan.vector]
             block = _k_block(nest, choices)
-            plan = dataclasses.replace(
-                plan, order=(*outer, plan.vector, *free), k_block=block
-            )
+            plan = dataclasses.replace(plan, order=(*outer, plan.vector, *free), k_block=block)
     else:
         plan = dataclasses.replace(plan, order=tuple(names))
     has_gather = any(each.gathers for each in Traffic.of(nest).elements)
@@ -344,7 +339,8 @@ def _num_parallel(nest: Nest, plan: Plan, lanes: int, choices: Choices) -> int:
         limit = plan.order.index(plan.vector) + 1
     count, depth = 1, 0
     while depth < limit and (
-        count < 4 * choices.threads if choices.parallel_depth is None
+        count < 4 * choices.threads
+        if choices.parallel_depth is None
         else depth < choices.parallel_depth
     ):
         count *= math.ceil(extents[plan.order[depth]] / plan.step(plan.order[depth], lanes))

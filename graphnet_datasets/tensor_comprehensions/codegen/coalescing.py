@@ -51,7 +51,7 @@ def coalesce(nest: Nest) -> Coalesced:
     return Coalesced(map_nest(nest, change, dims, reductions), parts)
 
 
-def map_nest(nest: Nest, change, dims: tuple[Dim, ...], reductions: tuple[Dim, ...]) -> Nest:  # noqa: ANN001
+def map_nest(nest: Nest, change, dims: tuple[Dim, ...], reductions: tuple[Dim, ...]) -> Nest:
     """Return the nest with every expression rewritten, over other dimensions."""
 
     def target(each: Element) -> Element:
@@ -68,9 +68,7 @@ def map_nest(nest: Nest, change, dims: tuple[Dim, ...], reductions: tuple[Dim, .
         for each in nest.updates
     )
     epilogues = tuple(
-        dataclasses.replace(
-            each, target=target(each.target), value=rewrite(each.value, change)
-        )
+        dataclasses.replace(each, target=target(each.target), value=rewrite(each.value, change))
         for each in nest.epilogues
     )
     return dataclasses.replace(

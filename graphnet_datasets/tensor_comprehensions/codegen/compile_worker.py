@@ -1,4 +1,4 @@
-"""The process that runs the C compiler: it imports next to nothing, and each job is a fork of it."""
+"""The process that runs the C compiler; it imports little, and each job is a fork of it."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from typing import Any, Literal, cast
 
 from ..language.affine import Affine
 from ..language.expressions import (
@@ -133,6 +133,11 @@ class Nest:
             yield each.target
 
 
+def leaf(element: Element) -> Expression:
+    """Return an element as the leaf of an expression, where a `Load` stands in an instance."""
+    return cast(Any, element)
+
+
 def elements_of(node: Expression) -> Iterator[Element]:
     """Yield the elements that an expression reads, those inside of subscripts included."""
     for each in walk(node):
@@ -172,14 +177,12 @@ def substitute(affine: Affine, values: Mapping[str, Affine]) -> Affine:
     return result
 
 
-def linear_value(
-    node: Expression, instance: Instance, names: Mapping[str, Affine]
-) -> Expression:
+def linear_value(node: Expression, instance: Instance, names: Mapping[str, Affine]) -> Expression:
     """Return a statement's expression with loads as elements and indices as dimensions."""
 
     def visit(each: Expression) -> Expression:
         if isinstance(each, Load):
-            return _element(each, instance.tensor(each.tensor), names, visit)
+            return leaf(_element(each, instance.tensor(each.tensor), names, visit))
         if isinstance(each, Index):
             return _index(names[each.name], each)
         return rebuild(each, visit)
@@ -214,8 +217,8 @@ def _element(
         if isinstance(subscript, Affine) and check != "clamp":
             offset = offset + (substitute(subscript, names) - origin) * stride
             continue
-        value = visit(expression_of(subscript)) if isinstance(subscript, Affine) else visit(
-            subscript
+        value = (
+            visit(expression_of(subscript)) if isinstance(subscript, Affine) else visit(subscript)
         )
         if origin:
             value = Binary("-", value, Constant(origin, value.type), value.type)
@@ -232,9 +235,7 @@ def expression_of(affine: Affine) -> Expression:
     return result
 
 
-def target_of(
-    statement: InstanceStatement, tensor: Tensor, names: Mapping[str, Affine]
-) -> Element:
+def target_of(statement: InstanceStatement, tensor: Tensor, names: Mapping[str, Affine]) -> Element:
     """Return the element that a statement writes."""
     offset = Affine()
     for name, origin, stride in zip(

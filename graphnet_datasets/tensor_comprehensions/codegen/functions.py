@@ -13,15 +13,17 @@ from ..language.builtins import BUILTIN_ARITIES, registered_function
 from ..language.types import ScalarType
 from .machine import Machine
 
-_OWN_NAMES = frozenset(
-    "cospi sinpi cyl_bessel_i0 cyl_bessel_i1 erfcinv erfcx erfinv fdivide norm3d norm4d normcdf "
-    "normcdfinv rcbrt rhypot rnorm3d rnorm4d rsqrt exp10 j0 j1 y0 y1".split()
-)
+_OWN_WORDS = """
+cospi sinpi cyl_bessel_i0 cyl_bessel_i1 erfcinv erfcx erfinv fdivide norm3d norm4d normcdf
+normcdfinv rcbrt rhypot rnorm3d rnorm4d rsqrt exp10 j0 j1 y0 y1
+"""
+_OWN_NAMES = frozenset(_OWN_WORDS.split())
 
-_LIBMVEC = frozenset(
-    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp10 exp2 expm1 log log10 log1p "
-    "log2 sin sinh tan tanh atan2 hypot pow".split()
-)
+_LIBMVEC_WORDS = """
+acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp10 exp2 expm1 log log10 log1p
+log2 sin sinh tan tanh atan2 hypot pow
+"""
+_LIBMVEC = frozenset(_LIBMVEC_WORDS.split())
 
 # F is float or double, x(…) a function of libm of that type.
 _OWN = {
@@ -40,7 +42,8 @@ _OWN = {
     "y0": "return (F)y0((double)a);",
     "y1": "return (F)y1((double)a);",
     # The argument is brought into [-1/4, 1/4] exactly, so that whole numbers give exact results.
-    "sinpi": """double t = (double)a, n = nearbyint(2 * t), r = (t - n / 2) * 3.14159265358979323846;
+    "sinpi": """double t = (double)a, n = nearbyint(2 * t);
+  double r = (t - n / 2) * 3.14159265358979323846;
   if (t - t != 0) return (F)(t - t);
   switch ((int)fmod(n, 4) & 3) {
     case 0: return (F)sin(r);
@@ -48,7 +51,8 @@ _OWN = {
     case 2: return (F)-sin(r);
     default: return (F)-cos(r);
   }""",
-    "cospi": """double t = (double)a, n = nearbyint(2 * t), r = (t - n / 2) * 3.14159265358979323846;
+    "cospi": """double t = (double)a, n = nearbyint(2 * t);
+  double r = (t - n / 2) * 3.14159265358979323846;
   if (t - t != 0) return (F)(t - t);
   switch ((int)fmod(n, 4) & 3) {
     case 0: return (F)cos(r);

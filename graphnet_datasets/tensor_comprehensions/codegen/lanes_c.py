@@ -39,7 +39,9 @@ class LaneBody:
             self._writer.line(f"{self._vector} {name} = ({self._vector}){{0}} + {identity};")
         outer = [each for each in self._nest.reductions if each.name != self._plan.vector]
         blocks = [
-            self._writer.block(f"for (long {each.name} = 0; {each.name} < {each.extent}; ++{each.name})")
+            self._writer.block(
+                f"for (long {each.name} = 0; {each.name} < {each.extent}; ++{each.name})"
+            )
             for each in outer
         ]
         for each in blocks:

@@ -36,7 +36,7 @@ class _Loops:
             return
         parallel = plan.order[: plan.num_parallel]
         counts = [math.ceil(self._extents[name] / self._steps[name]) for name in parallel]
-        self._writer.line("_Pragma(\"omp parallel for num_threads(nt) schedule(static)\")")
+        self._writer.line('_Pragma("omp parallel for num_threads(nt) schedule(static)")')
         with self._writer.block(f"for (long p = 0; p < {math.prod(counts)}; ++p)"):
             for place, name in enumerate(parallel):
                 inner = math.prod(counts[place + 1 :])
@@ -143,9 +143,7 @@ class _Loops:
         name, extent = plan.vector, self._extents[plan.vector]
         steps = math.prod(each.extent for each in self._nest.reductions)
         width = self._packer.width
-        self._context.reserve(
-            math.ceil(extent / width) * width * steps * plan.real.itemsize
-        )
+        self._context.reserve(math.ceil(extent / width) * width * steps * plan.real.itemsize)
         writer.line(f"{self._kind} *const q0 = ({self._kind} *)tc_buffer;")
         whole, rest = extent // width * width, extent % width
         for first, stop, size in ((0, whole, width), (whole, extent, rest)):

@@ -21,6 +21,7 @@ from .elements import (
     Nest,
     Update,
     elements_of,
+    leaf,
     linear_value,
     rewrite,
     target_of,
@@ -63,7 +64,7 @@ def nest_of(instance: Instance, number: int) -> Nest:
 
 
 def _load_of(target: Element, statement: InstanceStatement) -> Expression:
-    return cast(target, statement.type)
+    return cast(leaf(target), statement.type)
 
 
 def index_places(statement: InstanceStatement) -> dict[str, Affine]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 from ..language.affine import Affine
 from ..language.expressions import Expression, Index, walk
@@ -36,9 +35,7 @@ def affine_c(affine: Affine) -> str:
     >>> affine_c(Affine.of({"d0": 4, "r0": 1}, 2))
     '4 * d0 + r0 + 2'
     """
-    terms = [
-        name if each == 1 else f"{each} * {name}" for name, each in affine.coefficients
-    ]
+    terms = [name if each == 1 else f"{each} * {name}" for name, each in affine.coefficients]
     if affine.constant or not terms:
         terms.append(str(affine.constant))
     return " + ".join(terms)
@@ -199,9 +196,7 @@ def prefetches(
             parts = [affine_c(Affine(element.offset.coefficients))]
             simple = Printer(
                 context.functions,
-                lambda each, _: Piece(
-                    f"{context.tensors[each.tensor]}[{affine_c(each.offset)}]"
-                ),
+                lambda each, _: Piece(f"{context.tensors[each.tensor]}[{affine_c(each.offset)}]"),
                 Piece,
             )
             if any(inner.gathers for _, s, _ in element.gathers for inner in elements_of(s)):

@@ -23,8 +23,7 @@ def schedule_of(
     """
     return Schedule(
         tuple(
-            _nested(instance, nest, plan, machine)
-            for nest, plan in zip(nests, plans, strict=True)
+            _nested(instance, nest, plan, machine) for nest, plan in zip(nests, plans, strict=True)
         )
     )
 
@@ -33,7 +32,9 @@ def _nested(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine)
     nest = placed.nest
     lanes = machine.lanes(plan.real.itemsize) if plan.mode == "tile" else 1
     loops = [
-        Loop(f"{name} by {plan.step(name, lanes)}", "tile" if plan.step(name, lanes) > 1 else "loop")
+        Loop(
+            f"{name} by {plan.step(name, lanes)}", "tile" if plan.step(name, lanes) > 1 else "loop"
+        )
         for name in plan.order
     ]
     loops.append(Loop(f"terms by {plan.k_block or 'all'}", "block"))

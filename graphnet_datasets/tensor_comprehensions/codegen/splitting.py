@@ -247,5 +247,3 @@ def _decide(node: Expression, box: Box) -> bool | None:
             return False
         return True if all(signs) else None
     return signs[0]
-
-

@@ -8,7 +8,7 @@ import math
 from ..language.affine import Affine
 from ..language.types import FLOAT64
 from .c_types import c_number, c_type
-from .elements import Assign, Element, Nest, Update, elements_of
+from .elements import Assign, Element, Nest, Update, elements_of, leaf
 from .plans import Plan
 from .printing import Piece, scalar_cast
 from .reading import Point, Reader, prefetches
@@ -50,7 +50,9 @@ class TileBody:
             for each in elements_of(update.value)
         )
 
-    def write(self, sizes: dict[str, int], rows: Affine | None = None, blocked: bool = False) -> None:
+    def write(
+        self, sizes: dict[str, int], rows: Affine | None = None, blocked: bool = False
+    ) -> None:
         """Write the tile.
 
         Args:
@@ -75,9 +77,7 @@ class TileBody:
         else:
             self.finish(points, names, self._nest.epilogues)
 
-    def _start(
-        self, points: list[Point], names: dict[tuple[int, int], str], blocked: bool
-    ) -> None:
+    def _start(self, points: list[Point], names: dict[tuple[int, int], str], blocked: bool) -> None:
         reader = self._reader()
         for number, update in enumerate(self._nest.updates):
             for place, point in enumerate(points):
@@ -95,14 +95,16 @@ class TileBody:
             number = c_number(update.identity, update.type)
             if self._is_scalar:
                 return number
-            return f"({self._vector}){{0}}" if update.identity == 0 else (
-                f"({self._vector}){{0}} + {number}"
+            return (
+                f"({self._vector}){{0}}"
+                if update.identity == 0
+                else (f"({self._vector}){{0}} + {number}")
             )
         piece = reader.printer(point).print(update.start)  # type: ignore[arg-type]
         return piece.code if self._is_scalar else reader.printer(point).broadcast(piece)
 
     def _memory(self, update: Update, reader: Reader, point: Point) -> str:
-        piece = reader.printer(point).print(update.target)
+        piece = reader.printer(point).print(leaf(update.target))
         if self._is_scalar:
             return scalar_cast(piece.code, update.target.type, update.type)
         return piece.code
@@ -119,7 +121,7 @@ class TileBody:
         for place, dim in enumerate(dims):
             is_innermost = place == len(dims) - 1
             if is_innermost and self._plan.unroll > 1:
-                writer.line(f"_Pragma(\"GCC unroll {self._plan.unroll}\")")
+                writer.line(f'_Pragma("GCC unroll {self._plan.unroll}")')
             start, stop = ("kb", "ke") if blocked and place == 0 else ("0", str(dim.extent))
             head = f"for (long {dim.name} = {start}; {dim.name} < {stop}; ++{dim.name})"
             blocks.append(writer.block(head))
@@ -142,7 +144,9 @@ class TileBody:
         distance = self._plan.prefetch
         if distance >= dim.extent:
             return
-        num_bytes = max((dict(each.offsets).get(self._plan.vector, 0) for each in points), default=0)
+        num_bytes = max(
+            (dict(each.offsets).get(self._plan.vector, 0) for each in points), default=0
+        )
         num_bytes = (num_bytes + self._lanes) * self._plan.real.itemsize
         values = [each.value for each in self._nest.updates]
         lines = prefetches(values, dim.name, distance, self._context, num_bytes)

@@ -28,7 +28,12 @@ _FLAGS = ("-O2", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trappin
 ALLOWED_FLAGS = frozenset(
     {
         *("-O1", "-O2", "-O3", "-funroll-loops", "-fno-tree-vectorize", "-ftree-vectorize"),
-        *("-fno-schedule-insns", "-fno-schedule-insns2", "-fomit-frame-pointer", "-fno-unroll-loops"),
+        *(
+            "-fno-schedule-insns",
+            "-fno-schedule-insns2",
+            "-fomit-frame-pointer",
+            "-fno-unroll-loops",
+        ),
         *("-mprefer-vector-width=512", "-mprefer-vector-width=256", "-fno-ivopts"),
     }
 )
@@ -150,7 +155,7 @@ def keep(made: Path, path: Path) -> None:
     Path(name).replace(path)
 
 
-def _explain(compiler: str, outcome, timeout_s: float) -> str:  # noqa: ANN001
+def _explain(compiler: str, outcome, timeout_s: float) -> str:
     said = (outcome.error or {}).get("message", "") or outcome.log[-2000:].strip()
     if outcome.ending == "timeout":
         said = f"it took longer than {timeout_s:g} s"

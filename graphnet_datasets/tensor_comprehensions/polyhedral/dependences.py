@@ -38,7 +38,10 @@ class Dependences:
         """
         found = None
         for each in _maps(self.all):
-            ends = (each.get_tuple_name(isl().dim_type.in_), each.get_tuple_name(isl().dim_type.out))
+            ends = (
+                each.get_tuple_name(isl().dim_type.in_),
+                each.get_tuple_name(isl().dim_type.out),
+            )
             if ends == (first, second) and not each.is_empty():
                 found = each if found is None else found.union(each)
         return found

@@ -23,9 +23,7 @@ from .isl import isl
 Strategy = Literal["max", "preserve3", "min"]
 
 
-def fuse(
-    instance: Instance, needed: Dependences, strategy: Strategy
-) -> list[tuple[int, ...]]:
+def fuse(instance: Instance, needed: Dependences, strategy: Strategy) -> list[tuple[int, ...]]:
     """Return groups of neighbouring statements, by number, in order."""
     groups: list[tuple[int, ...]] = []
     loops: list[int] = []
@@ -45,9 +43,7 @@ def fuse(
     return groups
 
 
-def shared_loops(
-    instance: Instance, needed: Dependences, group: Sequence[int], number: int
-) -> int:
+def shared_loops(instance: Instance, needed: Dependences, group: Sequence[int], number: int) -> int:
     """Return how many output indices a statement shares with a group.
 
     An index is shared with each statement of the group if all dependences between the two leave
@@ -60,9 +56,7 @@ def shared_loops(
         before = instance.statements[other]
         agreeing = [
             place
-            for place, (one, two) in enumerate(
-                zip(before.indices, statement.indices, strict=False)
-            )
+            for place, (one, two) in enumerate(zip(before.indices, statement.indices, strict=False))
             if place < min(len(before.subscripts), len(statement.subscripts))
             and (one.begin, one.end) == (two.begin, two.end)
         ]
@@ -71,9 +65,7 @@ def shared_loops(
     return fewest
 
 
-def _is_kept(
-    instance: Instance, needed: Dependences, first: int, second: int, place: int
-) -> bool:
+def _is_kept(instance: Instance, needed: Dependences, first: int, second: int, place: int) -> bool:
     library = isl()
     one, two = instance.statements[first], instance.statements[second]
     for initial_one in (False, True) if has_initialisation(one) else (False,):

@@ -56,7 +56,7 @@ class Schedule:
         """The length of the longest tuple, that of the sequence included."""
         return 1 + max((len(each.loops) for each in self.nests), default=0)
 
-    def to_map(self):  # noqa: ANN201 (an isl union map)
+    def to_map(self):
         """Return the order as an isl union map to tuples of one length."""
         parts = []
         for place, nest in enumerate(self.nests):

@@ -1,0 +1,55 @@
+"""What tests of kernels share: a definition at sizes, compiled, called and compared."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from graphnet_datasets.tensor_comprehensions.compiling import compile_instance
+from graphnet_datasets.tensor_comprehensions.kernel import Kernel
+from graphnet_datasets.tensor_comprehensions.language import Instance, check, instantiate
+from graphnet_datasets.tensor_comprehensions.language.interpreter import interpret
+from graphnet_datasets.tensor_comprehensions.options import Options
+
+SCALAR = Options(backend="scalar", intra_fusion="min", threads=1)
+
+
+def instance_of(source: str, *shapes: Sequence[int], check_bounds: bool = False) -> Instance:
+    """Return the first definition of a source at these shapes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return instantiate(check(source)[0], shapes, check_bounds=check_bounds)
+
+
+def inputs_of(instance: Instance, gathers: dict[int, int] | None = None) -> list[np.ndarray]:
+    """Return inputs; those in `gathers` hold subscripts below the number given."""
+    generator = np.random.default_rng(0)
+    arrays = []
+    for place, tensor in enumerate(instance.inputs):
+        if tensor.dtype.is_float:
+            arrays.append(np.asarray(generator.standard_normal(tensor.shape, np.float32)))
+        else:
+            low = 0 if tensor.dtype.kind == "uint" or place in (gathers or {}) else -50
+            high = (gathers or {}).get(place, 2 if tensor.dtype.is_bool else 50)
+            arrays.append(np.asarray(generator.integers(low, high, tensor.shape)))
+        arrays[-1] = arrays[-1].astype(tensor.dtype.name)
+    return arrays
+
+
+def assert_right(
+    instance: Instance,
+    inputs: Sequence[np.ndarray],
+    options: Options | None = None,
+    tolerance: float = 4e-6,
+) -> Kernel:
+    """Compile an instance and compare what it computes with the interpreter in float64."""
+    kernel = compile_instance(instance, options)
+    wanted = interpret(instance, inputs, float64=True)
+    for tensor, got, want in zip(instance.outputs, kernel(*inputs), wanted, strict=True):
+        assert got.shape == want.shape
+        scale = max(1.0, float(np.abs(want.astype(np.float64)).max(initial=0)))
+        difference = np.abs(got.astype(np.float64) - want.astype(np.float64)).max(initial=0)
+        assert difference <= tolerance * scale, f"{tensor.name} differs by {difference}"
+    return kernel
