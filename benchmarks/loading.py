@@ -69,16 +69,23 @@ def empty_cache() -> Iterator[None]:
 def measure_loading(name: str, place: str | Path) -> None:
     """Report what it takes to load a table and to turn its rows into samples."""
     with empty_cache():
-        first, rows = timed(lambda: load_dataset(place))
+        first, rows = timed(lambda: load_dataset(place, split="train"))
         report_time(f"{name}: load, first", first, graphs=len(rows))
         report_time(
-            f"{name}: load, cached", min(timed(lambda: load_dataset(place))[0] for _ in range(3))
+            f"{name}: load, cached",
+            min(timed(lambda: load_dataset(place, split="train"))[0] for _ in range(3)),
         )
-        small, found = timed(lambda: load_dataset(place, filters=[("num_ops", "<", 200)]))
+        small, found = timed(
+            lambda: load_dataset(place, filters=[("num_ops", "<", 200)], split="train")
+        )
         report_time(f"{name}: load, fewer than 200 operators", small, graphs=len(found))
         # The first stream of a process imports torch.
         streams = [
-            timed(lambda: list(load_dataset(place, streaming=True, columns=["id", "num_ops"])))[0]
+            timed(
+                lambda: list(
+                    load_dataset(place, streaming=True, columns=["id", "num_ops"], split="train")
+                )
+            )[0]
             for _ in range(2)
         ]
         report_time(f"{name}: stream two columns", min(streams))

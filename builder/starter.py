@@ -104,7 +104,7 @@ A family is in one split only. Graphs with the tag `small` run in milliseconds o
 ```python
 from graphnet_datasets import Sample, load_dataset, materialize
 
-row = load_dataset("graphnet", "cv")[0]
+row = load_dataset("graphnet", "cv")["train"][0]
 module = materialize(Sample.from_row(row), weights="parameters")
 ```
 """

@@ -36,7 +36,7 @@ class ChannelsLast(Compiler):
 
 def main() -> None:
     rows = load_dataset(
-        "graphnet", "cv", filters=[("framework", "=", "torch"), ("num_ops", "<", 40)]
+        "graphnet", "cv", split="train", filters=[("framework", "=", "torch"), ("num_ops", "<", 40)]
     )
     runs = run(rows.select(range(2)), compiler="channels-last")
     for record in runs:

@@ -42,7 +42,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as directory:
         path = write_table([sample], Path(directory) / "mine.parquet")
-        row = load_dataset(path)[0]
+        row = load_dataset(path, split="train")[0]
     again = Sample.from_row(row)
     print("equal to what was captured:", again == sample)
     module = materialize(again, weights="parameters")

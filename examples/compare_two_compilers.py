@@ -14,7 +14,10 @@ from graphnet_datasets.scores import compare
 
 def main(out: str = "runs") -> None:
     rows = load_dataset(
-        "graphnet", "nlp", filters=[("framework", "=", "torch"), ("num_ops", "<", 60)]
+        "graphnet",
+        "nlp",
+        filters=[("framework", "=", "torch"), ("num_ops", "<", 60)],
+        split="train",
     )
     rows = rows.select(range(min(2, len(rows))))
     arms = {

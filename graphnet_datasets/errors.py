@@ -7,13 +7,18 @@ happened, where, and what to do about it.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .credentials import hide_credentials
+
+_PACKAGE = Path(__file__).parent
 
 
 class GraphNetError(Exception):
     """Base of all errors that this library raises on purpose.
 
-    Whatever a message quotes, the credentials of URLs in it are hidden.
+    Whatever a message quotes, the credentials of URLs in it are hidden, and the embedded dataset is
+    called by its name rather than by where the library is installed.
 
     >>> raise GraphNetError("`s3://me:secret@bucket` is not there.")
     Traceback (most recent call last):
@@ -21,9 +26,12 @@ class GraphNetError(Exception):
     """
 
     def __init__(self, *args: object) -> None:
-        super().__init__(
-            *(hide_credentials(each) if isinstance(each, str) else each for each in args)
-        )
+        super().__init__(*(_presentable(each) if isinstance(each, str) else each for each in args))
+
+
+def _presentable(text: str) -> str:
+    text = text.replace(f"{_PACKAGE}/starter/graphnet", "graphnet")
+    return hide_credentials(text.replace(f"{_PACKAGE}/", f"{_PACKAGE.name}/"))
 
 
 class SampleError(GraphNetError, ValueError):

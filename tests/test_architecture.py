@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "graphnet_datasets"
 
 ORDER = [
-    {"version", "credentials", "errors", "paths", "terminal", "verbosity", "sample"},
+    {"version", "credentials", "errors", "paths", "suggestions", "terminal", "verbosity", "sample"},
     {"schema", "inputs", "isolation"},
     {"frameworks"},
     {"analysis", "directory", "transforms"},

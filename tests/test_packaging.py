@@ -15,7 +15,7 @@ LOAD_STARTER = """
 import graphnet_datasets, sys
 from pathlib import Path
 assert "torch" not in sys.modules
-rows = graphnet_datasets.load_dataset("graphnet", "cv")
+rows = graphnet_datasets.load_dataset("graphnet", "cv")["train"]
 sample = graphnet_datasets.Sample.from_row(rows[0])
 module = graphnet_datasets.materialize
 print(len(rows), sample.id, Path(graphnet_datasets.metric_path("speedup_score")).is_dir())

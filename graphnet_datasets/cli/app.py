@@ -57,7 +57,7 @@ class _Root(typer.core.TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except click.exceptions.ClickException as error:
-            error.message = printable(error.message)
+            error.message = printable(error.message)  # pyright: ignore[reportAttributeAccessIssue]
             raise
         except (click.exceptions.Exit, click.exceptions.Abort):
             raise

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import CompilerError, CompilerUnavailableError, UnknownCompilerError
+from ..suggestions import did_you_mean
 from .base import Compiler
 from .builtin import BUILTIN
 
@@ -108,7 +109,8 @@ def find_entry(name: str, framework: str = "torch") -> Entry:
     if entry is None:
         known = sorted({each.name for each in list_entries() if each.framework == framework})
         raise UnknownCompilerError(
-            f"There is no compiler `{name}` for {framework} (there are: {', '.join(known)}). "
+            f"There is no compiler `{name}` for {framework}.{did_you_mean(name, known)} There are: "
+            f"{', '.join(known)}. "
             "Register one with `register_compiler`, or name it as `module:attribute`."
         )
     return entry

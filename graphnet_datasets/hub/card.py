@@ -115,7 +115,7 @@ are not stored; their shapes and statistics are.
 ```python
 from graphnet_datasets import Sample, load_dataset
 
-rows = load_dataset("{repo_id}", filters=[("num_ops", "<", 200)])
+rows = load_dataset("{repo_id}", split="train", filters=[("num_ops", "<", 200)])
 sample = Sample.from_row(rows[0])
 ```
 

@@ -6,17 +6,17 @@ import contextlib
 import glob
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
 from .layout import Layout, read_layout
+from .questions import check_columns, check_split, no_config, without_empty_lists
 from .remote import Url, errors_of_ours, read_listing, read_schemas
 from .table import check_file
 
@@ -42,9 +42,32 @@ joins neighbouring ranges itself; with the client's usual 5 MiB two columns of a
 as all of it."""
 
 _REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\Z", re.ASCII)
-_SPLIT_NAME = re.compile(r"\s*(\w+)\s*(?:\[.*\]\s*)?(?:\(\w+\))?\s*\Z")
 
 
+@overload
+def load_dataset(  # pyright: ignore[reportOverlappingOverload] (split's default decides)
+    name: str | os.PathLike[str] = ...,
+    config: str | None = ...,
+    split: None = ...,
+    *,
+    streaming: Literal[False] = ...,
+    filters: Any = ...,
+    columns: Sequence[str] | None = ...,
+    revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
+) -> datasets.DatasetDict: ...
+@overload
+def load_dataset(  # pyright: ignore[reportOverlappingOverload] (split's default decides)
+    name: str | os.PathLike[str] = ...,
+    config: str | None = ...,
+    split: None = ...,
+    *,
+    streaming: Literal[True],
+    filters: Any = ...,
+    columns: Sequence[str] | None = ...,
+    revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
+) -> datasets.IterableDatasetDict: ...
 @overload
 def load_dataset(
     name: str | os.PathLike[str] = ...,
@@ -84,7 +107,7 @@ def load_dataset(
 def load_dataset(
     name: str | os.PathLike[str] = DEFAULT_NAME,
     config: str | None = None,
-    split: str | None = "train",
+    split: str | None = None,
     *,
     streaming: bool = False,
     filters: Any = None,
@@ -99,12 +122,12 @@ def load_dataset(
     system that `fsspec` knows (`s3://bucket/graphs`; `storage_options` are handed to it), or a Hub
     repository (`org/name`). `config` is a task, or `all`, the default; `excluded` holds the graphs
     that failed a check (`why_excluded`), which no other config does. `split` reads as in
-    `datasets` (`train[:10]`, `train+test`); None gives all splits by name. `filters` are those of
-    Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv", "nlp"])]`, a list of such lists for
-    alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars, and an empty
-    list keeps all. `revision` is a branch, tag or commit of a Hub repository; the default is the
-    branch of this format version.
-    What nothing matches is an empty dataset.
+    `datasets` (`train[:10]`, `train+test`, `all`); without it the result is a `DatasetDict` with
+    every split. `filters` are those of Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv",
+    "nlp"])]`, a list of such lists for alternatives, or a `pyarrow.dataset` expression; they work
+    on top-level scalars, and an empty list keeps all. `revision` is a branch, tag or commit of a
+    Hub repository; the default is the branch of this format version. Where nothing matches, the
+    dataset is empty.
 
     Raises:
         DatasetNotFoundError: no dataset, config or split has that name; the message lists those
@@ -112,13 +135,15 @@ def load_dataset(
         SchemaError: an unknown column, a filter that the columns do not allow, or a damaged file.
         FormatVersionError: the table was written in another format version.
 
-    >>> rows = load_dataset("graphnet", "cv", filters=[("num_ops", "<", 200)])
-    >>> set(rows["task"])
+    >>> splits = load_dataset("graphnet", "cv", filters=[("num_ops", "<", 200)])
+    >>> sorted(splits)
+    ['test', 'train', 'validation']
+    >>> set(splits["train"]["task"])
     {'cv'}
     """
     place = locate(name, storage_options)
     columns = None if columns is None else list(columns)
-    filters = _without_nothing(filters)
+    filters = without_empty_lists(filters)
     with errors_of_ours(place) if isinstance(place, Url) else contextlib.nullcontext():
         return _load(place, config, split, streaming, filters, columns, revision)
 
@@ -143,7 +168,7 @@ def _load(
         builder = _hub_builder(place, config, revision, filters, columns)
     # Offline, `datasets` knows the splits that it has cached and no files.
     splits = list(builder.config.data_files or builder.info.splits or ())
-    _check_split(split, splits, place)
+    check_split(split, splits, place)
     try:
         if streaming:
             return builder.as_streaming_dataset(split=split)
@@ -202,7 +227,7 @@ def _local_builder(
         layout = read_layout(place)
     splits = layout.configs.get(config or layout.default)
     if splits is None:
-        raise _no_config(place, config, layout.configs)
+        raise no_config(place, config, layout.configs)
     schemas = [check_file(path) for paths in splits.values() for path in paths]
     features = _common_features(schemas, filters, columns, place)
     # Files by name instead of the directory: `datasets` caches a directory by its README alone, and
@@ -227,7 +252,7 @@ def _url_builder(
     listing = read_listing(place)
     splits = listing.configs.get(config or listing.default)
     if splits is None:
-        raise _no_config(place, config, listing.configs)
+        raise no_config(place, config, listing.configs)
     schemas = read_schemas([url for urls in splits.values() for url in urls])
     features = _common_features(schemas, filters, columns, place)
     data_files = {split: [glob.escape(url.text) for url in urls] for split, urls in splits.items()}
@@ -250,7 +275,7 @@ def _common_features(
 
     # A version may gain columns that may be null: files from before then have null there.
     widest = max(schemas, key=lambda schema: len(schema.names))
-    _check_columns(widest, filters, columns, place)
+    check_columns(widest, filters, columns, place)
     is_mixed = any(len(schema.names) < len(widest.names) for schema in schemas)
     return datasets.Features.from_arrow_schema(widest) if is_mixed else None
 
@@ -263,14 +288,6 @@ def _download_config(place: Path | Url | str) -> Any:
         return None
     # Kept by their URL alone, files that have been fetched once would never change.
     return DownloadConfig(force_download=True, storage_options=dict(place.options))
-
-
-def _without_nothing(filters: Any) -> Any:
-    """Return filters, or None where they are lists without any condition."""
-    is_nothing = isinstance(filters, list | tuple) and not any(
-        each for each in filters if not isinstance(each, list) or each
-    )
-    return None if is_nothing else filters
 
 
 def _hub_builder(
@@ -292,11 +309,11 @@ def _hub_builder(
             if "BuilderConfig" not in str(error):
                 raise
             names = datasets.get_dataset_config_names(repo_id, revision=each)
-            raise _no_config(repo_id, config, names) from error
+            raise no_config(repo_id, config, names) from error
         else:
             if builder.info.features is not None:
                 schema = builder.info.features.arrow_schema
-                _check_columns(schema, filters, columns, repo_id)
+                check_columns(schema, filters, columns, repo_id)
             return builder
     raise AssertionError("the loop returns or raises")
 
@@ -312,53 +329,6 @@ def not_on_hub(repo_id: str, revision: str | None = None) -> DatasetNotFoundErro
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _no_config(
-    place: Path | Url | str, config: str | None, names: Iterable[str]
-) -> DatasetNotFoundError:
-    return DatasetNotFoundError(
-        f"`{place}` has no config `{config}`. Its configs are {', '.join(names)}."
-    )
-
-
-def _check_split(split: str | None, names: Sequence[str], place: Path | Url | str) -> None:
-    """Refuse a split that does not exist; what stands in brackets is for `datasets` to check."""
-    for part in split.split("+") if split is not None else ():
-        found = _SPLIT_NAME.match(part)
-        if found and found[1] != "all" and found[1] not in names:
-            raise DatasetNotFoundError(
-                f"`{place}` has no split `{found[1]}`. Its splits are {', '.join(names)}."
-            )
-
-
-def _check_columns(
-    schema: pa.Schema, filters: Any, columns: Sequence[str] | None, place: Path | Url | str
-) -> None:
-    """Refuse what asks for columns that do not exist, before anything is read."""
-    alternatives = filters if isinstance(filters, list) else []
-    flat = [
-        condition
-        for each in alternatives
-        for condition in ([each] if isinstance(each, tuple) else each)
-    ]
-    for name in (*(columns or ()), *(condition[0] for condition in flat)):
-        if name not in schema.names:
-            raise SchemaError(
-                f"`{place}` has no column `{name}`. Its columns are {', '.join(schema.names)}."
-            )
-    if filters is None:
-        return
-    try:
-        expression = pq.filters_to_expression(filters) if flat else filters
-        schema.empty_table().filter(expression)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise SchemaError(
-            f"The filter {filters!r} does not fit the columns of `{place}`: {reason}. A filter "
-            "compares a top-level scalar with a value of its type; for the rest there is "
-            "`dataset.filter`."
-        ) from error
 
 
 def _as_dataset(builder: Any, split: str, place: Path | Url | str) -> datasets.Dataset:

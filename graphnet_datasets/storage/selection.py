@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.columns import hash_columns
-from ..errors import DatasetNotFoundError, RunError
+from ..errors import DatasetNotFoundError, GraphNetError, RunError
 from ..sample import Sample
 from ..sample.vocabulary import TASKS
 from ..schema import sample_from_row, sample_to_row
+from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
 from .layout import ALL, EXCLUDED
 from .loading import load_dataset
@@ -150,11 +151,21 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
         found = _load(dataset, filters=[("id", "==", name)])
         if not len(found):
             raise DatasetNotFoundError(
-                f"`{name}` is neither a config nor the id of a sample of `{dataset}`. The configs "
+                f"`{name}` is neither a config nor the id of a sample of `{dataset}`."
+                f"{did_you_mean(name, _known_names(dataset))} The configs "
                 f"are all, {', '.join(TASKS)}; `graphnet list` shows the ids; a path starts with "
                 "`./` or `/`; another dataset is chosen with `--dataset org/name`."
             )
         yield from _find(found, dataset)
+
+
+def _known_names(dataset: str | os.PathLike[str]) -> list[str]:
+    """Return the configs and ids that may have been meant; of the Hub only its ids are fetched."""
+    try:
+        ids = _load(dataset, columns=["id"])["id"][:]
+    except GraphNetError:
+        ids = []
+    return [ALL, EXCLUDED, *TASKS, *ids]
 
 
 def _by_size(rows: Any, dataset: str | os.PathLike[str]) -> list[dict[str, Any]]:

@@ -17,6 +17,6 @@ def test_import_is_that_of_the_command_line(
     write_directory(chain("a/good", 2), tmp_path / "samples" / "a" / "good")
     out = tmp_path / "mine.parquet"
     assert main(["import", str(tmp_path / "samples"), "--out", str(out), "--jobs", "1"]) == 0
-    assert load_dataset(out)["id"][:] == ["a/good"]
+    assert load_dataset(out, split="train")["id"][:] == ["a/good"]
     assert main(["import", str(tmp_path / "samples"), "--out", str(out)]) == 1
     assert capsys.readouterr().err.endswith(f"`{out}` exists. Choose another file, or delete it.\n")

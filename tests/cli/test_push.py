@@ -36,7 +36,7 @@ def test_a_parquet_file_is_pushed_and_what_was_left_out_is_named(hub: Hub, tmp_p
     again = call(path, REPO)
     assert again.stdout == f"0 added to {REPO}, 3 left out\n"
     assert f"cv/chain-1: `{REPO}` has it already.\n" in again.stderr
-    assert load_dataset(REPO, "cv")["num_ops"][:] == [1, 2, 3]
+    assert load_dataset(REPO, "cv", split="train")["num_ops"][:] == [1, 2, 3]
 
 
 @pytest.mark.usefixtures("hub")

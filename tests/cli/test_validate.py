@@ -60,7 +60,7 @@ def test_what_was_found_is_written_with_the_graphs(tmp_path: Path) -> None:
     assert Sample.from_row(failed) == NONZERO
     directory = tmp_path / "checked"
     assert CliRunner().invoke(app, [*command, str(directory)]).exit_code == 1
-    assert load_dataset(directory, "excluded")["id"][:] == [NONZERO.id]
+    assert load_dataset(directory, "excluded", split="train")["id"][:] == [NONZERO.id]
     (kept,) = load_dataset(directory, split=None).values()
     assert kept["id"][:] == [VALID.id]
     again = CliRunner().invoke(app, [*command, str(out)])

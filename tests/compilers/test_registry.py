@@ -154,7 +154,7 @@ def test_an_unknown_name_lists_those_there_are() -> None:
     with pytest.raises(UnknownCompilerError) as error:
         find_entry("nothing")
     message = str(error.value)
-    assert message.startswith("There is no compiler `nothing` for torch (there are: ")
+    assert message.startswith("There is no compiler `nothing` for torch. There are: ")
     assert "eager" in message
     assert "inductor" in message
     assert message.endswith("or name it as `module:attribute`.")

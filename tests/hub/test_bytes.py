@@ -59,7 +59,7 @@ def test_only_what_is_needed_of_the_shards_is_fetched(hub: Hub) -> None:
         assert 0 < count < 250_000, path
     # A filter on task and size reads the one shard whose graphs can match, and of the others of
     # that task at most the end, where Parquet keeps the least and the greatest value.
-    rows = load_dataset(REPO, "cv", filters=[("num_ops", ">", 390)], streaming=True)
+    rows = load_dataset(REPO, "cv", filters=[("num_ops", ">", 390)], streaming=True, split="train")
     assert [row["num_ops"] for row in rows] == list(range(391, 401))
     for path, count in fetched().items():
         least = pq.read_table(pa.BufferReader(files(hub)[path]), columns=["num_ops"])[0][0].as_py()

@@ -51,7 +51,7 @@ def test_excluded_graphs_are_named_and_not_counted(hub: Hub) -> None:
     assert "3 graphs of 1 families." in body
     assert "1 more graphs failed a check. They are in the config `excluded` alone" in body
     assert [each["config_name"] for each in data["configs"]] == ["cv", "excluded", "all"]
-    assert load_dataset(REPO, "excluded")["why_excluded"][:] == ["runnable: NaN."]
+    assert load_dataset(REPO, "excluded", split="train")["why_excluded"][:] == ["runnable: NaN."]
     assert datasets.load_dataset(REPO)["train"].num_rows == 3
 
 

@@ -21,7 +21,7 @@ def test_what_fails_a_check_is_left_out_with_the_reason() -> None:
     assert skipped.id == BREAKS.id
     assert skipped.reason.startswith("It is not valid: ")
     assert "reextractable: Captured again it breaks into 2 graphs" in skipped.reason
-    (row,) = load_dataset(REPO)
+    (row,) = load_dataset(REPO, split="train")
     validation = Validation.from_row(row)
     assert validation is not None
     assert [(each.check, each.outcome) for each in validation.results] == [
@@ -35,7 +35,7 @@ def test_what_fails_a_check_is_left_out_with_the_reason() -> None:
 @pytest.mark.usefixtures("hub")
 def test_the_reason_for_not_checking_is_recorded() -> None:
     assert push(BREAKS, REPO, split="train", skip_validation="checked by hand").num_added == 1
-    (row,) = load_dataset(REPO)
+    (row,) = load_dataset(REPO, split="train")
     assert {(each["outcome"], each["reason"]) for each in row["validation"]} == {
         ("skipped", "Not checked before it was pushed: checked by hand")
     }

@@ -26,9 +26,9 @@ def test_what_is_pushed_is_read_back_exactly(hub: Hub) -> None:
     assert (pushed.num_added, pushed.skipped, pushed.pull_request_url) == (4, (), None)
     head = hub.state.repositories[REPO].branches["main"]
     assert pushed.commit_url == f"{hub.endpoint}/datasets/{REPO}/commit/{head}"
-    loaded = [Sample.from_row(row) for row in load_dataset(REPO, "cv")]
+    loaded = [Sample.from_row(row) for row in load_dataset(REPO, "cv", split="train")]
     assert [exact(each) for each in loaded] == [exact(each) for each in reversed(samples[:3])]
-    streamed = load_dataset(REPO, filters=[("num_ops", ">", 2)], streaming=True)
+    streamed = load_dataset(REPO, filters=[("num_ops", ">", 2)], streaming=True, split="train")
     assert [row["id"] for row in streamed] == ["cv/chain-3", "nlp/chain-5"]
     # What anybody sees who opens the repository, or loads it with nothing but `datasets`.
     plain = datasets.load_dataset(REPO, "nlp", split="train")
@@ -60,7 +60,7 @@ def test_a_push_adds_one_shard_per_config_and_split_in_one_commit(hub: Hub) -> N
     ]
     changed = {path for path in before if before[path] != after[path]}
     assert changed == {"README.md", "graphs.svg"}
-    assert sorted(load_dataset(REPO)["num_ops"]) == list(range(1, 10))
+    assert sorted(load_dataset(REPO, split="train")["num_ops"]) == list(range(1, 10))
 
 
 def test_what_is_there_is_left_out_with_the_reason(hub: Hub) -> None:
@@ -94,7 +94,7 @@ def test_rows_are_checked_and_their_hashes_computed_again() -> None:
     [skipped] = pushed.skipped
     assert skipped.id == "cv/chain-3"
     assert "99" in skipped.reason
-    assert "0" * 32 not in load_dataset(REPO)["signature_hash"]
+    assert "0" * 32 not in load_dataset(REPO, split="train")["signature_hash"]
     with pytest.raises(SchemaError) as caught:
         push([3], REPO)  # type: ignore[list-item]
     assert str(caught.value) == (

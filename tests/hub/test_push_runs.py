@@ -28,8 +28,8 @@ def test_runs_are_pushed_by_their_id_beside_the_graphs(hub: Hub) -> None:
     pushed = push_runs(datasets.Dataset(table), REPO)
     assert (pushed.num_added, pushed.commit_url) == (0, None)
     assert push_runs([run_record("c")], REPO).num_added == 1
-    assert sorted(load_dataset(REPO, "runs")["run_id"]) == ["a", "b", "c"]
-    assert load_dataset(REPO)["num_ops"][:] == [1]
+    assert sorted(load_dataset(REPO, "runs", split="train")["run_id"]) == ["a", "b", "c"]
+    assert load_dataset(REPO, split="train")["num_ops"][:] == [1]
     data, body = card(hub)
     assert [each["config_name"] for each in data["configs"]] == ["cv", "runs", "all"]
     assert "3 records of timed runs." in body
@@ -38,9 +38,9 @@ def test_runs_are_pushed_by_their_id_beside_the_graphs(hub: Hub) -> None:
 
 def test_runs_alone_can_begin_a_repository(hub: Hub) -> None:
     push_runs([run_record("a")], REPO)
-    assert load_dataset(REPO)["run_id"][:] == ["a"]
+    assert load_dataset(REPO, split="train")["run_id"][:] == ["a"]
     push(chains("cv", [1]), REPO, split="train")
-    assert load_dataset(REPO)["num_ops"][:] == [1]
+    assert load_dataset(REPO, split="train")["num_ops"][:] == [1]
     assert len(shards(hub)) == 2
 
 

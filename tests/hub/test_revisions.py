@@ -39,7 +39,7 @@ def test_a_repository_that_moved_on_keeps_a_branch_for_this_version(hub: Hub) ->
     before = files(hub)
     push(chains("cv", [2]), REPO, split="train")
     assert files(hub) == before
-    assert sorted(load_dataset(REPO)["num_ops"]) == [1, 2]
+    assert sorted(load_dataset(REPO, split="train")["num_ops"]) == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_eight_threads_lose_nothing_and_duplicate_nothing(hub: Hub) -> None:
     batches = [chains("cv", range(3 * index + 1, 3 * index + 6)) for index in range(8)]
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda batch: push(batch, REPO, split="train"), batches))
-    sizes = load_dataset(REPO, "cv")["num_ops"][:]
+    sizes = load_dataset(REPO, "cv", split="train")["num_ops"][:]
     assert sorted(sizes) == list(range(1, 27))
     assert sum(pushed.num_added for pushed in results) == 26
     assert sum(len(pushed.skipped) for pushed in results) == 8 * 5 - 26
@@ -46,7 +46,7 @@ def test_processes_lose_nothing_and_duplicate_nothing() -> None:
     ]
     added = [int(writer.communicate()[0]) for writer in writers]
     assert sum(added) == 26
-    assert sorted(load_dataset(REPO, "cv")["num_ops"]) == list(range(1, 27))
+    assert sorted(load_dataset(REPO, "cv", split="train")["num_ops"]) == list(range(1, 27))
 
 
 def test_a_conflict_is_answered_by_looking_again(hub: Hub) -> None:
@@ -54,7 +54,7 @@ def test_a_conflict_is_answered_by_looking_again(hub: Hub) -> None:
     hub.state.commit_failures += [412, 409]
     assert push(chains("cv", [2]), REPO, split="train").num_added == 1
     assert hub.state.commit_failures == []
-    assert sorted(load_dataset(REPO)["num_ops"]) == [1, 2]
+    assert sorted(load_dataset(REPO, split="train")["num_ops"]) == [1, 2]
 
 
 def test_a_branch_that_never_rests_is_given_up(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_an_interrupted_push_leaves_the_repository_as_it_was(
     assert files(hub) == before
     assert hub.state.repositories[REPO].history == history
     assert push(chains("cv", [2]), REPO, split="train").num_added == 1
-    assert sorted(load_dataset(REPO)["num_ops"]) == [1, 2]
+    assert sorted(load_dataset(REPO, split="train")["num_ops"]) == [1, 2]
 
 
 @pytest.mark.usefixtures("hub")

@@ -57,14 +57,14 @@ def test_no_error_shows_a_password_of_a_url(url: str, call: str, tmp_path: Path)
         return
     with pytest.raises(GraphNetError) as caught:
         if call == "load":
-            load_dataset(url, "cv")
+            load_dataset(url, "cv", split="train")
         elif call == "stream":
-            load_dataset(url, "cv", streaming=True)
+            load_dataset(url, "cv", streaming=True, split="train")
         elif call == "export from":
             export_dataset(tmp_path / "copy", url)
         else:
             export_dataset(url, tmp_path / "missing")
-            load_dataset(url, "no-such-config")
+            load_dataset(url, "no-such-config", split="train")
     shown = "".join(traceback.format_exception(caught.value))
     lines = [line for line in shown.splitlines() if not line.startswith("    ")]  # source text
     assert SECRET not in "\n".join(lines)
@@ -73,7 +73,7 @@ def test_no_error_shows_a_password_of_a_url(url: str, call: str, tmp_path: Path)
 def test_no_error_shows_a_secret_of_the_options() -> None:
     options = {"client_kwargs": {"aws_secret_access_key": SECRET}, "token": SECRET, "a": SECRET}
     with pytest.raises(GraphNetError) as caught:
-        load_dataset("memory://there", storage_options=options)
+        load_dataset("memory://there", storage_options=options, split="train")
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert SECRET not in repr(Url(f"s3://me:{SECRET}@x", options))
 

@@ -90,6 +90,6 @@ def test_a_repository_is_exported_at_the_branch_of_this_format(root: Path, tmp_p
     copy = export_dataset(tmp_path / "copy", "org/graphs")
     assert files(copy) == files(root)
     assert not any(path.is_symlink() for path in copy.rglob("*"))
-    assert Sample.from_row(load_dataset(copy, "nlp")[0]).task == "nlp"
+    assert Sample.from_row(load_dataset(copy, "nlp", split="train")[0]).task == "nlp"
     with pytest.raises(DatasetNotFoundError, match=r"^There is no dataset `org/nothing` on"):
         export_dataset(tmp_path / "other", "org/nothing")

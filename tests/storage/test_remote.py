@@ -46,11 +46,14 @@ def sizes(dataset: Any) -> list[int]:
 
 def check_dataset(url: str, options: dict[str, Any] | None) -> None:
     """Load a copy of `write_dataset` at a URL in every way."""
-    dataset = load_dataset(url, "cv", storage_options=options)
+    dataset = load_dataset(url, "cv", storage_options=options, split="train")
     assert sizes(dataset) == list(range(1, 21))
     expected = chain("cv/chain-7", 7, "cv", source="cv-library")
     assert exact(Sample.from_row(dataset[6])) == exact(expected)
-    assert sizes(load_dataset(url, storage_options=options)) == [*range(1, 21), *range(1, 6)]
+    assert sizes(load_dataset(url, storage_options=options, split="train")) == [
+        *range(1, 21),
+        *range(1, 6),
+    ]
     few = [("num_ops", ">", 23), ("task", "==", "cv")]
     for streaming in (False, True):
         splits: Any = load_dataset(
@@ -61,12 +64,12 @@ def check_dataset(url: str, options: dict[str, Any] | None) -> None:
             "test": [24, 25], "train": [],
         }  # fmt: skip
     with pytest.raises(DatasetNotFoundError) as caught:
-        load_dataset(url, "vision", storage_options=options)
+        load_dataset(url, "vision", storage_options=options, split="train")
     assert str(caught.value) == f"`{url}` has no config `vision`. Its configs are cv, nlp, all."
     with pytest.raises(DatasetNotFoundError, match=r"has no split `dev`\. Its splits are test, "):
         load_dataset(url, "cv", split="dev", storage_options=options)
     with pytest.raises(SchemaError, match=f"^`{re.escape(url)}` has no column `size`"):
-        load_dataset(url, filters=[("size", "<", 3)], storage_options=options)
+        load_dataset(url, filters=[("size", "<", 3)], storage_options=options, split="train")
 
 
 def test_s3(root: Path, tmp_path: Path, bucket: dict[str, Any]) -> None:
@@ -74,7 +77,7 @@ def test_s3(root: Path, tmp_path: Path, bucket: dict[str, Any]) -> None:
     assert str(export_dataset(url, root, storage_options=bucket)) == url
     check_dataset(url, bucket)
     file = f"{url}/nlp/train-0000.parquet"
-    assert sizes(load_dataset(file, storage_options=bucket)) == list(range(1, 6))
+    assert sizes(load_dataset(file, storage_options=bucket, split="train")) == list(range(1, 6))
     with pytest.raises(DatasetExistsError, match="exists"):
         export_dataset(url, root, storage_options=bucket)
     copy = export_dataset(tmp_path / "copy", url, storage_options=bucket)
@@ -86,7 +89,7 @@ def test_s3(root: Path, tmp_path: Path, bucket: dict[str, Any]) -> None:
 
 def test_s3_says_what_is_missing(bucket: dict[str, Any]) -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
-        load_dataset("s3://graphs/nothing", storage_options=bucket)
+        load_dataset("s3://graphs/nothing", storage_options=bucket, split="train")
     assert str(caught.value) == (
         "`s3://graphs/nothing` holds no Parquet table. `graphnet export s3://graphs/nothing` "
         "writes a dataset there."
@@ -94,7 +97,7 @@ def test_s3_says_what_is_missing(bucket: dict[str, Any]) -> None:
     once = {"retries": {"total_max_attempts": 1}}
     closed = {"endpoint_url": "http://127.0.0.1:9", "config_kwargs": once}
     with pytest.raises(DatasetNotFoundError, match=r"^`s3://graphs/x` cannot be reached"):
-        load_dataset("s3://graphs/x", storage_options=closed)
+        load_dataset("s3://graphs/x", storage_options=closed, split="train")
 
 
 def test_memory(root: Path, memory: Any) -> None:
@@ -107,35 +110,35 @@ def test_memory(root: Path, memory: Any) -> None:
 
 def test_what_changes_is_read_anew(root: Path, memory: Any, tmp_path: Path) -> None:
     export_dataset("memory://there/graphnet", root)
-    assert len(load_dataset("memory://there/graphnet", "nlp")) == 5
+    assert len(load_dataset("memory://there/graphnet", "nlp", split="train")) == 5
     write_table(rows("nlp", range(1, 3)), tmp_path / "new.parquet")
     memory.put_file(str(tmp_path / "new.parquet"), "/there/graphnet/nlp/train-0000.parquet")
-    assert len(load_dataset("memory://there/graphnet", "nlp")) == 2
+    assert len(load_dataset("memory://there/graphnet", "nlp", split="train")) == 2
 
 
 def test_files(root: Path, tmp_path: Path) -> None:
-    check = load_dataset(f"file://{root}", "cv")
+    check = load_dataset(f"file://{root}", "cv", split="train")
     assert sizes(check) == list(range(1, 21))
     odd = tmp_path / "with space"
     export_dataset(f"file://{tmp_path}/with%20space", f"file://{root}")
-    assert sizes(load_dataset(odd, "nlp")) == list(range(1, 6))
+    assert sizes(load_dataset(odd, "nlp", split="train")) == list(range(1, 6))
     with pytest.raises(DatasetNotFoundError, match=r"^There is no directory `/no/where`"):
-        load_dataset("file:///no/where")
+        load_dataset("file:///no/where", split="train")
 
 
 def test_another_format_version_or_a_torn_file_is_refused(memory: Any, tmp_path: Path) -> None:
     old = [{**row, "schema_version": 2} for row in rows("cv", range(2))]
     memory.put_file(str(write_table(old, tmp_path / "a.parquet")), "/old/cv/train-0000.parquet")
     with pytest.raises(FormatVersionError, match=r"^`memory://old` has format version 2"):
-        load_dataset("memory://old")
+        load_dataset("memory://old", split="train")
     memory.pipe_file("/torn/cv/train-0000.parquet", b"PAR1")
     with pytest.raises(SchemaError, match=r"^`memory://torn/cv/train-0000.parquet` is not a compl"):
-        load_dataset("memory://torn")
+        load_dataset("memory://torn", split="train")
 
 
 def test_a_protocol_that_nobody_knows_says_so() -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
-        load_dataset("carrier-pigeon://graphs")
+        load_dataset("carrier-pigeon://graphs", split="train")
     assert str(caught.value) == (
         "`carrier-pigeon://graphs` cannot be reached: Protocol not known: carrier-pigeon. Write "
         "`s3://…`, `gs://…`, `memory://…` or another protocol of `fsspec`."
@@ -147,7 +150,7 @@ def test_without_s3fs_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     loaded = importlib.import_module("fsspec.registry")._registry  # what it has imported so far
     monkeypatch.delitem(loaded, "s3", raising=False)
     with pytest.raises(MissingExtraError) as caught:
-        load_dataset("s3://graphs/nothing")
+        load_dataset("s3://graphs/nothing", split="train")
     assert str(caught.value) == (
         "Reading `s3://` needs the package `s3fs`, which is not installed. Install it with "
         "`pip install 'graphnet-datasets[s3]'`."

@@ -26,7 +26,7 @@ def ids(*arguments: Any, **options: Any) -> list[str]:
 def test_samples_rows_and_datasets_are_taken_as_they_are(dataset: Path) -> None:
     sample = chain("a/one", 1)
     assert ids(sample) == ids([sample]) == ids([sample.to_row()]) == ["a/one"]
-    rows = load_dataset(dataset, "nlp")
+    rows = load_dataset(dataset, "nlp", split="train")
     assert ids(rows) == [f"nlp/chain-{size}" for size in range(1, 6)]
     assert ids([rows, sample, sample])[-1] == "a/one"
     assert len(ids([rows, sample, sample])) == 6
@@ -109,7 +109,7 @@ def test_a_directory_without_samples_is_refused(tmp_path: Path) -> None:
 
 def test_rows_without_the_graph_are_refused(dataset: Path) -> None:
     with pytest.raises(RunError) as caught:
-        select_rows(load_dataset(dataset, "nlp", columns=["id", "num_ops"]))
+        select_rows(load_dataset(dataset, "nlp", columns=["id", "num_ops"], split="train"))
     assert str(caught.value) == (
         "A row lacks the column `ops`, so that it cannot be run. Load the dataset with all its "
         "columns (`columns=None`)."

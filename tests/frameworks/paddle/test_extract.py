@@ -42,7 +42,7 @@ def test_what_was_captured_is_written_and_read_again(tmp_path: Path, dynamic: bo
     capture(dynamic=dynamic, out=tmp_path / "pool.parquet")
     from graphnet_datasets import load_dataset
 
-    (row,) = load_dataset(str(tmp_path / "pool.parquet"))
+    (row,) = load_dataset(str(tmp_path / "pool.parquet"), split="train")
     assert Sample.from_row(row).ops == sample.ops
 
 

@@ -86,7 +86,7 @@ def test_it_goes_the_whole_way(
 ) -> None:
     sample, x, expected = captured
     path = write_table([sample], tmp_path / "one.parquet")
-    loaded = Sample.from_row(load_dataset(path)[0])
+    loaded = Sample.from_row(load_dataset(path, split="train")[0])
     assert loaded == sample
     (read,) = read_directory(write_directory(sample, tmp_path / "directory"))
     assert read == sample

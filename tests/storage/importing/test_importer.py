@@ -59,7 +59,7 @@ def test_a_tree_becomes_a_dataset_by_task_and_family(tmp_path: Path) -> None:
         assert row["op_histogram"] == [{"target": "torch.relu", "count": row["num_ops"]}]
         assert row["flops"] is None
         shard = tmp_path / "mine" / row["task"] / f"{split_of(row['family'])}-0000.parquet"
-        assert row["id"] in load_dataset(shard)["id"][:]
+        assert row["id"] in load_dataset(shard, split="train")["id"][:]
     assert {path.name for path in tmp_path.iterdir()} == {"samples", "mine"}
     assert read_report(report.report_path) == list(report.outcomes)
 

@@ -18,13 +18,13 @@ class RestoringModule(torch.fx.GraphModule):
 
     # Of this frame alone nothing is compiled: the graph inside is. What it calls itself is left out
     # as a whole, and there is no context manager, whose frame a compiler would look at.
-    @torch._dynamo.disable(recursive=False)
+    @torch._dynamo.disable(fn=None, recursive=False)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        before = _take_state()
+        before = _take_state()  # pyright: ignore[reportCallIssue]
         try:
             return super().__call__(*args, **kwargs)
         except BaseException as error:
-            _restore_state(before, error.__traceback__)
+            _restore_state(before, error.__traceback__)  # pyright: ignore[reportCallIssue]
             raise
 
 

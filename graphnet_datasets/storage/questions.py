@@ -1,0 +1,77 @@
+"""What is asked of a dataset: config, split, columns and filters, checked before rows are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import DatasetNotFoundError, SchemaError
+from ..suggestions import did_you_mean
+from .remote import Url
+
+_SPLIT_NAME = re.compile(r"\s*(\w+)\s*(?:\[.*\]\s*)?(?:\(\w+\))?\s*\Z")
+
+
+def without_empty_lists(filters: Any) -> Any:
+    """Return filters, or None where they are lists without any condition."""
+    is_nothing = isinstance(filters, list | tuple) and not any(
+        each for each in filters if not isinstance(each, list) or each
+    )
+    return None if is_nothing else filters
+
+
+def no_config(
+    place: Path | Url | str, config: str | None, names: Iterable[str]
+) -> DatasetNotFoundError:
+    """Return the error that says which configs there are."""
+    names = list(names)
+    return DatasetNotFoundError(
+        f"`{place}` has no config `{config}`.{did_you_mean(str(config), names)} Its configs are "
+        f"{', '.join(names)}."
+    )
+
+
+def check_split(split: str | None, names: Sequence[str], place: Path | Url | str) -> None:
+    """Refuse a split that does not exist; what stands in brackets is for `datasets` to check."""
+    for part in split.split("+") if split is not None else ():
+        found = _SPLIT_NAME.match(part)
+        if found and found[1] != "all" and found[1] not in names:
+            raise DatasetNotFoundError(
+                f"`{place}` has no split `{found[1]}`.{did_you_mean(found[1], names)} Its splits "
+                f"are {', '.join(names)}."
+            )
+
+
+def check_columns(
+    schema: pa.Schema, filters: Any, columns: Sequence[str] | None, place: Path | Url | str
+) -> None:
+    """Refuse what asks for columns that do not exist, before anything is read."""
+    alternatives = filters if isinstance(filters, list) else []
+    flat = [
+        condition
+        for each in alternatives
+        for condition in ([each] if isinstance(each, tuple) else each)
+    ]
+    for name in (*(columns or ()), *(condition[0] for condition in flat)):
+        if name not in schema.names:
+            raise SchemaError(
+                f"`{place}` has no column `{name}`.{did_you_mean(name, schema.names)} Its columns "
+                f"are {', '.join(schema.names)}."
+            )
+    if filters is None:
+        return
+    try:
+        expression = pq.filters_to_expression(filters) if flat else filters
+        schema.empty_table().filter(expression)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise SchemaError(
+            f"The filter {filters!r} does not fit the columns of `{place}`: {reason}. A filter "
+            "compares a top-level scalar with a value of its type; for the rest there is "
+            "`dataset.filter`."
+        ) from error

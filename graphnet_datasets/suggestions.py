@@ -1,0 +1,35 @@
+"""Names that somebody may have meant instead of one that does not exist."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+MAX_SUGGESTIONS = 3
+_LEAST_LIKENESS = 0.6
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return ` Did you mean …?` with the names most like one that does not exist, or "".
+
+    Case does not count, and the last part of a path may stand for all of it.
+
+    >>> did_you_mean("inducter", ["inductor", "eager", "onnxruntime"])
+    ' Did you mean `inductor`?'
+    >>> did_you_mean("resnet18", ["torchvision/resnet18", "timm/resnet50d"])
+    ' Did you mean `torchvision/resnet18`?'
+    >>> did_you_mean("resnet18", ["cv", "nlp"])
+    ''
+    """
+    wanted = name.casefold()
+    by_text: dict[str, list[str]] = {}
+    for each in names:
+        for text in {each.casefold(), each.casefold().rpartition("/")[2]}:
+            by_text.setdefault(text, []).append(each)
+    close = difflib.get_close_matches(wanted, by_text, MAX_SUGGESTIONS, _LEAST_LIKENESS)
+    if wanted in by_text:
+        close = [wanted]
+    found = list(dict.fromkeys(each for text in close for each in by_text[text]))
+    if not found:
+        return ""
+    return f" Did you mean {' or '.join(f'`{each}`' for each in found[:MAX_SUGGESTIONS])}?"
