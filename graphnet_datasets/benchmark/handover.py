@@ -6,6 +6,7 @@ checks all of it: whoever wrote the file ran the candidate.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import mmap
 import os
@@ -33,8 +34,14 @@ REFERENCE_PHASES = (*PHASES, "oracle")
 SAMPLE_FILE = "sample.arrow"
 FIRST, AGAIN, ORACLE = "first.bin", "again.bin", "oracle.bin"
 """Files of outputs on input set 0: of the first call, of a repeated call, of a call in float64."""
-MAX_TIMED = 3
-"""Timed calls whose outputs are judged."""
+MAX_JUDGED = 256
+"""Timed calls whose outputs are judged: of more of them, so many drawn at random."""
+MAX_WHOLE = 3
+"""Timed calls of which all elements are judged; of the others an excerpt."""
+MAX_EXCERPT = 2**15
+"""Elements of an excerpt, all outputs together; smaller outputs are taken whole."""
+MIN_EXCERPT = 16
+"""Elements of an excerpt of each output, however many outputs there are."""
 MAX_SET = 2**31
 """Sets of inputs are numbered below this."""
 
@@ -58,22 +65,71 @@ def read_row(path: Path) -> dict[str, Any]:
         return reader.get_batch(0).to_pylist()[0]
 
 
-def set_file(index: int) -> str:
-    """Return the name of the file with the reference outputs on input set `index`."""
-    return f"set{index}.bin"
+def judged_file(number: int) -> str:
+    """Return the name of the file with either arm's outputs of one of the judged calls."""
+    return f"judged{number}.bin"
 
 
-def timed_file(number: int) -> str:
-    """Return the name of the file with the outputs of one of the timed calls that are judged."""
-    return f"timed{number}.bin"
+@dataclasses.dataclass(frozen=True, slots=True)
+class JudgedCall:
+    """A timed call whose outputs are judged: its set of inputs, and which elements are taken.
+
+    `start` is None where all are (see `excerpt_of`).
+    """
+
+    set_index: int
+    start: int | None
+    is_candidate_first: bool
+
+    def to_json(self) -> list[Any]:
+        """Return the call as `read_judged` takes it."""
+        return [self.set_index, self.start, self.is_candidate_first]
+
+
+def read_judged(given: Any) -> list[JudgedCall]:
+    """Return the judged calls that a worker named.
+
+    Raises:
+        HandoverError: they are no such calls.
+
+    >>> read_judged([[7, None, True]])
+    [JudgedCall(set_index=7, start=None, is_candidate_first=True)]
+    """
+    if not isinstance(given, list) or len(given) > MAX_JUDGED + MAX_WHOLE:
+        raise HandoverError("The worker did not name the calls to be judged.")
+    calls = []
+    for each in given:
+        if not isinstance(each, list) or len(each) != 3:
+            raise HandoverError("The worker did not name the calls to be judged.")
+        set_index, start, is_candidate_first = each
+        numbers = [set_index, 0 if start is None else start]
+        if not all(type(number) is int and 0 <= number <= MAX_SET for number in numbers):
+            raise HandoverError("A call to be judged has a number that there is not.")
+        calls.append(JudgedCall(set_index, start, is_candidate_first is True))
+    return calls
+
+
+def excerpt_of(num_elements: int, num_outputs: int, start: int | None) -> slice:
+    """Return which elements of an output, flat, are looked at: every so manieth, or all.
+
+    Which residue is not known before the call has ended, so that none can be left out.
+
+    >>> excerpt_of(100_000, 1, start=5), excerpt_of(100, 1, start=5), excerpt_of(100, 1, None)
+    (slice(1, None, 4), slice(0, None, 1), slice(0, None, 1))
+    """
+    most = max(MIN_EXCERPT, MAX_EXCERPT // max(1, num_outputs))
+    step = 1 if start is None else max(1, -(-num_elements // most))
+    return slice((start or 0) % step, None, step)
 
 
 class HandoverError(Exception):
     """What a worker handed over is not what it said, or not what it may be."""
 
 
-def read_outputs(path: Path, described: Any) -> list[Output]:
+def read_outputs(path: Path, described: Any, start: int | None = None) -> list[Output]:
     """Return the outputs in a file, mapped rather than read; the file may go afterwards.
+
+    `start` is that of an excerpt, whose elements are flat; None for whole outputs.
 
     Raises:
         HandoverError: the description does not fit the file.
@@ -84,7 +140,9 @@ def read_outputs(path: Path, described: Any) -> list[Output]:
     data = _map(path)
     outputs = []
     for dtype, shape, offset in places:
-        count = math.prod(shape)
+        size = math.prod(shape)
+        part = excerpt_of(size, len(places), start)
+        count = len(range(size)[part])
         if count and offset + count * ITEM_SIZE_BYTES[dtype] > len(data):
             raise HandoverError(f"The file of outputs ends before an output of shape {shape}.")
         elements = (
@@ -92,7 +150,10 @@ def read_outputs(path: Path, described: Any) -> list[Output]:
             if count
             else np.empty(0, STORAGE[dtype])
         )
-        outputs.append(Output(dtype, elements.reshape(shape)))
+        if start is None:
+            outputs.append(Output(dtype, elements.reshape(shape)))
+        else:
+            outputs.append(Output(dtype, elements, shape, part))
     return outputs
 
 

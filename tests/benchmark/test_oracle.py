@@ -34,7 +34,6 @@ def workload(sample: Sample, weights: str = "parameters") -> Workload:
         weights=weights,  # type: ignore[arg-type] (a parameter of the tests)
         mode="replay",
         seed=3,
-        num_sets=2,
     )
     made.note_writes()
     return made

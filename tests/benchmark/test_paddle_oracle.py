@@ -34,7 +34,7 @@ def oracle(runtime: Any) -> Iterator[Any]:
     from graphnet_datasets.benchmark.child.paddle_oracle import float64_outputs
 
     def compute(sample: Sample, weights: Any) -> Any:
-        options: dict[str, Any] = {"device": "cpu", "mode": "replay", "seed": 3, "num_sets": 2}
+        options: dict[str, Any] = {"device": "cpu", "mode": "replay", "seed": 3}
         made = Workload(runtime, sample, weights=weights, **options)
         made.note_writes()
         return float64_outputs(made, sample)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from ...frameworks import make_inputs, materialize
 from ...sample import Sample
 from ...sample.vocabulary import WEIGHT_ROLES
+from ..handover import MAX_SET
 from .runtimes import Runtime
+
+VARIATION_SETS = (1, MAX_SET)
+"""Sets on which eager is looked at before there is a candidate; the last is drawn for no call."""
+_Digest: TypeAlias = "list[tuple[str, tuple[int, ...], int, bool]]"
 
 
 class Workload:
     """A sample as something to call, and its inputs in sets that calls take in turn.
 
-    The weights are the same in every set. Set `k` has its data inputs drawn with seed `seed + k`.
-    The first `num_sets` sets are kept; of all others, any number there is, only the latest.
+    Set 0 is as the sample was recorded, with its stored elements. Set `k` is drawn with seed
+    `seed + k`, and every input that may differ does: stored integers and masks too, and weights
+    where they are inputs. Set 0 is kept; of all others, any number there is, only the latest.
     `written` names the inputs that the graph itself writes to, and `state` holds, by name, the
     weights inside the module that it writes to, as they were; `note_writes` finds both.
     """
@@ -29,7 +36,6 @@ class Workload:
         weights: Literal["inputs", "parameters"],
         mode: Literal["replay", "probe"],
         seed: int,
-        num_sets: int,
         memory_limit_bytes: int | None = None,
         trust_remote_code: bool = False,
     ) -> None:
@@ -43,45 +49,66 @@ class Workload:
             memory_limit_bytes=memory_limit_bytes,
             trust_remote_code=trust_remote_code,
         )
-        self._make_inputs = lambda index, weights: make_inputs(
-            sample, seed=seed + index, mode=mode, device=device, weights=weights
+        self.is_fresh = True
+        self._make_inputs = lambda index: make_inputs(
+            sample,
+            seed=seed + index,
+            mode="fresh" if index and mode == "replay" and self.is_fresh else mode,
+            device=device,
+            weights=weights,
         )
+        self._memory_limit_bytes = memory_limit_bytes
         self.module = self._materialize()
-        first = self._make_inputs(0, weights)
+        self.first = self._make_inputs(0)
         self._weight_names = frozenset(
             name
             for name, each in zip(sample.input_names, sample.inputs, strict=True)
             if each.role in WEIGHT_ROLES
         )
-        self.sets = {0: first}
-        for index in range(1, num_sets):
-            self.sets[index] = {**first, **self._make_inputs(index, "parameters")}
-        self._latest: tuple[int, dict[str, Any]] = (0, first)
+        self._latest: tuple[int, dict[str, Any]] = (0, self.first)
         self._held = runtime.tensors_of(self.module)
         self.written: tuple[str, ...] = ()
         self.state: dict[str, Any] = {}
         self.checksums: dict[str, int] = {}
+        self.constant_outputs: frozenset[int] = frozenset()
+        self.copied_bytes = 0
+
+    def for_candidate(self) -> Workload:
+        """Return the same on a module of its own, whose weights lie elsewhere if there is room."""
+        other = copy.copy(self)
+        num_bytes = self.runtime.num_bytes(*self._held.values())
+        limit = self._memory_limit_bytes
+        is_separate = limit is None or 4 * num_bytes <= limit
+        other.module = self.runtime.copy_module(self.module, is_separate=is_separate)
+        other._held = self.runtime.tensors_of(other.module)
+        other.copied_bytes = num_bytes if is_separate else 0
+        return other
 
     def inputs(self, index: int) -> dict[str, Any]:
         """Return set `index`, which is not to be written to."""
-        if index in self.sets:
-            return self.sets[index]
+        if index == 0:
+            return self.first
         if index != self._latest[0]:
-            made = self._make_inputs(index, "parameters")
-            self._latest = (index, {**self.sets[0], **made})
+            self._latest = (0, self.first)  # lets go of the weights before there are others
+            self._latest = (index, self._make_inputs(index))
         return self._latest[1]
 
-    def arguments(self, index: int) -> dict[str, Any]:
+    def forget_inputs(self) -> None:
+        """Let go of all inputs; there are no more calls after this."""
+        self.first = {}
+        self._latest = (0, self.first)
+
+    def arguments(self, index: int, *, are_all_copies: bool = False) -> dict[str, Any]:
         """Return set `index` with copies of all that a call may write to, and restore the state.
 
-        Weights that the graph does not write to are handed over as they are: they may fill most of
-        the memory.
+        Weights that the graph does not write to are handed over as they are unless `are_all_copies`
+        is true: they may fill most of the memory.
         """
         for name, pristine in self.state.items():
             self.runtime.restore(self._held[name], pristine)
         return {
             name: value
-            if name in self._weight_names and name not in self.written
+            if name in self._weight_names and name not in self.written and not are_all_copies
             else self.runtime.clone(value)
             for name, value in self.inputs(index).items()
         }
@@ -103,15 +130,56 @@ class Workload:
             name
             for name, value in arguments.items()
             if (name in touched and name not in self._held)
-            or not self.runtime.is_equal(value, self.sets[0][name])
+            or not self.runtime.is_equal(value, self.first[name])
         )
-        if touched & self.sets[0].keys():
-            pristine = self._make_inputs(0, "inputs")
-            for each in self.sets.values():
-                each |= {name: pristine[name] for name in touched if name in each}
+        if touched & self.first.keys():
+            pristine = self._make_inputs(0)
+            self.first |= {name: pristine[name] for name in touched if name in self.first}
+            self._latest = (0, self.first)
         if touched & self._held.keys():
             fresh = self.runtime.tensors_of(self._materialize())
             self.state = {name: fresh[name] for name in self._held if name in touched}
+
+    def note_variation(self) -> bool:
+        """Call the module on other sets; return whether its outputs follow its inputs.
+
+        Where eager cannot take integers and masks that were drawn anew (it raises, or gives other
+        shapes or more that is not finite), they are as recorded in all sets, which `is_fresh`
+        denies.
+        """
+        first = self._digest(0)
+        others = self._digests(is_fresh=True)
+        if others is None or not all(_is_alike(first, other) for other in others):
+            recorded = self._digests(is_fresh=False)
+            if others is None or (recorded and all(_is_alike(first, each) for each in recorded)):
+                others = recorded
+            else:
+                self.is_fresh = True  # shapes follow the elements anyway
+        self._latest = (0, self.first)
+        if others is None or any(len(other) != len(first) for other in others):
+            return True
+        self.constant_outputs = frozenset(
+            place
+            for place, each in enumerate(first)
+            if all(other[place] == each for other in others)
+        )
+        return not first or len(self.constant_outputs) < len(first)
+
+    def _digests(self, *, is_fresh: bool) -> list[_Digest] | None:
+        """Return the digests on `VARIATION_SETS`, or None where eager raises."""
+        self.is_fresh = is_fresh
+        self._latest = (0, self.first)
+        try:
+            return [self._digest(index) for index in VARIATION_SETS]
+        except Exception:  # whatever an operator raises that cannot take such elements
+            return None
+
+    def _digest(self, index: int) -> _Digest:
+        arguments = self.arguments(index)
+        self.runtime.seed(self.seed + index)
+        outputs = self.module(**arguments)
+        effects = self.effects(arguments)
+        return self.runtime.digest((outputs, effects) if effects else outputs)
 
     @property
     def is_writing(self) -> bool:
@@ -127,9 +195,7 @@ class Workload:
         return None
 
     def _checksums(self) -> dict[str, int]:
-        weights = {
-            name: value for name, value in self.sets[0].items() if name in self._weight_names
-        }
+        weights = {name: each for name, each in self.first.items() if name in self._weight_names}
         return {
             name: self.runtime.checksum(tensor)
             for name, tensor in {**weights, **self._held}.items()
@@ -154,21 +220,21 @@ class Workload:
         """Return the memory that must not be overwritten when an output is thrown away."""
         return self.runtime.storages(
             *self._held.values(),
-            *(value for each in self.sets.values() for value in each.values()),
+            *self.first.values(),
         )
 
 
 class Arm:
     """A callable that is given fresh inputs before each call (`prepare`), outside the clock.
 
-    The outputs of eager are overwritten before the next call of either arm, so that a candidate
-    that returns memory without writing to it finds no answer there. A candidate's outputs are left
-    alone: they may be constants that it folded.
+    Its outputs are overwritten before the next call of either arm (`discard`), so that whoever
+    returns memory without writing to it finds no answer there. Those that eager gives alike for all
+    inputs are spared: a compiler may have folded them, and hold the only copy.
     """
 
-    def __init__(self, workload: Workload, call: Callable[..., Any], *, is_poisoned: bool) -> None:
+    def __init__(self, workload: Workload, call: Callable[..., Any]) -> None:
         self._workload, self._call = workload, call
-        self._protected = workload.protected() if is_poisoned else None
+        self._protected = workload.protected()
         self._arguments: dict[str, Any] = {}
         self._outputs: Any = None
         self._set_index = 0
@@ -184,7 +250,7 @@ class Arm:
 
         workload = self._workload
         self._captured = CapturedCall(
-            self._call, lambda: workload.arguments(0), workload.runtime.device
+            self._call, lambda: workload.arguments(0, are_all_copies=True), workload.runtime.device
         )
 
     def release(self) -> None:
@@ -215,11 +281,21 @@ class Arm:
 
     def discard(self) -> None:
         """Throw the outputs of the last call away."""
-        if self._protected is not None:
-            self._workload.runtime.poison(self._outputs, self._protected)
+        if self._outputs is not None:
+            runtime = self._workload.runtime
+            kept = self._protected | runtime.storages(*self._arguments.values())
+            runtime.poison(self._outputs, kept, self._workload.constant_outputs)
         self._outputs = None
         self._arguments = {}
 
     def find_foreign_write(self) -> str | None:
         """Return the name of an input that the last call wrote to and eager does not."""
         return self._workload.find_foreign_write(self._arguments, self._set_index)
+
+
+def _is_alike(first: _Digest, other: _Digest) -> bool:
+    """Tell whether outputs differ in their elements at most, and none is less finite."""
+    return len(first) == len(other) and all(
+        (one[0], one[1]) == (two[0], two[1]) and (two[3] or not one[3])
+        for one, two in zip(first, other, strict=True)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,18 @@ def write_leaves(
     Raises:
         OutputTypeError: an output is something else than a plain dense tensor or a number.
     """
+    return write_described(
+        (describe(leaf, index) for index, leaf in enumerate(leaves(outputs))), path
+    )
+
+
+def write_described(
+    outputs: Iterable[tuple[str, list[int], Any]], path: Path
+) -> list[dict[str, Any]]:
+    """Write outputs, given as dtype, shape and elements in bytes; return the place of each."""
     described = []
     with path.open("wb") as file:
-        for index, leaf in enumerate(leaves(outputs)):
-            dtype, shape, elements = describe(leaf, index)
+        for dtype, shape, elements in outputs:
             file.seek(-(-file.tell() // ALIGNMENT) * ALIGNMENT, os.SEEK_SET)
             described.append({"dtype": dtype, "shape": shape, "offset": file.tell()})
             file.write(elements)

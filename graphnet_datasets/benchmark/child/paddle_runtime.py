@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import paddle
+from paddle.base.framework import EagerParamBase
 
 from ...frameworks.paddle.tensors import place_of
+from ...sample.vocabulary import ITEM_SIZE_BYTES
+from ..handover import excerpt_of
 from .outputs import SCALARS, OutputTypeError, leaves, write_leaves
 
 
@@ -46,9 +52,31 @@ class PaddleRuntime:
             return {key: self.clone_outputs(each) for key, each in outputs.items()}
         return self.clone(outputs)
 
-    def copy_module(self, module: Any) -> Any:
-        """Return a layer of its own with the same weights: tracing a layer changes it."""
-        return module.copy()
+    def copy_module(self, module: Any, *, is_separate: bool) -> Any:
+        """Return a layer of its own, which tracing may change, with its own memory for the weights.
+
+        Unless `is_separate`, it holds the same weights.
+        """
+        copied = module.copy()
+        if is_separate:
+            for held in (copied._parameters, copied._buffers):
+                for name, tensor in held.items():
+                    held[name] = _copy_weight(tensor)
+        return copied
+
+    def watch(self, module: Any) -> Mapping[str, Any]:
+        """Return, by name, what decides how eager runs besides its inputs and weights."""
+        kind = type(module)
+        seen: dict[str, Any] = {
+            "a hook on eager's layer": [
+                list(map(id, hooks.values()))
+                for hooks in (module._forward_pre_hooks, module._forward_post_hooks)
+            ],
+            "`forward` of eager's layer": id(vars(module).get("forward", kind.forward)),
+            "`paddle.nn.Layer.__call__`": id(kind.__call__),
+            "a profiler or tracer": [id(sys.getprofile()), id(sys.gettrace())],
+        }
+        return seen
 
     def tensors_of(self, module: Any) -> dict[str, Any]:
         """Return the weights that the module holds, by name."""
@@ -71,16 +99,20 @@ class PaddleRuntime:
         """Write the saved elements back into `tensor`."""
         tensor.copy_(pristine, True)
 
-    def poison(self, outputs: Any, protected: set[int]) -> None:
+    def poison(self, outputs: Any, protected: set[int], spared: frozenset[int]) -> None:
         """Overwrite outputs that nobody needs any more, so that stale memory holds no answer.
 
-        `protected` has the storages that must stay as they are (see `storages`). Memory of a GPU is
-        left as it is.
+        `protected` has the storages that must stay as they are (see `storages`), and so must those
+        of the outputs in the places `spared`. Memory of a GPU is left as it is.
         """
-        for leaf in leaves(outputs):
-            if not isinstance(leaf, paddle.Tensor) or not leaf.place.is_cpu_place():
-                continue
-            if leaf._is_initialized() and leaf.size and _storage(leaf) not in protected:
+        found = [
+            (place, leaf)
+            for place, leaf in enumerate(leaves(outputs))
+            if isinstance(leaf, paddle.Tensor) and leaf.place.is_cpu_place()
+        ]
+        kept = protected | self.storages(*(leaf for place, leaf in found if place in spared))
+        for _, leaf in found:
+            if leaf._is_initialized() and leaf.size and _storage(leaf) not in kept:
                 ctypes.memset(_storage(leaf), 0xFF, leaf._holder_size())
 
     def storages(self, *tensors: Any) -> set[int]:
@@ -91,6 +123,10 @@ class PaddleRuntime:
             if isinstance(tensor, paddle.Tensor) and tensor._is_initialized() and tensor.size
         }
 
+    def num_bytes(self, *tensors: Any) -> int:
+        """Return how many bytes the elements of the tensors take."""
+        return sum(each.size * each.element_size() for each in tensors)
+
     def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
         """Write the elements of the outputs to `path`; return dtype, shape and place of each.
 
@@ -98,6 +134,29 @@ class PaddleRuntime:
             OutputTypeError: an output is something else than a plain dense tensor or a number.
         """
         return write_leaves(outputs, path, _describe)
+
+    def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
+        """Return dtype, shape and some elements, copied, of each output.
+
+        Raises:
+            OutputTypeError: an output is something else than a plain dense tensor or a number.
+        """
+        found = list(leaves(outputs))
+        taken = []
+        for index, leaf in enumerate(found):
+            dtype, shape, elements = _describe(leaf, index)
+            items = np.frombuffer(elements, np.dtype((np.void, ITEM_SIZE_BYTES[dtype])))
+            part = items[excerpt_of(items.size, len(found), start)]
+            taken.append((dtype, shape, part.tobytes()))
+        return taken
+
+    def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:
+        """Return dtype, shape, checksum, and whether all is finite, of each output."""
+        found = []
+        for index, leaf in enumerate(leaves(outputs)):
+            dtype, shape, elements = _describe(leaf, index)
+            found.append((dtype, tuple(shape), zlib.crc32(elements), _is_finite(leaf)))
+        return found
 
     def reset_peak_memory(self) -> None:
         """Begin a new measurement of the device's peak memory."""
@@ -121,6 +180,23 @@ class _Bytes:
             size = self._tensor.size * self._tensor.element_size()
             memory = (ctypes.c_uint8 * size).from_address(self._tensor.data_ptr())
             self.array = np.frombuffer(memory, np.uint8)
+
+
+def _is_finite(leaf: Any) -> bool:
+    if not isinstance(leaf, paddle.Tensor) or not leaf.size:
+        return True
+    if not (leaf.is_floating_point() or leaf.is_complex()) or leaf.element_size() == 1:
+        return True
+    return bool(paddle.isfinite(leaf).all())
+
+
+def _copy_weight(tensor: Any) -> Any:
+    copied = tensor.clone().detach()
+    if not isinstance(tensor, EagerParamBase):
+        return copied
+    parameter = EagerParamBase.from_tensor(copied)
+    parameter.stop_gradient = tensor.stop_gradient
+    return parameter
 
 
 def _storage(tensor: Any) -> int:

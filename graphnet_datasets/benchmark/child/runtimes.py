@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,8 +26,19 @@ class Runtime(Protocol):
     def clone_outputs(self, outputs: Any) -> Any:
         """Return the outputs, copied, in their structure."""
 
-    def copy_module(self, module: Any) -> Any:
-        """Return the module with a graph of its own and the same weights."""
+    def copy_module(self, module: Any, *, is_separate: bool) -> Any:
+        """Return the module with a graph of its own, and with its own memory for the weights.
+
+        Unless `is_separate`, the weights are other tensors on the same memory.
+        """
+
+    def watch(self, module: Any) -> Mapping[str, Any]:
+        """Return, by name, what decides how eager runs besides its inputs and weights.
+
+        Hooks, the functions that it calls, modes that see its operators: what a candidate would
+        change to listen to eager or to slow it.
+        """
+        ...
 
     def tensors_of(self, module: Any) -> dict[str, Any]:
         """Return the weights that the module holds, by name."""
@@ -43,15 +55,34 @@ class Runtime(Protocol):
     def restore(self, tensor: Any, pristine: Any) -> None:
         """Write the saved elements back into `tensor`."""
 
-    def poison(self, outputs: Any, protected: set[int]) -> None:
-        """Overwrite outputs that nobody needs any more, unless their memory is protected."""
+    def poison(self, outputs: Any, protected: set[int], spared: frozenset[int]) -> None:
+        """Overwrite outputs that nobody needs any more, unless their memory is protected.
+
+        Nor are those overwritten that are among `spared`, by their place among the outputs.
+        """
 
     def storages(self, *tensors: Any) -> set[int]:
         """Return the addresses of the memory in which the tensors lie."""
         ...
 
+    def num_bytes(self, *tensors: Any) -> int:
+        """Return how many bytes the elements of the tensors take."""
+        ...
+
     def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
         """Write the elements of the outputs to `path`; return dtype, shape and place of each."""
+        ...
+
+    def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
+        """Return dtype, shape and some elements, copied, of each output (`handover.excerpt_of`).
+
+        Raises:
+            OutputTypeError: an output is something else than a plain dense tensor or a number.
+        """
+        ...
+
+    def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:
+        """Return dtype, shape, checksum, and whether all is finite, of each output."""
         ...
 
     def reset_peak_memory(self) -> None:

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import os
-import random
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
-from ..handover import FIRST, MAX_SET, MAX_TIMED, timed_file
+from ..handover import (
+    FIRST,
+    MAX_JUDGED,
+    MAX_OUTPUTS,
+    MAX_SET,
+    MAX_WHOLE,
+    JudgedCall,
+    judged_file,
+)
 from .arms import Arm
-from .outputs import OutputTypeError
+from .outputs import OutputTypeError, write_described
 from .runtimes import Runtime
 
-SLOW_CALL_MS = 1000.0
-"""Of calls that take longer than this, one is judged besides the first: eager has to repeat it."""
+_Outputs: TypeAlias = list[tuple[str, list[int], Any]]
+
+JUDGING_S = 20.0
+"""Seconds of eager's calls that judging may cost: it repeats each call that is judged."""
+MIN_JUDGED = 16
+"""Calls that are judged however long they take."""
 KEPT_BYTES = 256 * 2**20
-"""Outputs of timed calls that are held until the end; where they take more, those of one call."""
+"""Whole outputs that are held until the end; where they take more, those of one call."""
+_urandom = os.urandom
+"""Held here, and drawn from for each call: what has a state could be read, and foreseen."""
 
 
 class OutputsRefusedError(Exception):
@@ -37,29 +50,35 @@ class TimedCalls:
         reporter: Reporter,
         directory: Path,
         num_sets: int,
+        again: Sequence[JudgedCall] = (),
     ) -> None:
         self._arms = {"baseline": baseline, "candidate": candidate}
         self._runtime, self._reporter = runtime, reporter
         self._directory, self._num_sets = directory, num_sets
-        # Not seeded: which timed call is judged cannot be foreseen.
-        self._draw = random.Random(os.urandom(16)).random  # noqa: S311
+        self._again = list(again)
         self._num_calls = 0
-        self._num_kept = MAX_TIMED
+        self._num_whole, self._num_judged = MAX_WHOLE, MAX_JUDGED
         self._peak_bytes: int | None = None
-        self._kept: list[tuple[int, Any]] = []
-        self._pair, self._set_index = -1, 0
+        self._whole: list[tuple[JudgedCall, _Outputs]] = []
+        self._excerpts: list[tuple[JudgedCall, _Outputs]] = []
+        self._set_index = 0
+        self._baseline_pair = -1
 
     def before_each(self, arm: str, pair: int) -> None:
-        """Lay out the inputs: set 0 for the first call, then in turn; new ones for each pair.
+        """Lay out the inputs: set 0 for the first call, then in turn; new ones for each timed call.
 
-        Both arms of a pair take the same values, which nothing could have known before.
+        Nothing could have known them before, and eager's are others than the candidate's: whoever
+        listens to eager learns nothing that it is asked for. Both arms' outputs are gone.
         """
+        for each in self._arms.values():
+            each.discard()
         if arm == "candidate":
             self._num_calls += 1
         if pair < 0:
             self._set_index = (self._num_calls - 1) % self._num_sets
-        elif pair != self._pair:
-            self._pair = pair
+        elif arm == "candidate" and pair < len(self._again):
+            self._set_index = self._again[pair].set_index
+        else:
             self._set_index = self.draw_set()
         self._arms[arm].prepare(self._set_index)
         if arm == "candidate" and self._num_calls == 2:
@@ -68,59 +87,89 @@ class TimedCalls:
 
     def draw_set(self) -> int:
         """Return the number of a set of inputs that cannot be foreseen."""
-        return self._num_sets + int(self._draw() * (MAX_SET - self._num_sets))
+        return self._num_sets + _draw_below(MAX_SET - self._num_sets)
 
     def after_each(self, arm: str, pair: int, result: Any) -> None:
-        """Hand over what the first call gave; keep what some of the timed calls gave."""
+        """Hand over what the first call gave; keep an excerpt of what each timed call gave.
+
+        One is taken of eager's outputs as well, so that the call after either arm's finds the
+        caches alike.
+        """
         del result
+        outputs = self._arms[arm].results()
+        start = _draw_below(MAX_SET)
         if arm != "candidate":
+            self._baseline_pair = pair
+            if pair >= 0:
+                self._runtime.excerpt(outputs, start)
             return
-        candidate = self._arms[arm]
         if self._num_calls == 1:
-            if self._hand_over(0, candidate.results(), FIRST) > KEPT_BYTES / MAX_TIMED:
-                self._num_kept = 1
-            self._check_inputs(candidate)
+            taken = self._excerpt(outputs, None)
+            described = write_described(taken, self._directory / FIRST)
+            self._reporter.send({f"outputs {FIRST}": described})
+            if sum(len(each) for _, _, each in taken) > KEPT_BYTES / MAX_WHOLE:
+                self._num_whole = 1
+            self._num_judged = max(MIN_JUDGED, min(MAX_JUDGED, MAX_OUTPUTS // max(1, len(taken))))
+            self._check_inputs()
         elif self._num_calls == 2:
             self._peak_bytes = self._runtime.peak_memory_bytes() or peak_memory_bytes()
         if pair < 0:
             return
+        is_first = self._baseline_pair != pair
+        if pair < len(self._again):  # a run that is repeated: the same calls are judged
+            call = JudgedCall(self._set_index, self._again[pair].start, is_first)
+            kept = self._whole if call.start is None else self._excerpts
+            kept.append((call, self._excerpt(outputs, call.start)))
+            self._check_inputs()
+            return
         # Each timed call is kept with the same probability: a reservoir.
-        place = len(self._kept)
-        if place == self._num_kept:
-            place = int(self._draw() * (pair + 1))
-        if place < self._num_kept:
-            self._check_inputs(candidate)
-            outputs = self._runtime.clone_outputs(candidate.results())
-            self._kept[place : place + 1] = [(self._set_index, outputs)]
+        for kept, most, begin in (
+            (self._whole, self._num_whole, None),
+            (self._excerpts, self._num_judged, start),
+        ):
+            place = len(kept) if len(kept) < most else _draw_below(pair + 1)
+            taken = self._excerpt(outputs, begin) if place < most or begin is not None else []
+            if place < most:
+                kept[place : place + 1] = [(JudgedCall(self._set_index, begin, is_first), taken)]
+                self._check_inputs()
 
-    def _check_inputs(self, candidate: Arm) -> None:
-        if name := candidate.find_foreign_write():
+    def _excerpt(self, outputs: Any, start: int | None) -> _Outputs:
+        try:
+            return self._runtime.excerpt(outputs, start)
+        except OutputTypeError as error:
+            self.refuse(Reason.TYPE, str(error))
+            raise OutputsRefusedError from error
+
+    def _check_inputs(self) -> None:
+        if name := self._arms["candidate"].find_foreign_write():
             self.refuse(Reason.MUTATION, f"The candidate wrote to the input `{name}`.")
             raise OutputsRefusedError
 
-    def hand_over_timed(self, candidate_ms: Sequence[float]) -> None:
-        """Hand over the outputs of the timed calls that were kept; of slow ones, of one."""
-        is_slow = statistics.median(candidate_ms) > SLOW_CALL_MS
-        for number, (set_index, outputs) in enumerate(self._kept[: 1 if is_slow else None]):
-            self._hand_over(set_index, outputs, timed_file(number))
+    def hand_over_timed(self, baseline_ms: Sequence[float]) -> None:
+        """Hand over the outputs of the timed calls that were kept; of slow ones, of fewer."""
+        repeated_ms = max(statistics.median(baseline_ms), 1e-6)
+        most = max(MIN_JUDGED, int(1000 * JUDGING_S / repeated_ms))
+        excerpts = list(self._excerpts)
+        while len(excerpts) > most:
+            excerpts.pop(_draw_below(len(excerpts)))
+        whole = self._whole[:1] if len(self._excerpts) > most else self._whole
+        for number, (_, outputs) in enumerate([*whole, *excerpts]):
+            name = judged_file(number)
+            described = write_described(outputs, self._directory / name)
+            self._reporter.send({f"outputs {name}": described})
+        self._reporter.send({"judged": [call.to_json() for call, _ in [*whole, *excerpts]]})
 
     def refuse(self, reason: Reason, message: str) -> None:
         """Report that the outputs are not what eager gives, whatever their values."""
         self._reporter.send({"refused": {"reason": str(reason), "message": message}})
 
     def candidate_peak_bytes(self, resident_bytes: int) -> int | None:
-        """Return the peak memory of the second call, without what was there before the sample."""
-        if self._peak_bytes is None or self._runtime.peak_memory_bytes() is not None:
-            return self._peak_bytes
+        """Return the peak memory of the second call, without the bytes that were not its own."""
+        if self._peak_bytes is None:
+            return None
         return max(self._peak_bytes - resident_bytes, 0)
 
-    def _hand_over(self, set_index: int, outputs: Any, name: str) -> int:
-        """Write outputs down for the parent and return how many bytes they take."""
-        path = self._directory / name
-        try:
-            described = self._runtime.write_outputs(outputs, path)
-        except OutputTypeError as error:
-            self.refuse(Reason.TYPE, str(error))
-            raise OutputsRefusedError from error
-        self._reporter.send({f"outputs {name}": described, f"set {name}": set_index})
-        return path.stat().st_size
+
+def _draw_below(number: int) -> int:
+    """Return a whole number from 0 to `number` - 1 out of the system's source."""
+    return int.from_bytes(_urandom(8), "little") % number

@@ -41,7 +41,7 @@ def float64_outputs(workload: Workload, sample: Sample) -> Any:
     arguments = workload.arguments(0)
     module = torch.fx.GraphModule(workload.module, widen(workload.module.graph))
     state = {name: workload.runtime.tensors_of(module)[name] for name in workload.state}
-    workload.sets.clear()
+    workload.forget_inputs()
     workload.state.clear()
     for name in list(arguments):
         arguments[name] = _wide(arguments[name])

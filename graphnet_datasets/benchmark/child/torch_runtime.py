@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
+from ..handover import excerpt_of
 from .outputs import SCALARS, OutputTypeError, leaves, write_leaves
+from .torch_watch import watched
 
 _DTYPE_PREFIX = "torch."
 
@@ -43,12 +45,29 @@ class TorchRuntime:
             return {key: self.clone_outputs(each) for key, each in outputs.items()}
         return self.clone(outputs)
 
-    def copy_module(self, module: Any) -> Any:
-        """Return the module with a graph of its own and the same weights.
+    def copy_module(self, module: Any, *, is_separate: bool) -> Any:
+        """Return the module with a graph of its own, and with its own memory for the weights.
 
-        A compiler may rewrite the graph that it is given; the weights are too large for two.
+        A compiler may rewrite the graph that it is given, and what it writes to the weights must
+        not reach eager. Unless `is_separate`, the weights are other tensors on the same memory.
         """
-        return torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        copied = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        storages: dict[int, torch.UntypedStorage] = {}
+        tensors: dict[int, torch.Tensor] = {}
+        for submodule in copied.modules():
+            for held in (submodule._parameters, submodule._buffers):
+                weights = cast(dict[str, Any], held)
+                for name, tensor in weights.items():
+                    if tensor is None:
+                        continue
+                    if id(tensor) not in tensors:
+                        tensors[id(tensor)] = _copy_weight(tensor, storages, is_separate)
+                    weights[name] = tensors[id(tensor)]
+        return copied
+
+    def watch(self, module: Any) -> Mapping[str, Any]:
+        """Return, by name, what decides how eager runs besides its inputs and weights."""
+        return watched(module)
 
     def tensors_of(self, module: Any) -> dict[str, torch.Tensor]:
         """Return the weights that the module holds, by name."""
@@ -70,19 +89,23 @@ class TorchRuntime:
         """Write the saved elements back into `tensor`."""
         tensor.data.copy_(pristine)
 
-    def poison(self, outputs: Any, protected: set[int]) -> None:
+    def poison(self, outputs: Any, protected: set[int], spared: frozenset[int]) -> None:
         """Overwrite outputs that nobody needs any more, so that stale memory holds no answer.
 
-        `protected` has the storages that must stay as they are (see `storages`).
+        `protected` has the storages that must stay as they are (see `storages`), and so must those
+        of the outputs in the places `spared`.
         """
-        for leaf in leaves(outputs):
-            if not isinstance(leaf, torch.Tensor) or type(leaf) is not torch.Tensor:
-                continue
-            if leaf.layout is not torch.strided or leaf.untyped_storage().data_ptr() in protected:
-                continue
-            torch.empty(0, dtype=torch.uint8, device=leaf.device).set_(
-                leaf.untyped_storage()
-            ).fill_(0xFF)
+        found = [
+            (place, leaf)
+            for place, leaf in enumerate(leaves(outputs))
+            if type(leaf) is torch.Tensor and leaf.layout is torch.strided
+        ]
+        kept = protected | self.storages(*(leaf for place, leaf in found if place in spared))
+        for _, leaf in found:
+            if leaf.untyped_storage().data_ptr() not in kept:
+                torch.empty(0, dtype=torch.uint8, device=leaf.device).set_(
+                    leaf.untyped_storage()
+                ).fill_(0xFF)
 
     def storages(self, *tensors: Any) -> set[int]:
         """Return the addresses of the memory in which the tensors lie."""
@@ -92,6 +115,10 @@ class TorchRuntime:
             if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided
         }
 
+    def num_bytes(self, *tensors: Any) -> int:
+        """Return how many bytes the elements of the tensors take."""
+        return sum(each.numel() * each.element_size() for each in tensors)
+
     def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
         """Write the elements of the outputs to `path`; return dtype, shape and place of each.
 
@@ -99,6 +126,28 @@ class TorchRuntime:
             OutputTypeError: an output is something else than a plain dense tensor or a number.
         """
         return write_leaves(outputs, path, _describe)
+
+    def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
+        """Return dtype, shape and some elements, copied, of each output.
+
+        Raises:
+            OutputTypeError: an output is something else than a plain dense tensor or a number.
+        """
+        found = list(leaves(outputs))
+        taken = []
+        for index, leaf in enumerate(found):
+            tensor = _plain(leaf, index)
+            flat = tensor.detach().reshape(-1)[excerpt_of(tensor.numel(), len(found), start)]
+            elements = _as_bytes(flat.clone()).numpy()
+            taken.append((_dtype_name(tensor), list(tensor.shape), elements))
+        return taken
+
+    def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:
+        """Return dtype, shape, checksum, and whether all is finite, of each output."""
+        return [
+            (_dtype_name(each), tuple(each.shape), self.checksum(each), _is_finite(each))
+            for each in (_plain(leaf, index) for index, leaf in enumerate(leaves(outputs)))
+        ]
 
     def reset_peak_memory(self) -> None:
         """Begin a new measurement of the device's peak memory."""
@@ -118,9 +167,13 @@ def no_gradients(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _describe(leaf: Any, index: int) -> tuple[str, list[int], Any]:
+    tensor = _plain(leaf, index)
+    return _dtype_name(tensor), list(tensor.shape), _as_bytes(tensor).numpy()
+
+
+def _plain(leaf: Any, index: int) -> torch.Tensor:
     if type(leaf) in SCALARS:
-        dtype = SCALARS[type(leaf)]
-        leaf = torch.tensor(leaf, dtype=getattr(torch, dtype))
+        return torch.tensor(leaf, dtype=getattr(torch, SCALARS[type(leaf)]))
     # A subclass may compute its elements when they are asked for, after the clock has stopped.
     if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
         raise OutputTypeError(
@@ -131,8 +184,34 @@ def _describe(leaf: Any, index: int) -> tuple[str, list[int], Any]:
         raise OutputTypeError(
             f"Output {index} is a tensor of layout {leaf.layout} on {leaf.device}, not a dense one."
         )
-    dtype = str(leaf.dtype).removeprefix(_DTYPE_PREFIX)
-    return dtype, list(leaf.shape), _as_bytes(leaf).numpy()
+    return leaf
+
+
+def _dtype_name(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix(_DTYPE_PREFIX)
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.element_size() == 1:
+        return True  # not all of the narrowest dtypes know infinity, nor can they be asked
+    return bool(torch.isfinite(tensor).all())
+
+
+def _copy_weight(
+    tensor: torch.Tensor, storages: dict[int, torch.UntypedStorage], is_separate: bool
+) -> torch.Tensor:
+    """Return a weight as another tensor; what shares memory does so in the copies as well."""
+    plain = tensor.detach()
+    if is_separate and plain.layout is torch.strided and not plain.is_quantized:
+        storage = plain.untyped_storage()
+        if storage.data_ptr() not in storages:
+            storages[storage.data_ptr()] = storage.clone()
+        plain = torch.empty(0, dtype=plain.dtype, device=plain.device).set_(
+            storages[storage.data_ptr()], plain.storage_offset(), plain.shape, plain.stride()
+        )
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter(plain, requires_grad=tensor.requires_grad)
+    return plain
 
 
 def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -29,11 +29,12 @@ from ...timing.pairs import (
     measure_alone,
     measure_pairs,
 )
-from ..handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, read_row, set_file
+from ..handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, judged_file, read_judged, read_row
 from ..judging.roofline import measure_peak_rates
 from .arms import Arm, Workload
 from .audit import audit
 from .device_state import read_device_state
+from .outputs import write_described
 from .runtimes import Runtime, make_runtime
 from .seal import Seal
 from .timed_calls import OutputsRefusedError, TimedCalls
@@ -42,6 +43,10 @@ SLOW_PROFILE_MS = 100.0
 """Where a call took longer than this, one call is looked at by the profiler instead of three."""
 _now_s = WallClock().now_s
 _CPU_CLOCK = WallClock().name
+
+
+class NothingVariesError(Exception):
+    """The outputs of eager do not depend on the inputs."""
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -79,25 +84,40 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     reporter.send({"load_time_s": _now_s() - started_s})
 
     reporter.enter("baseline")
-    baseline = Arm(workload, workload.module, is_poisoned=True)
     workload.note_writes()
+    if not workload.note_variation():
+        raise NothingVariesError(
+            "Eager gives the same outputs for all inputs, so a stored answer would be right, and "
+            "a time would say nothing."
+        )
+    baseline = Arm(workload, workload.module)
     # Bound before the candidate is imported, which could replace what they are made of.
     clock = _make_clock(payload, runtime)
     evict_caches = _make_evictor(payload)
     alone_ms, baseline_peak = _time_eager_first(
         baseline, runtime, resident_bytes, clock, evict_caches
     )
-    reporter.send({"baseline_first_ms": alone_ms, "baseline_peak_memory_bytes": baseline_peak})
+    reporter.send(
+        {
+            "baseline_first_ms": alone_ms,
+            "baseline_peak_memory_bytes": baseline_peak,
+            "is_fresh": workload.is_fresh,
+        }
+    )
+    own = workload.for_candidate()
+    is_on_cpu = runtime.peak_memory_bytes() is None
+    other_bytes = own.copied_bytes + (resident_bytes if is_on_cpu else 0)
+    watched = runtime.watch(workload.module)
     seal = Seal()
 
     reporter.enter("compile")
     compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
     os.environ.update(compiler.cache_environment(directory / "cache"))
-    arguments = workload.arguments(0)
+    arguments = own.arguments(0)
     runtime.seed(workload.seed)
     reset_peak_memory()
     compile_started_s = _now_s()
-    compiled = compiler.compile(runtime.copy_module(workload.module), arguments)
+    compiled = compiler.compile(own.module, arguments)
     compile_time_s = _now_s() - compile_started_s - compiler.excluded_time_s
     del arguments
     reporter.send(
@@ -109,9 +129,17 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     )
 
     reporter.enter("run")
-    candidate = Arm(workload, compiled, is_poisoned=False)
+    candidate = Arm(own, compiled)
     clock = _waiting_for(compiler, clock)
-    timed = TimedCalls(baseline, candidate, runtime, reporter, directory, len(workload.sets))
+    timed = TimedCalls(
+        baseline,
+        candidate,
+        runtime,
+        reporter,
+        directory,
+        payload["num_input_sets"],
+        read_judged(payload["again"]),
+    )
     launch_mode, notes = _choose_launch(payload, baseline, candidate)
     device_before = read_device_state(payload["device"])
     try:
@@ -126,7 +154,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
             evict_caches=evict_caches,
         )
         device_after = read_device_state(payload["device"])
-        timed.hand_over_timed(times.candidate_ms)
+        timed.hand_over_timed(times.baseline_ms)
     except ArmFailedError as failure:
         cause = failure.__cause__ or failure
         if failure.arm == "candidate" and isinstance(cause, Exception):
@@ -135,8 +163,14 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     except OutputsRefusedError:
         return  # reported where it was found
     audit(candidate, timed, clock, reporter, is_repeatable=not workload.is_writing)
-    if changed := workload.find_changed_weight():
+    if changed := own.find_changed_weight():
         timed.refuse(Reason.MUTATION, f"The candidate wrote to the weight `{changed}`.")
+        return
+    if changed := workload.find_changed_weight():
+        timed.refuse(Reason.TAMPERING, f"The candidate wrote to eager's weight `{changed}`.")
+        return
+    if changed := _find_change(watched, runtime.watch(workload.module)):
+        timed.refuse(Reason.TAMPERING, f"The candidate changed what eager runs on: {changed}.")
         return
     if broken := seal.find_break():
         timed.refuse(
@@ -157,7 +191,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
             "stopped_by": times.stopped_by,
             "first_call_s": times.first_call_s,
             "num_recompilations": times.num_recompilations,
-            "candidate_peak_memory_bytes": timed.candidate_peak_bytes(resident_bytes),
+            "candidate_peak_memory_bytes": timed.candidate_peak_bytes(other_bytes),
             "warnings": [*compiler.warnings, *notes, *times.warnings],
             "is_timed": True,
         }
@@ -165,6 +199,12 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     if payload["has_profile"] and payload["framework"] == "torch":
         reporter.enter("profile")
         _profile(payload["device"], baseline, candidate, times, reporter)
+
+
+def _find_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    """Return the name of what is not as it was, or None."""
+    names = [name for name in before if name not in after or before[name] != after[name]]
+    return next(iter(names), None)
 
 
 def _choose_launch(
@@ -209,14 +249,23 @@ def _profile(
 def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Run eager alone: its outputs on the sets of inputs, its times, and in float64 at last."""
     workload = _load(payload, directory)
+    runtime = workload.runtime
     reporter.enter("baseline")
     workload.note_writes()
-    arm = Arm(workload, workload.module, is_poisoned=True)
-    for set_index, name in ((0, FIRST), (0, AGAIN), *((i, set_file(i)) for i in payload["sets"])):
-        arm.prepare(set_index)
+    workload.is_fresh = payload["is_fresh"]
+    arm = Arm(workload, workload.module)
+    for name in (FIRST, AGAIN) if payload["is_first"] else ():
+        arm.prepare(0)
         arm()
-        described = workload.runtime.write_outputs(arm.results(), directory / name)
-        reporter.send({f"outputs {name}": described})
+        reporter.send({f"outputs {name}": runtime.write_outputs(arm.results(), directory / name)})
+    for number, call in enumerate(read_judged(payload["judged"])):
+        arm.prepare(call.set_index)
+        arm()
+        name = judged_file(number)
+        taken = runtime.excerpt(arm.results(), call.start)
+        reporter.send({f"outputs {name}": write_described(taken, directory / name)})
+    if not payload["is_first"]:
+        return
     reporter.enter("run")
     turn = iter(range(10**9))
     alone = measure_alone(
@@ -260,7 +309,6 @@ def _load(payload: Mapping[str, Any], directory: Path) -> Workload:
         weights=payload["weights"],
         mode=payload["input_mode"],
         seed=payload["seed"],
-        num_sets=payload["num_input_sets"],
         memory_limit_bytes=payload["memory_limit_bytes"],
         trust_remote_code=payload["trust_remote_code"],
     )

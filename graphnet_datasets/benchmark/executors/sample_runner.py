@@ -26,14 +26,14 @@ from ..handover import (
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
     FIRST,
-    MAX_TIMED,
     ORACLE,
     REFERENCE_PHASES,
     SAMPLE_FILE,
     HandoverError,
+    JudgedCall,
+    judged_file,
+    read_judged,
     read_outputs,
-    set_file,
-    timed_file,
     write_row,
 )
 from ..judging import floors, judging
@@ -150,25 +150,27 @@ class SampleRunner:
         return Arm(compiler, framework, dict(found["options"]), str(found["version"]))
 
     def run(self, job: SampleJob) -> list[dict[str, Any]]:
-        """Run a sample under each of its arms and return a record for each.
+        """Run a sample under each of its arms and return a record for each."""
+        return list(self.records(job))
 
-        The reference outputs are made last, when no candidate is left that could read them.
+    def records(self, job: SampleJob) -> Iterator[dict[str, Any]]:
+        """Run a sample under its arms and yield the record of each as soon as the arm has ended.
+
+        The outputs that a candidate is judged by are made when it is gone, on inputs that were
+        drawn while it ran; only those of the first call are the same for all arms.
         """
-        runs = [self._run_arm(job, run_id, arm) for run_id, arm in job.arms]
-        judged = [run for run in runs if run.has_outputs]
-        if judged:
-            sets = sorted({index for run in judged for index, _ in run.timed})
-            reference, attempts = self._run_reference(job, sets)
-            for run in judged:
+        reference: judging.Reference | None = None
+        for run_id, arm in job.arms:
+            run = self._run_arm(job, run_id, arm)
+            if run.has_outputs:
+                reference, attempts = self._run_reference(job, arm, run, reference)
                 run.judge(reference)
                 run.record["num_attempts"] = max(run.record["num_attempts"], attempts)
                 if run.record["status"] == Status.OK:
                     self._take_floor(job, run.record, reference)
-        if self._take_outputs is not None:
-            for run in runs:
-                if run.record["status"] == Status.OK and run.first is not None:
-                    self._take_outputs(job, run.record, run.first)
-        return [run.record for run in runs]
+                    if self._take_outputs is not None and run.first is not None:
+                        self._take_outputs(job, run.record, run.first)
+            yield run.record
 
     def _take_floor(
         self, job: SampleJob, record: dict[str, Any], reference: judging.Reference
@@ -208,29 +210,40 @@ class SampleRunner:
                 messages = outcome.merged()
                 try:
                     run.first = read_outputs(directory / FIRST, messages.get(f"outputs {FIRST}"))
-                    for name in map(timed_file, range(MAX_TIMED)):
-                        if f"outputs {name}" in messages:
-                            outputs = read_outputs(directory / name, messages[f"outputs {name}"])
-                            run.timed.append((run.set_of(name), outputs))
+                    run.calls = read_judged(messages.get("judged"))
+                    run.judged = _read_judged(directory, messages, run.calls)
                 except HandoverError as error:
                     run.fail_protocol(str(error))
         if not run.has_outputs:
             self._keep_log(run_id, outcome)
         return run
 
-    def _run_reference(self, job: SampleJob, sets: Sequence[int]) -> tuple[judging.Reference, int]:
-        payload = self._payload(job.arms[0][1], kind="reference") | {"sets": list(sets)}
+    def _run_reference(
+        self, job: SampleJob, arm: Arm, run: judging.Run, earlier: judging.Reference | None
+    ) -> tuple[judging.Reference, int]:
+        """Have eager repeat the calls of a run; what `earlier` found out is not done again."""
+        if earlier is not None and earlier.problem is not None:
+            earlier = None
+        payload = self._payload(arm, kind="reference") | {
+            "judged": [call.to_json() for call in run.calls],
+            "is_first": earlier is None,
+            "is_fresh": run.is_fresh,
+        }
         with self._attempts(job, payload) as (outcome, directory, num_attempts):
             messages = outcome.merged()
             reference = judging.Reference(outcome, messages.get("baseline_alone_ms"))
+            if earlier is not None:
+                reference = dataclasses.replace(
+                    earlier, outcome=outcome, earlier=earlier, handover_problem=""
+                )
             if reference.problem is None:
                 try:
-                    first, again, *others = (
-                        read_outputs(directory / name, messages.get(f"outputs {name}"))
-                        for name in (FIRST, AGAIN, *map(set_file, sets))
-                    )
-                    reference.first, reference.again = first, again
-                    reference.sets = dict(zip(sets, others, strict=True))
+                    if earlier is None:
+                        reference.first, reference.again = (
+                            read_outputs(directory / name, messages.get(f"outputs {name}"))
+                            for name in (FIRST, AGAIN)
+                        )
+                    reference.judged = _read_judged(directory, messages, run.calls)
                     if f"outputs {ORACLE}" in messages:
                         described = messages[f"outputs {ORACLE}"]
                         reference.oracle = read_outputs(directory / ORACLE, described)
@@ -291,6 +304,7 @@ class SampleRunner:
             "seed": settings.seed,
             "num_input_sets": settings.num_input_sets,
             "trust_remote_code": settings.trust_remote_code,
+            "again": [],
             "num_threads": settings.threads,
             "memory_limit_bytes": self._limits.memory_bytes,
             "alone_calls": settings.alone_calls,
@@ -350,6 +364,16 @@ class SampleRunner:
             temporary = path.with_suffix(f".{os.getpid()}.tmp")
             temporary.write_text(outcome.log)
             temporary.replace(path)
+
+
+def _read_judged(
+    directory: Path, messages: Mapping[str, Any], calls: Sequence[JudgedCall]
+) -> list[list[Output]]:
+    """Return the outputs of each judged call."""
+    return [
+        read_outputs(directory / name, messages.get(f"outputs {name}"), call.start)
+        for name, call in zip(map(judged_file, range(len(calls))), calls, strict=True)
+    ]
 
 
 def _is_installed(package: str) -> bool:

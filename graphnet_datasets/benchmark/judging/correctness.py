@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -22,11 +23,19 @@ _CHUNK = 2**15
 class Output:
     """One output: its dtype's canonical name and its elements, in the output's shape.
 
-    What NumPy lacks comes as unsigned integers with the same bits (`scores.formats.decode`).
+    What NumPy lacks comes as unsigned integers with the same bits (`scores.formats.decode`). Of an
+    excerpt the elements are those of `part` of the flat output, whose shape is `whole_shape`.
     """
 
     dtype: str
     elements: npt.NDArray
+    whole_shape: tuple[int, ...] | None = None
+    part: slice | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the whole output."""
+        return self.elements.shape if self.whole_shape is None else self.whole_shape
 
 
 def find_mismatch(reference: Sequence[Output], candidate: Sequence[Output]) -> tuple[Reason, str]:
@@ -43,10 +52,9 @@ def find_mismatch(reference: Sequence[Output], candidate: Sequence[Output]) -> t
     if not reference:
         return Reason.COUNT, "There are no outputs, so nothing could be compared."
     for index, (expected, actual) in enumerate(zip(reference, candidate, strict=True)):
-        if expected.elements.shape != actual.elements.shape:
+        if expected.shape != actual.shape:
             return Reason.SHAPE, (
-                f"Output {index} has shape {actual.elements.shape} where eager gives "
-                f"{expected.elements.shape}."
+                f"Output {index} has shape {actual.shape} where eager gives {expected.shape}."
             )
     for index, (expected, actual) in enumerate(zip(reference, candidate, strict=True)):
         if expected.dtype != actual.dtype:
@@ -96,19 +104,38 @@ def overall_min_t(rows: Sequence[dict[str, Any]]) -> float | None:
 
 
 def overall_null_t(rows: Sequence[dict[str, Any]]) -> float | None:
-    """Return the smallest t at which zeros, or the means, would pass as all the outputs.
+    """Return the smallest t at which zeros, means or the first call's outputs would pass for all.
 
     From there on the check says nothing about the sample.
 
     >>> overall_null_t([{"null_t": 0.0, "null_mean_t": -0.5}, {"null_t": -1.0, "null_mean_t": 0.2}])
     -0.5
     """
-    zeros = [row["null_t"] for row in rows]
-    means = [row["null_mean_t"] for row in rows]
-    if not rows or None in zeros or None in means:
+    names = ("null_t", "null_mean_t")
+    if not rows or any(row[name] is None for row in rows for name in names):
         return None
-    # Zeros in one place and a mean in another would do as well: each output by its easier way.
-    return max(min(zero, mean) for zero, mean in zip(zeros, means, strict=True))
+    # Zeros in one place and a mean in another would do as well: each output by its easiest way.
+    easiest = []
+    for row in rows:
+        constant = row.get("constant_t")
+        easiest.append(
+            min(*(row[name] for name in names), math.inf if constant is None else constant)
+        )
+    return max(easiest)
+
+
+def hash_outputs(outputs: Sequence[Output]) -> str:
+    """Return a hash of dtypes, shapes and elements.
+
+    >>> one, other = Output("int8", np.zeros(2, np.int8)), Output("int8", np.ones(2, np.int8))
+    >>> hash_outputs([one]) == hash_outputs([other]), len(hash_outputs([one]))
+    (False, 16)
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for output in outputs:
+        digest.update(f"{output.dtype}{output.shape}".encode())
+        digest.update(np.ascontiguousarray(output.elements).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def oracle_factor(dtype: str, num_elements: int) -> float:

@@ -17,11 +17,13 @@ from ...schema import ERROR_CODES, Reason, Status, empty_run
 from ...timing.intervals import speedup_interval, unpaired_speedup
 from ...timing.pairs import is_disturbed
 from ..child.audit import find_contradiction, is_slower_than_timed
-from ..handover import FIRST, MAX_SET
+from ..handover import FIRST, JudgedCall
+from .calls import compare_calls
 from .correctness import (
     Output,
     compare_outputs,
     find_mismatch,
+    hash_outputs,
     is_as_close_as_eager,
     overall_min_t,
     overall_null_t,
@@ -103,19 +105,25 @@ def is_harness_failure(outcome: Outcome) -> bool:
 
 @dataclasses.dataclass
 class Reference:
-    """Eager, run alone: how it ended, its outputs on each set of inputs, and its times."""
+    """Eager, run alone: how it ended, its outputs in each judged call, and its times.
+
+    `earlier` is the reference of another arm, which has found out all but `judged`.
+    """
 
     outcome: Outcome | None = None
     alone_ms: Any = None
     handover_problem: str = ""
     first: list[Output] = dataclasses.field(default_factory=list)
     again: list[Output] = dataclasses.field(default_factory=list)
-    sets: Mapping[int, list[Output]] = dataclasses.field(default_factory=dict)
+    judged: list[list[Output]] = dataclasses.field(default_factory=list)
     oracle: list[Output] | None = None
+    earlier: Reference | None = None
 
     @property
     def oracle_problem(self) -> str:
         """Why there is no oracle where one was tried, or ""."""
+        if self.earlier is not None:
+            return self.earlier.oracle_problem
         outcome = self.outcome
         if outcome is None or self.oracle is not None:
             return ""
@@ -146,19 +154,16 @@ class Run:
     def __init__(self, record: dict[str, Any], outcome: Outcome) -> None:
         self.record, self._outcome = record, outcome
         self.first: list[Output] | None = None
-        self.timed: list[tuple[int, list[Output]]] = []
+        self.calls: list[JudgedCall] = []
+        self.judged: list[list[Output]] = []
         self._messages = outcome.merged()
+        self.is_fresh = self._messages.get("is_fresh") is True
         record["duration_s"] = outcome.duration_s
         record["warnings"] = self._warnings()
         for name in _NUMBERS:
             if name in self._messages:
                 record[name] = read_number(self._messages[name])
         self.has_outputs = self._take_ending()
-
-    def set_of(self, name: str) -> int:
-        """Return the set of inputs on which the outputs in file `name` were made."""
-        index = self._messages.get(f"set {name}")
-        return index if type(index) is int and 0 <= index < MAX_SET else 0
 
     def _take_ending(self) -> bool:
         """Record a failure; return whether there is anything to judge."""
@@ -266,23 +271,19 @@ class Run:
             "determinism_t": determinism_t,
             "is_deterministic": determinism_t == -math.inf,
         }
-        compared = [(reference.first, self.first or [], _fitting(reference))]
-        for set_index, outputs in self.timed:
-            compared.append((reference.sets.get(set_index, reference.first), outputs, None))
-        tables = []
-        for expected, actual, oracle in compared:
+        compared = [
+            (reference.first, self.first or []),
+            *zip(reference.judged, self.judged, strict=True),
+        ]
+        for expected, actual in compared:
             reason, message = find_mismatch(expected, actual)
-            tables.append(compare_outputs(expected, actual, oracle))
             if reason is not Reason.NONE:
-                self.record["outputs"] = tables[-1]
+                self.record["outputs"] = compare_outputs(expected, actual)
                 error = {"type": "", "message": message}
                 self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
                 return
-        rows = [
-            max(alike, key=lambda row: row["min_t"])
-            | {name: alike[0][name] for name in ("rmse_baseline", "rmse_candidate")}
-            for alike in zip(*tables, strict=True)
-        ]
+        rows = compare_calls(compared, _fitting(reference))
+        self.record["judged"] = self._describe_judged(compared)
         self._warn_of_accuracy(rows, reference.oracle_problem)
         self.record |= {
             "status": str(Status.OK),
@@ -293,6 +294,22 @@ class Run:
             "min_t": overall_min_t(rows),
             "null_t": overall_null_t(rows),
         }
+
+    def _describe_judged(
+        self, compared: Sequence[tuple[Sequence[Output], Sequence[Output]]]
+    ) -> list[dict[str, Any]]:
+        """Return what it takes to make the judged outputs once more, and their hashes."""
+        calls: list[JudgedCall | None] = [None, *self.calls]
+        return [
+            {
+                "seed": self.record["seed"] + (0 if call is None else call.set_index),
+                "start": None if call is None else call.start,
+                "is_candidate_first": None if call is None else call.is_candidate_first,
+                "baseline_hash": hash_outputs(expected),
+                "candidate_hash": hash_outputs(actual),
+            }
+            for call, (expected, actual) in zip(calls, compared, strict=True)
+        ]
 
     def _warn_of_accuracy(self, rows: Sequence[Mapping[str, Any]], oracle_problem: str) -> None:
         """Warn where the candidate is farther from float64 than rounding in its dtype explains."""
@@ -364,4 +381,6 @@ def _reason(outcome: Outcome) -> Reason:
     )
     if outcome.ending is Ending.ERROR and is_memory:
         return Reason.OUT_OF_MEMORY
+    if outcome.phase == "baseline" and error.get("type", "").endswith(".NothingVariesError"):
+        return Reason.NOTHING_VARIES
     return _REASON_OF_ENDING[outcome.ending]
