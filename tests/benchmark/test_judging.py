@@ -42,7 +42,7 @@ def reference(alone_ms: Any) -> Reference:
 
 
 def judged(alone_ms: Any = (2.0, 2.0), **report: Any) -> dict[str, Any]:
-    run = Run(empty_run(), outcome(**report))
+    run = Run({**empty_run(), "seed": 0}, outcome(**report))
     if run.has_outputs:
         run.first = ONES
         run.judge(reference(list(alone_ms)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
 from ..handover import (
     FIRST,
+    MAX_EXCERPT,
     MAX_JUDGED,
     MAX_OUTPUTS,
     MAX_SET,
@@ -109,6 +111,9 @@ class TimedCalls:
             self._reporter.send({f"outputs {FIRST}": described})
             if sum(len(each) for _, _, each in taken) > KEPT_BYTES / MAX_WHOLE:
                 self._num_whole = 1
+            most = MAX_EXCERPT // max(1, len(taken))
+            if all(math.prod(shape) <= most for _, shape, _ in taken):
+                self._num_whole = 0  # an excerpt of these is the whole
             self._num_judged = max(MIN_JUDGED, min(MAX_JUDGED, MAX_OUTPUTS // max(1, len(taken))))
             self._check_inputs()
         elif self._num_calls == 2:
