@@ -99,7 +99,9 @@ class PaddleRuntime:
         """Write the saved elements back into `tensor`."""
         tensor.copy_(pristine, True)
 
-    def poison(self, outputs: Any, protected: set[int], spared: frozenset[int]) -> None:
+    def poison(
+        self, outputs: Any, protected: set[int], spared: frozenset[int] = frozenset()
+    ) -> None:
         """Overwrite outputs that nobody needs any more, so that stale memory holds no answer.
 
         `protected` has the storages that must stay as they are (see `storages`), and so must those

@@ -55,7 +55,9 @@ class Runtime(Protocol):
     def restore(self, tensor: Any, pristine: Any) -> None:
         """Write the saved elements back into `tensor`."""
 
-    def poison(self, outputs: Any, protected: set[int], spared: frozenset[int]) -> None:
+    def poison(
+        self, outputs: Any, protected: set[int], spared: frozenset[int] = frozenset()
+    ) -> None:
         """Overwrite outputs that nobody needs any more, unless their memory is protected.
 
         Nor are those overwritten that are among `spared`, by their place among the outputs.

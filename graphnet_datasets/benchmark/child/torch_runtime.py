@@ -89,7 +89,9 @@ class TorchRuntime:
         """Write the saved elements back into `tensor`."""
         tensor.data.copy_(pristine)
 
-    def poison(self, outputs: Any, protected: set[int], spared: frozenset[int]) -> None:
+    def poison(
+        self, outputs: Any, protected: set[int], spared: frozenset[int] = frozenset()
+    ) -> None:
         """Overwrite outputs that nobody needs any more, so that stale memory holds no answer.
 
         `protected` has the storages that must stay as they are (see `storages`), and so must those
