@@ -26,9 +26,14 @@ from .plans import (
 )
 
 LATENCY = 4
-GHZ = 3.0
+FAR_BYTES = 2048
+NUM_FAR_ROWS = 8
+"""The ways of the first cache: so many rows that are a page apart fit at once."""
 PARALLEL_CYCLES = 60_000
 """Below this much work (20 µs) threads cost more than they save."""
+BYTES_PER_CYCLE = 6.0
+"""What a processor reads from memory while others do too."""
+_CACHED_BYTES = 4 << 20
 _MAX_ROWS = 16
 _MAX_PACKED_FIRST_BYTES = 512 * 1024
 
@@ -153,7 +158,7 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
         sizes = dict(zip(names, (size for _, size in combination), strict=True))
         width = sizes[plan.vector]
         points = math.prod(sizes.values())
-        vector_loads = scalar_loads = 0.0
+        vector_loads = scalar_loads = misses = 0.0
         for each in traffic.elements:
             times = math.prod(
                 size
@@ -161,10 +166,15 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
                 if name != plan.vector and each.offset.coefficient(name)
             )
             step = each.offset.coefficient(plan.vector)
-            for name, size in sizes.items():
-                # Rows a page or more apart compete for the same few lines of the first cache.
-                if size > 4 and abs(each.offset.coefficient(name)) * lanes * 4 >= 65536:
-                    scalar_loads += times * 0.5
+            # Rows a page or more apart share the few places of the first cache with each other.
+            far = [
+                size
+                for name, size in sizes.items()
+                if abs(each.offset.coefficient(name)) * plan.real.itemsize >= FAR_BYTES
+            ]
+            is_packed = plan.packed is not None and plan.packed.element == each
+            if far and not is_packed:
+                misses += times * (0.5 if math.prod(far) > NUM_FAR_ROWS else 0.05)
             if each.gathers:
                 scalar_loads += 4 * times
             if plan.packed is not None and plan.packed.element == each:
@@ -176,17 +186,40 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
             else:
                 vector_loads += times * width * lanes
         arithmetic = points * max(1, traffic.operations // 2 if nest.updates else 1)
-        one = max(arithmetic, vector_loads + scalar_loads / 2, LATENCY if nest.updates else 0) + 0.5
+        one = max(arithmetic, vector_loads + scalar_loads / 2, LATENCY if nest.updates else 0)
+        one += 0.5 + misses
         stores = 0.0
         for each in (*nest.updates, *nest.epilogues):
             is_dense = each.target.offset.coefficient(plan.vector) == 1
-            stores += points * (2 if is_dense else 1.5 * lanes)
+            stores += points * (2 if is_dense else 3 * lanes)
         total += count * (steps * one + stores + 12)
     total *= around
     if plan.packed is not None:
         held = [extents[name] for name in extents if plan.packed.element.offset.coefficient(name)]
         dense = plan.packed.element.offset.coefficient(plan.vector) == 1
         total += math.prod(held) * (0.15 if dense else 0.6)
+        total += _reread_cycles(nest, plan, traffic, lanes)
+    return total
+
+
+def _reread_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
+    """Return what it costs that every panel of the packed operand reads the other one again."""
+    assert plan.packed is not None  # noqa: S101 (the caller has looked)
+    extents = nest.extents
+    packed = plan.packed.element
+    size = plan.real.itemsize * math.prod(extents[name] for name, _ in packed.offset.coefficients)
+    panels = math.ceil(extents[plan.vector] / (plan.num_vectors * lanes))
+    if size <= _MAX_PACKED_FIRST_BYTES:
+        return 0.0
+    total = 0.0
+    for each in traffic.elements:
+        if each == packed or each.offset.coefficient(plan.vector):
+            continue
+        num_bytes = plan.real.itemsize * math.prod(
+            extents[name] for name, _ in each.offset.coefficients
+        )
+        if num_bytes > _CACHED_BYTES:
+            total += num_bytes * (panels - 1) / BYTES_PER_CYCLE
     return total
 
 

@@ -116,6 +116,16 @@ TC_INLINE double tc_bessel_i(double x, int n) {
 }
 
 
+# Functions that are a few operations of whole vectors; a NaN of either argument gives the other.
+_WHOLE = {
+    "fmax": "V_select(b != b, a, V_max(a, b))",
+    "fmin": "V_select(b != b, a, V_min(a, b))",
+    "fdivide": "a / b",
+    "fma": "a * b + c",
+    "fabs": "V_select(a < 0, -a, a + 0)",
+}
+
+
 class FunctionTable:
     """Collects the functions that a file needs and gives the names to call them by."""
 
@@ -180,12 +190,26 @@ class FunctionTable:
                 f"  return {symbol}({', '.join(letters)});\n}}\n"
             )
             return c_name
+        if name in _WHOLE:
+            body = _WHOLE[name].replace("V", vector)
+            self._definitions[c_name] = (
+                f"TC_INLINE {vector} {c_name}({arguments}) {{ return {body}; }}\n"
+            )
+            return c_name
         one = self.scalar(name, scalar)
         lanes = self._machine.lanes(scalar.itemsize)
-        call = ", ".join(f"{each}[l]" for each in letters)
+        real = "double" if scalar.bits == 64 else "float"
+        call = ", ".join(f"x{each}[l]" for each in letters)
+        copies = " ".join(
+            f"{real} x{each}[{lanes}]; __builtin_memcpy(x{each}, &{each}, sizeof x{each});"
+            for each in letters
+        )
+        # Through arrays, not subscripts of vectors: the compiler knows vectors of sqrt and floor.
         self._definitions[c_name] = (
             f"TC_INLINE {vector} {c_name}({arguments}) {{\n  {vector} v;\n"
-            f"  for (int l = 0; l < {lanes}; ++l) v[l] = {one}({call});\n  return v;\n}}\n"
+            f"  {real} y[{lanes}];\n  {copies}\n"
+            f"  for (int l = 0; l < {lanes}; ++l) y[l] = {one}({call});\n"
+            "  __builtin_memcpy(&v, y, sizeof v);\n  return v;\n}\n"
         )
         return c_name
 
