@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .compilers import register_compiler
     from .directory import read_directory, write_directory
     from .extraction import extract, extract_export, without_weights
-    from .frameworks import make_inputs, materialize
+    from .frameworks import calibrate, make_inputs, materialize
     from .hub import push_runs, push_samples
     from .sample import Sample
     from .scores import error_aware_speedup_score, metric_path, speedup_score, to_metric_inputs
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _HOME_OF = {
     "Sample": "sample",
+    "calibrate": "frameworks",
     "disable_progress_bars": "verbosity",
     "enable_progress_bars": "verbosity",
     "error_aware_speedup_score": "scores",
@@ -58,6 +59,7 @@ _HOME_OF = {
 __all__ = [
     "Sample",
     "__version__",
+    "calibrate",
     "disable_progress_bars",
     "enable_progress_bars",
     "error_aware_speedup_score",

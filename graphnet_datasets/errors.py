@@ -62,6 +62,10 @@ class MaterializeError(GraphNetError, RuntimeError):
     """A sample cannot be turned into something that runs."""
 
 
+class CalibrationError(GraphNetError, RuntimeError):
+    """A sample cannot be calibrated, since its graph does not run on its inputs."""
+
+
 class UntrustedCodeError(MaterializeError):
     """A sample brings code of its own that nobody has allowed to run, or that was changed."""
 

@@ -29,7 +29,13 @@ from graphnet_datasets.sample.arguments import (
     SliceArg,
 )
 from graphnet_datasets.sample.symbols import evaluate
-from graphnet_datasets.sample.vocabulary import FRAMEWORKS, ITEM_SIZE_BYTES, RELATIONS, TASKS
+from graphnet_datasets.sample.vocabulary import (
+    CALIBRATIONS,
+    FRAMEWORKS,
+    ITEM_SIZE_BYTES,
+    RELATIONS,
+    TASKS,
+)
 
 TEXT = st.text(max_size=12)
 IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,11}", fullmatch=True)
@@ -129,6 +135,7 @@ def values(symbol_names: tuple[str, ...] = ()) -> st.SearchStrategy[Value]:
     return st.builds(Value, st.none() | DTYPES, shapes, shapes)
 
 
+CALIBRATED = st.builds(Statistics, FLOATS, st.none() | FLOATS, st.none() | FLOATS)
 STATISTICS = st.builds(
     Statistics,
     st.none() | FLOATS,
@@ -186,6 +193,7 @@ def inputs(draw: st.DrawFn, symbols: tuple[Symbol, ...] = ()) -> Input:
         draw(st.sampled_from(["cpu", "cuda:0"])),
         draw(st.none() | STATISTICS),
         data,
+        draw(st.none() | CALIBRATED),
     )
 
 
@@ -274,6 +282,7 @@ def samples(draw: st.DrawFn, framework: str | None = None, max_ops: int = 6) -> 
         custom_operators=tuple(
             draw(st.lists(custom_operators(), max_size=2, unique_by=lambda each: each.name))
         ),
+        calibration=draw(st.sampled_from(CALIBRATIONS)),  # pyright: ignore[reportArgumentType]
     )
 
 

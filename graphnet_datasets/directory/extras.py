@@ -53,6 +53,8 @@ def print_extras(found: Sample, sample: Sample) -> str:
         extras["custom_operators"] = [dataclasses.asdict(each) for each in sample.custom_operators]
     if len(found.inputs) != len(sample.inputs) or _graph(found) != _graph(sample):
         raise _cannot_write(sample)
+    if sample.calibration:
+        extras["calibration"] = sample.calibration
     inputs = {
         str(index): _print_input(each)
         for index, (each, other) in enumerate(zip(sample.inputs, found.inputs, strict=True))
@@ -120,6 +122,8 @@ def _apply(found: Sample, extras: Mapping[str, Any]) -> Sample:
     }
     if "provenance" in extras:
         changes["provenance"] = _read_provenance(found.provenance, extras["provenance"])
+    if "calibration" in extras:
+        changes["calibration"] = _text(extras["calibration"])
     if "symbols" in extras:
         changes["symbols"] = tuple(
             Symbol(_text(name), _integer(hint), _optional_integer(low), _optional_integer(high))
@@ -197,7 +201,9 @@ def _read_results(results: list[Any] | None) -> tuple[Value, ...] | None:
 
 def _print_input(each: Input) -> dict[str, Any]:
     statistics = None if each.statistics is None else dataclasses.astuple(each.statistics)
+    calibrated = None if each.calibrated is None else dataclasses.astuple(each.calibrated)
     return {
+        **({} if calibrated is None else {"calibrated": calibrated}),
         "role": each.role,
         "value": _print_value(each.value),
         "source_name": each.source_name,
@@ -208,26 +214,29 @@ def _print_input(each: Input) -> dict[str, Any]:
 
 
 def _read_input(fields: Mapping[str, Any]) -> Input:
-    numbers = fields["statistics"]
-    statistics = None
-    if numbers is not None:
-        mean, std, low, high, is_measured = _list(numbers)
-        moments = (mean, std, low, high)
-        for item in moments:
-            if item is not None and type(item) is not float:
-                _integer(item)
-        if type(is_measured) is not bool:
-            raise TypeError("`is_measured` is neither true nor false")
-        statistics = Statistics(*moments, is_measured=is_measured)
     data = fields["data"]
     return Input(
         _text(fields["role"]),  # type: ignore[arg-type]
         _read_value(fields["value"]),
         _text(fields["source_name"]),
         _text(fields["device"]),
-        statistics,
+        _read_statistics(fields["statistics"]),
         None if data is None else base64.b64decode(_text(data), validate=True),
+        _read_statistics(fields.get("calibrated")),
     )
+
+
+def _read_statistics(numbers: Any) -> Statistics | None:
+    if numbers is None:
+        return None
+    mean, std, low, high, is_measured = _list(numbers)
+    moments = (mean, std, low, high)
+    for item in moments:
+        if item is not None and type(item) is not float:
+            _integer(item)
+    if type(is_measured) is not bool:
+        raise TypeError("`is_measured` is neither true nor false")
+    return Statistics(*moments, is_measured=is_measured)
 
 
 def _text(value: Any) -> str:

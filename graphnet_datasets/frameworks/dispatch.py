@@ -102,6 +102,49 @@ def make_inputs(
     return make(sample, seed, mode, device, weights, sizes)
 
 
+def calibrate(
+    sample: Sample,
+    *,
+    memory_limit_bytes: int | None = None,
+    trust_remote_code: bool = False,
+) -> Sample:
+    """Return the sample with input statistics that make its graph behave as a trained model's.
+
+    Recorded statistics describe each tensor alone; drawn anew they do not fit together, and values
+    grow or vanish from layer to layer. The graph is run once on the CPU, on the inputs of seed 0.
+    Where a normalisation's running mean and variance do not fit what arrives, those of what
+    arrives take their place; where a product with a weight leaves [0.01, 8] in root mean square,
+    the weight is scaled to bring it to one. What fits stays as it was recorded. The result holds
+    the new statistics beside the recorded ones (`Input.calibrated`), says in `calibration` whether
+    any were needed, and is drawn from as before: the same elements for a seed on every machine.
+
+    Raises:
+        CalibrationError: an operator of the graph fails when it is run.
+        UnknownOperatorError, UntrustedCodeError, MemoryLimitError, MaterializeError: as
+            `materialize`.
+        MissingExtraError: the sample's framework is not installed.
+
+    >>> from graphnet_datasets.sample import Input, Op, Statistics, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> weight = Input("parameter", Value("float32", (64, 64)), statistics=Statistics(0.0, 50.0))
+    >>> sample = Sample("example/linear", "torch", "other",
+    ...     (Input("input", Value("float32", (8, 64))), weight),
+    ...     (Op("torch.nn.functional.linear", (Ref(0), Ref(1))),), Ref(2))
+    >>> fitted = calibrate(sample)
+    >>> fitted.calibration, fitted.inputs[1].origin, fitted.inputs[1].calibrated.std < 0.2
+    ('calibrated', 'calibrated', True)
+    """
+    options: dict[str, Any] = {}
+    if sample.framework == "torch":
+        with _Needs("torch"):
+            from .torch.calibration import calibrate as fit
+        options = {"trust_remote_code": trust_remote_code}
+    else:
+        with _Needs("paddle"):
+            from .paddle.calibration import calibrate as fit
+    return fit(sample, memory_limit_bytes=memory_limit_bytes, **options)
+
+
 def find_results(sample: Sample) -> tuple[Result, ...]:
     """Return what each operator gives at the sizes of the capture, found without running it.
 

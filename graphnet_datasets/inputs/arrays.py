@@ -19,6 +19,7 @@ from .redraws import draw_by_role, jitter, redraw
 from .roles import find_roles
 from .storage import STORAGE
 from .terms import is_whole
+from .weights import is_positive_weight
 
 Mode: TypeAlias = Literal["replay", "fresh", "probe"]
 MODES: tuple[str, ...] = get_args(Mode)
@@ -35,9 +36,10 @@ def make_array(
 
     The elements follow from (seed, sample id, canonical input name) alone, on every machine. In
     mode `replay` they have the recorded mean and standard deviation and stay within the recorded
-    minimum and maximum; without a recorded value they have `default_statistics`, or for integers
-    what their role allows (`find_roles`). Stored data is given back as it is; under other `sizes`
-    than the captured ones each axis is cut or repeated.
+    minimum and maximum (those of the calibration in a sample that was calibrated). Without a
+    recorded value they have `default_statistics`, or for integers what their role allows
+    (`find_roles`). Stored data is given back as it is; under other `sizes` than the captured ones
+    each axis is cut or repeated.
 
     Mode `fresh` is another call of the same model: whatever of its data inputs may differ does.
     Stored integers and masks are drawn anew by their role, so indices stay within the bounds of
@@ -73,7 +75,7 @@ def make_array(
         )
     key = _key(seed, sample.id, sample.input_names[index])
     is_fresh = mode != "replay" and each.role == "input"
-    if each.data is not None:
+    if each.data is not None and each.calibrated is None:
         stored = _stored(sample, each, dtype, shape)
         if not is_fresh:
             return stored
@@ -81,7 +83,7 @@ def make_array(
             return redraw(key, stored, find_roles(sample)[index])
         return jitter(key, stored)
     where = f"Input `{sample.input_names[index]}` of `{sample.id}`"
-    statistics = each.statistics
+    statistics = each.calibrated or each.statistics
     if statistics is None:
         statistics = default_statistics(each.role, each.source_name, shape, dtype)
     wanted = complete(statistics, where)
@@ -91,7 +93,8 @@ def make_array(
             return drawn
     if mode == "probe" or (is_fresh and not is_whole(dtype)):
         wanted = spread_constants(wanted, dtype)
-    return draw(key, math.prod(shape), dtype, wanted).reshape(shape)
+    is_positive = wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
+    return draw(key, math.prod(shape), dtype, wanted, is_positive=is_positive).reshape(shape)
 
 
 def _draw_whole(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import SampleError
 from ..sample import Statistics
 from .draws import SEGMENT_SIZE, fill_bits, fill_normals
+from .elementary import exp, log
 from .encoding import FORMATS, encode
 from .integers import fill_uniform, key_of_part
 from .storage import STORAGE
@@ -72,8 +73,13 @@ def spread_constants(wanted: Distribution, dtype: str) -> Distribution:
     return Distribution(constant, spread, constant - 5 * spread, constant + 5 * spread)
 
 
-def draw(key: int, size: int, dtype: str, wanted: Distribution) -> npt.NDArray:
-    """Return `size` elements of `dtype`, in the dtype of `STORAGE`."""
+def draw(
+    key: int, size: int, dtype: str, wanted: Distribution, *, is_positive: bool = False
+) -> npt.NDArray:
+    """Return `size` elements of `dtype`, in the dtype of `STORAGE`.
+
+    With `is_positive` floats are drawn as what a graph divides by or takes roots of.
+    """
     if dtype.startswith("complex"):
         return _draw_complex(key, size, dtype, wanted)
     out = np.empty(size, STORAGE[dtype])
@@ -82,7 +88,7 @@ def draw(key: int, size: int, dtype: str, wanted: Distribution) -> npt.NDArray:
     elif "float" not in dtype:
         _fill_integers(key, out, wanted)
     else:
-        _fill_floats(key, out, dtype, wanted)
+        _fill_floats(key, out, dtype, wanted, is_positive=is_positive)
     return out
 
 
@@ -102,9 +108,11 @@ def _draw_complex(key: int, size: int, dtype: str, wanted: Distribution) -> npt.
     return parts.view(STORAGE[dtype]).reshape(size)
 
 
-def _fill_floats(key: int, out: npt.NDArray, dtype: str, wanted: Distribution) -> None:
+def _fill_floats(
+    key: int, out: npt.NDArray, dtype: str, wanted: Distribution, *, is_positive: bool = False
+) -> None:
     work = np.float64 if dtype == "float64" else np.float32
-    shape_values = _shaper(_within(wanted, dtype), work)
+    shape_values = _shaper(_within(wanted, dtype), work, is_positive=is_positive)
     normals = np.empty(min(_CHUNK, out.size), np.float32)
     for start in range(0, out.size, _CHUNK):
         piece = out[start : start + _CHUNK]
@@ -133,19 +141,26 @@ def _within(wanted: Distribution, dtype: str) -> Distribution:
     return Distribution(min(max(wanted.mean, lowest), largest), min(wanted.std, largest), *limit)
 
 
-def _shaper(wanted: Distribution, work: type[np.floating]) -> Callable[[npt.NDArray], None]:
+def _shaper(
+    wanted: Distribution, work: type[np.floating], *, is_positive: bool = False
+) -> Callable[[npt.NDArray], None]:
     """Return what turns standard normals, in place, into the wanted distribution.
 
-    A normal, cut at the bounds. Where a bound is nearer to the mean than `_SKEW_LIMIT` standard
-    deviations and the other one is not (running variances: positive with a long tail), cutting
-    would pile elements up on the bound; there it is bound ± (a + b z)^2, a noncentral chi-square
-    with the same mean, a^2 + b^2, and the same variance, 4 a^2 b^2 + 2 b^4, as far as the variance
-    allows (it is at most twice the square of the mean's distance from the bound).
+    A normal, cut at the bounds. For what must be positive (variances), and where nothing is
+    negative and zero is near, a log-normal of the same mean and standard deviation: its lower tail
+    is light, so that no channel is divided by almost nothing. Where another bound is nearer to the
+    mean than `_SKEW_LIMIT` standard deviations and the other one is not, cutting would pile
+    elements up on the bound; there it is bound ± (a + b z)^2, a noncentral chi-square with the same
+    mean, a^2 + b^2, and the same variance, 4 a^2 b^2 + 2 b^4, as far as the variance allows (it is
+    at most twice the square of the mean's distance from the bound).
     """
     minimum, maximum = work(wanted.minimum), work(wanted.maximum)
     below, above = wanted.mean - wanted.minimum, wanted.maximum - wanted.mean
     nearer = min(below, above)
     is_skewed = 0 < nearer < _SKEW_LIMIT * wanted.std and max(below, above) > 2 * nearer
+    is_lognormal = is_positive or (is_skewed and wanted.minimum >= 0 and below <= above)
+    if is_lognormal and wanted.mean > 0 and wanted.std > 0:
+        return _lognormal_shaper(wanted)
     if is_skewed:
         bound, sign = (minimum, 1) if below <= above else (maximum, -1)
         ratio = min(wanted.std / nearer, math.sqrt(2))
@@ -178,6 +193,21 @@ def _shaper(wanted: Distribution, work: type[np.floating]) -> Callable[[npt.NDAr
             np.clip(values, minimum, maximum, out=values)
 
     return shape_normal
+
+
+def _lognormal_shaper(wanted: Distribution) -> Callable[[npt.NDArray], None]:
+    """Return what turns standard normals, in place, into a log-normal with the wanted moments."""
+    ratio = wanted.std / wanted.mean
+    variance, centre = log(np.array([1 + ratio * ratio, wanted.mean])).tolist()
+    centre -= variance / 2
+    spread = math.sqrt(variance)
+
+    def shape_lognormal(values: npt.NDArray) -> None:
+        drawn = exp(values.astype(np.float64) * spread + centre)
+        np.clip(drawn, wanted.minimum, wanted.maximum, out=drawn)
+        values[:] = drawn
+
+    return shape_lognormal
 
 
 def _fill_bools(key: int, out: npt.NDArray, wanted: Distribution) -> None:

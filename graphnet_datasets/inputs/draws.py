@@ -27,6 +27,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from .elementary import log, polynomial
+
 BLOCK_SIZE = 2**18
 """Entries of a block: 1 MiB of float32, which stays in a core's second-level cache."""
 SEGMENT_SIZE = 2**14
@@ -140,7 +142,7 @@ def _normal_quantiles_of_upper_half(count: int) -> npt.NDArray[np.float64]:
     quantiles = np.empty_like(centred)
     squared = 0.180625 - centred[~is_tail] * centred[~is_tail]
     quantiles[~is_tail] = centred[~is_tail] * _rational(_CENTRAL, squared)
-    distance = np.sqrt(-_log(0.5 - centred[is_tail])) - 1.6
+    distance = np.sqrt(-log(0.5 - centred[is_tail])) - 1.6
     quantiles[is_tail] = _rational(_TAIL, distance)
     return quantiles
 
@@ -148,24 +150,4 @@ def _normal_quantiles_of_upper_half(count: int) -> npt.NDArray[np.float64]:
 def _rational(
     coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    return _polynomial(coefficients[0], x) / _polynomial(coefficients[1], x)
-
-
-def _polynomial(
-    coefficients: tuple[float, ...], x: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    total = np.full_like(x, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        total = total * x + coefficient
-    return total
-
-
-def _log(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the natural logarithm by its series: `np.log` may differ between processors."""
-    mantissa, exponent = np.frexp(x)
-    is_small = mantissa < math.sqrt(0.5)
-    mantissa = np.where(is_small, mantissa * 2, mantissa)
-    exponent = exponent - is_small
-    ratio = (mantissa - 1) / (mantissa + 1)
-    odd_terms = tuple(2.0 / power for power in range(1, 25, 2))
-    return ratio * _polynomial(odd_terms, ratio * ratio) + exponent * math.log(2)
+    return polynomial(coefficients[0], x) / polynomial(coefficients[1], x)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SampleError
 from .arguments import INT64_MAX, INT64_MIN, MAX_TEXT_LENGTH, find_problem
 from .symbols import free_symbols, is_symbol_name
-from .vocabulary import FRAMEWORKS, ITEM_SIZE_BYTES, RELATIONS, ROLES, TASKS
+from .vocabulary import CALIBRATIONS, FRAMEWORKS, ITEM_SIZE_BYTES, RELATIONS, ROLES, TASKS
 
 if TYPE_CHECKING:
     from .sample import Input, Op, Sample, Value
@@ -58,6 +58,8 @@ class _Checker:
             raise self._error("the sample", f"has task {sample.task!r}", TASKS)
         if not _KEYWORD.match(sample.kind):
             raise self._error("the sample", f"has kind {sample.kind!r}", ("an identifier",))
+        if sample.calibration not in CALIBRATIONS:
+            raise self._error("the sample", f"has calibration {sample.calibration!r}", CALIBRATIONS)
         num_inputs = len(sample.inputs)
         if num_inputs + len(sample.ops) > MAX_VALUES:
             raise self._error("the sample", f"has more than {MAX_VALUES} values", ())

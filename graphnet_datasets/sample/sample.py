@@ -20,7 +20,7 @@ from typing import Any
 from .arguments import Arg, iterate_refs
 from .invariants import check_sample
 from .symbols import Dim, evaluate
-from .vocabulary import ITEM_SIZE_BYTES, Framework, Relation, Role, Task
+from .vocabulary import ITEM_SIZE_BYTES, Calibration, Framework, Origin, Relation, Role, Task
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,8 +57,10 @@ class Input:
     """One argument of the graph: a data input, a weight, a constant, a symbol or a scalar.
 
     `data` holds the elements as little-endian bytes in row-major order where they are stored, and
-    otherwise is None. A `symbol` has the name of its symbol in `source_name`; a `scalar` has
-    dtype int64, float64 or bool, shape () and data.
+    otherwise is None. `calibrated` are statistics that `calibrate` found: the elements are drawn by
+    them, while `statistics` and `data` stay as the record of what was there. A `symbol` has the
+    name of its symbol in `source_name`; a `scalar` has dtype int64, float64 or bool, shape () and
+    data.
     """
 
     role: Role
@@ -67,6 +69,15 @@ class Input:
     device: str = "cpu"
     statistics: Statistics | None = None
     data: bytes | None = dataclasses.field(default=None, repr=False)
+    calibrated: Statistics | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """Where the statistics come from that the elements are drawn by."""
+        if self.calibrated is not None:
+            return "calibrated"
+        is_recorded = self.statistics is not None and self.statistics.is_measured
+        return "recorded" if is_recorded or self.data is not None else "initialised"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -167,7 +178,9 @@ class Sample:
     `id` is unique in a dataset and reads like a path (`timm/resnet18`). `kind` is `graph` for a
     whole captured graph; derived samples name what they are (`subgraph`, `backward`, …).
     `outputs` is the structure that the graph returns, with a `Ref` wherever a value stands.
-    `custom_operators` are those that the graph calls and the operator table lacks.
+    `custom_operators` are those that the graph calls and the operator table lacks. `calibration`
+    says what `calibrate` did: nothing was tried (""), nothing needed a change (`unneeded`), or
+    inputs were given calibrated statistics (`calibrated`).
 
     Raises:
         SampleError: an invariant is broken; the message names the operator or input.
@@ -192,6 +205,7 @@ class Sample:
     kind: str = "graph"
     provenance: Provenance = Provenance()
     custom_operators: tuple[CustomOperator, ...] = ()
+    calibration: Calibration = ""
 
     def __post_init__(self) -> None:
         check_sample(self)

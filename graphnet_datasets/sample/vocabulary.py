@@ -13,10 +13,17 @@ Role: TypeAlias = Literal["input", "parameter", "buffer", "constant", "symbol", 
 dimension. `scalar`: a Python number handed in at run time."""
 Relation: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
+Origin: TypeAlias = Literal["recorded", "initialised", "calibrated"]
+"""Where statistics come from. `recorded`: measured on the model's own tensors. `initialised`: the
+defaults of a role, where no real tensor was seen. `calibrated`: what makes them fit the values that
+arrive (see `calibrate`)."""
+Calibration: TypeAlias = Literal["", "unneeded", "calibrated"]
+
 FRAMEWORKS: tuple[str, ...] = get_args(Framework)
 TASKS: tuple[str, ...] = get_args(Task)
 ROLES: tuple[str, ...] = get_args(Role)
 RELATIONS: tuple[str, ...] = get_args(Relation)
+CALIBRATIONS: tuple[str, ...] = get_args(Calibration)
 WEIGHT_ROLES = frozenset({"parameter", "buffer", "constant"})
 
 ITEM_SIZE_BYTES: Mapping[str, int] = {

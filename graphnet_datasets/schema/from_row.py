@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -68,7 +69,7 @@ def sample_from_row(row: Mapping[str, Any]) -> Sample:
             id=_get(row, "id", str),
             framework=_get(row, "framework", str),  # pyright: ignore[reportArgumentType]
             task=_get(row, "task", str),  # pyright: ignore[reportArgumentType]
-            inputs=_each(row, "inputs", _input_from_row),
+            inputs=_inputs_from_row(row),
             ops=ops,
             outputs=_outputs_from_row(_get(row, "outputs", dict)),
             symbols=_each(row, "symbols", _symbol_from_row),
@@ -79,6 +80,7 @@ def sample_from_row(row: Mapping[str, Any]) -> Sample:
             custom_operators=()
             if row.get("custom_operators") is None
             else _each(row, "custom_operators", _custom_operator_from_row),
+            calibration=_get_optional(row, "calibration", str) or "",  # pyright: ignore[reportArgumentType]
         )
     except SchemaError as error:
         raise SchemaError(f"In {where}: {str(error).rstrip('.')}.") from error
@@ -129,6 +131,26 @@ def _each(
         except SchemaError as error:
             raise SchemaError(f"`{name}[{index}]`: {error}") from error
     return tuple(items)
+
+
+def _inputs_from_row(row: Mapping[str, Any]) -> tuple[Input, ...]:
+    inputs = list(_each(row, "inputs", _input_from_row))
+    # Null in tables that were written before there was such a column.
+    if row.get("calibrated_inputs") is not None:
+        for index, statistics in _each(row, "calibrated_inputs", _calibrated_from_row):
+            if not 0 <= index < len(inputs):
+                raise SchemaError(
+                    f"`calibrated_inputs` names the input {index}, which is not there"
+                )
+            inputs[index] = dataclasses.replace(inputs[index], calibrated=statistics)
+    return tuple(inputs)
+
+
+def _calibrated_from_row(row: dict[str, Any]) -> tuple[int, Statistics]:
+    mean, std, low, high = (
+        _get_optional(row, name, float) for name in ("mean", "std", "min", "max")
+    )
+    return _get(row, "input", int), Statistics(mean, std, low, high)
 
 
 def _input_from_row(row: dict[str, Any]) -> Input:

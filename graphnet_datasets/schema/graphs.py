@@ -42,6 +42,16 @@ INPUT_FIELDS = [
 """An argument of the graph. `is_measured` is null where there are no statistics at all; `data` is
 little-endian, row-major."""
 
+CALIBRATED_FIELDS = [
+    ("input", pa.int32()),
+    ("mean", pa.float64()),
+    ("std", pa.float64()),
+    ("min", pa.float64()),
+    ("max", pa.float64()),
+]
+"""Statistics that calibration found, and the number of the input that is drawn by them; what was
+recorded of it stays in `inputs`."""
+
 OP_FIELDS = [
     ("target", pa.string()),
     ("operands", pa.list_(pa.int32())),
@@ -139,6 +149,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("input_bytes", pa.int64()),
         ("is_dynamic", pa.bool_()),
         ("parent_id", pa.string()),
+        ("calibration", pa.string()),
         # derived
         ("family", pa.string()),
         ("structure_hash", pa.string()),
@@ -156,6 +167,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("symbols", pa.list_(pa.struct(SYMBOL_FIELDS))),
         ("constraints", pa.list_(pa.struct(CONSTRAINT_FIELDS))),
         ("inputs", pa.list_(pa.struct(INPUT_FIELDS))),
+        ("calibrated_inputs", pa.list_(pa.struct(CALIBRATED_FIELDS))),
         ("ops", pa.list_(pa.struct(OP_FIELDS))),
         ("outputs", pa.struct(OUTPUT_STRUCTURE_FIELDS)),
         ("custom_operators", pa.list_(pa.struct(CUSTOM_OPERATOR_FIELDS))),
@@ -164,7 +176,8 @@ GRAPHS_SCHEMA = pa.schema(
     metadata={"graphnet_datasets": f'{{"table": "graphs", "schema_version": {SCHEMA_VERSION}}}'},
 )
 """Columns of the `graphs` table. `dtype` is that of most elements of the tensors that the graph
-takes, weights included; `input_bytes` counts those tensors' bytes; `mode` is eval or train."""
+takes, weights included; `input_bytes` counts those tensors' bytes; `mode` is eval or train.
+`calibration` is `calibrated`, `unneeded`, or null where nobody has tried."""
 
 
 def graphs_features() -> datasets.Features:

@@ -64,10 +64,12 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
         "input_bytes": sample.input_bytes,
         "is_dynamic": sample.is_dynamic,
         "parent_id": provenance.parent_id,
+        "calibration": sample.calibration or None,
         **{name: derived.get(name) for name in DERIVED_COLUMNS},
         "symbols": [_fields(symbol) for symbol in sample.symbols],
         "constraints": [_fields(constraint) for constraint in sample.constraints],
         "inputs": [_input_to_row(sample, each) for each in sample.inputs],
+        "calibrated_inputs": _calibrated_to_row(sample),
         "ops": [_op_to_row(sample, op) for op in sample.ops],
         "outputs": {"operands": operands, "structure": structure},
         "custom_operators": [_fields(each) for each in sample.custom_operators],
@@ -106,6 +108,15 @@ def _input_to_row(sample: Sample, each: Input) -> dict[str, Any]:
         "is_measured": None if each.statistics is None else statistics.is_measured,
         "data": each.data,
     }
+
+
+def _calibrated_to_row(sample: Sample) -> list[dict[str, Any]] | None:
+    """Return the calibrated statistics, or None where there are none, as in older files."""
+    return [
+        {"input": index, "mean": each.mean, "std": each.std, "min": each.min, "max": each.max}
+        for index, each in enumerate(each.calibrated for each in sample.inputs)
+        if each is not None
+    ] or None
 
 
 def _op_to_row(sample: Sample, op: Op) -> dict[str, Any]:

@@ -66,10 +66,11 @@ def test_every_dtype_has_elements_of_its_size(dtype: str) -> None:
 @given(samples(), st.sampled_from(["replay", "probe"]))
 def test_every_sample_either_has_inputs_or_contradicts_itself(sample: Sample, mode: str) -> None:
     for index, each in enumerate(sample.inputs):
-        known = each.statistics or Statistics()
+        known = each.calibrated or each.statistics or Statistics()
         std = -1.0 if known.std is None or not math.isfinite(known.std) else known.std
         bounds = [each for each in (known.min, known.max) if each is not None]
-        is_contradiction = each.data is None and each.role != "symbol"
+        is_contradiction = each.data is None or each.calibrated is not None
+        is_contradiction &= each.role not in ("symbol", "scalar")
         is_contradiction &= (std < 0 and std != -1.0) or (
             len(bounds) == 2 and all(map(math.isfinite, bounds)) and bounds[0] > bounds[1]
         )

@@ -1,0 +1,107 @@
+"""Calibrate a sample of torch: its graph, run operator by operator on the CPU."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+
+from ...errors import CalibrationError, MaterializeError
+from ...inputs.calibration import Moments, calibrate_on
+from ...sample import Sample
+from .materialize import materialize
+from .tensors import make_input, make_inputs
+
+_LARGEST_SHARE = 2**24
+"""Elements of which the moments are taken, from the start of a larger tensor."""
+
+
+def calibrate(
+    sample: Sample,
+    *,
+    memory_limit_bytes: int | None = None,
+    trust_remote_code: bool = False,
+) -> Sample:
+    """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
+
+    Raises:
+        CalibrationError: an operator of the graph fails.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
+    """
+    module = materialize(
+        sample, memory_limit_bytes=memory_limit_bytes, trust_remote_code=trust_remote_code
+    )
+    # Without what an earlier calibration found, which this one replaces.
+    plain = dataclasses.replace(
+        sample,
+        inputs=tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs),
+    )
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        backend = _Backend(module, plain)
+        try:
+            return calibrate_on(plain, backend)
+        finally:
+            backend.close()
+
+
+class _Backend(torch.fx.Interpreter):
+    """Runs single nodes of a materialized sample; node i of the graph is value i of the sample."""
+
+    def __init__(self, module: torch.fx.GraphModule, sample: Sample) -> None:
+        super().__init__(module, garbage_collect_values=False)
+        self.sample = sample
+        self.nodes = [node for node in module.graph.nodes if node.op != "output"]
+        if len(self.nodes) != len(sample.inputs) + sample.num_ops:
+            raise MaterializeError(f"`{sample.id}` was not built one node per operator.")
+        made = make_inputs(sample).values()
+        self.env = dict(zip(self.nodes, made, strict=False))
+
+    def close(self) -> None:
+        self.env.clear()
+
+    def run(self, position: int) -> None:  # type: ignore[override]
+        node = self.nodes[len(self.sample.inputs) + position]
+        try:
+            self.env[node] = self.run_node(node)
+        except Exception as error:
+            op = self.sample.ops[position]
+            raise CalibrationError(
+                f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
+                f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"
+            ) from error
+
+    def make_input(self, sample: Sample, index: int) -> None:
+        self.env[self.nodes[index]] = make_input(sample, index)
+
+    def root_mean_square(self, value: int) -> float | None:
+        tensor = self.env.get(self.nodes[value])
+        if not isinstance(tensor, torch.Tensor) or not tensor.numel():
+            return None
+        if not tensor.is_floating_point() and not tensor.is_complex():
+            return None
+        flat = tensor.detach().abs().reshape(-1)[:_LARGEST_SHARE].to(torch.float32)
+        size = torch.linalg.vector_norm(flat).item() / math.sqrt(flat.numel())
+        if math.isfinite(size):
+            return size
+        finite = flat[torch.isfinite(flat)].to(torch.float64)
+        return finite.square().mean().sqrt().item() if finite.numel() else math.nan
+
+    def channel_moments(self, value: int) -> Moments | None:
+        tensor = self.env.get(self.nodes[value])
+        if not isinstance(tensor, torch.Tensor) or tensor.dim() < 2 or not tensor.numel():
+            return None
+        axes = [0, *range(2, tensor.dim())]
+        values = tensor.detach().to(torch.float32)
+        variances, means = torch.var_mean(values, axes, correction=0)
+        variances, means = variances.double(), means.double()
+        return Moments(
+            means.mean().item(),
+            means.std(correction=0).item(),
+            variances.mean().item(),
+            variances.std(correction=0).item(),
+        )
+
+    def free(self, value: int) -> None:
+        self.env.pop(self.nodes[value], None)

@@ -1,0 +1,213 @@
+"""Statistics that fit the values that arrive, found in one pass over a graph.
+
+Recorded statistics say what each tensor was like, not how the tensors fit together: channels whose
+drawn variance is too small or kernels whose drawn elements agree too little make values grow or
+vanish from layer to layer until they overflow. In a trained network they do neither. So the graph
+is run once, operator by operator; where what arrives does not fit the statistics of a
+normalisation, they are replaced by those of what arrives, and where a product leaves the usual
+range, its weight is scaled, as data-dependent initialisation does (Krähenbühl et al. 2015,
+Data-dependent initializations of convolutional neural networks; Mishkin and Matas 2015, All you
+need is a good init).
+
+What is found are statistics of whole tensors, not elements: later draws are draws as before.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from typing import Protocol
+
+from ..sample import Sample, Statistics
+from ..sample.arguments import iterate_refs
+from .defaults import default_statistics
+from .weights import Norm, find_weight_uses
+
+LOWEST, TARGET, HIGHEST = 1e-2, 1.0, 8.0
+"""Root mean square of what a product may give, and what it is brought to if it gives another."""
+
+NORMALISED = (0.25, 4.0)
+"""Root mean square that values may have after a normalisation, before its scale and shift."""
+
+_MAX_SPREAD = 0.5
+"""Standard deviation of a calibrated running variance, as a share of its mean, at most."""
+
+_DIGITS = 4
+_ATTEMPTS = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moments:
+    """Of a value with channels: mean and standard deviation over the channels of their means and
+    of their variances, and the root mean square of all elements that are finite."""
+
+    mean: float
+    spread_of_means: float
+    variance: float
+    spread_of_variances: float
+
+
+class Backend(Protocol):
+    """What a framework does for the calibration; values are numbered as in the sample."""
+
+    def run(self, position: int) -> None:
+        """Run operator `position`, once more if it has run, and keep its result."""
+
+    def make_input(self, sample: Sample, index: int) -> None:
+        """Make input `index` anew from the statistics that it has in `sample`."""
+
+    def root_mean_square(self, value: int) -> float | None:
+        """Return it over the finite elements; None for what is no floating-point tensor."""
+
+    def channel_moments(self, value: int) -> Moments | None:
+        """Return the moments of a value whose second axis, or in paddle another, has channels."""
+
+    def free(self, value: int) -> None:
+        """Forget a value."""
+
+
+def calibrate_on(sample: Sample, backend: Backend) -> Sample:
+    """Run `sample` on `backend` and return it with calibrated statistics where they are needed."""
+    return _Calibration(sample, backend).run()
+
+
+class _Calibration:
+    def __init__(self, sample: Sample, backend: Backend) -> None:
+        self.sample = dataclasses.replace(
+            sample,
+            calibration="",
+            inputs=tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs),
+        )
+        self.backend = backend
+        self.uses = find_weight_uses(self.sample)
+        self.met_data: set[int] = set()
+        self.has_run: set[int] = set()
+        self.roots_of = self._roots_of()
+
+    def run(self) -> Sample:
+        num_inputs = len(self.sample.inputs)
+        dying: list[list[int]] = [[] for _ in self.sample.ops]
+        for value, last_use in enumerate(self.sample.last_uses):
+            if 0 <= last_use < self.sample.num_ops and value not in self.uses.weight_only:
+                dying[last_use].append(value)
+        for position, op in enumerate(self.sample.ops):
+            norm = self.uses.norms.get(position)
+            if norm is not None:
+                self._fit_norm(norm)
+            self.backend.run(position)
+            self.has_run.add(position)
+            if position in self.uses.products:
+                self._fit_product(position)
+            if num_inputs + position not in self.uses.weight_only:
+                for ref in iterate_refs((op.args, op.kwargs)):
+                    self.met_data |= self.roots_of.get(ref, frozenset())
+            for value in dying[position]:
+                self.backend.free(value)
+        changed = any(each.calibrated is not None for each in self.sample.inputs)
+        return dataclasses.replace(self.sample, calibration="calibrated" if changed else "unneeded")
+
+    def _roots_of(self) -> dict[int, frozenset[int]]:
+        """Return for each weight-only value the weights that it is made of."""
+        num_inputs = len(self.sample.inputs)
+        made: dict[int, set[int]] = {
+            value: {value} for value in self.uses.weight_only if value < num_inputs
+        }
+        for source, positions in self.uses.dependents.items():
+            for position in positions:
+                made.setdefault(num_inputs + position, set()).add(source)
+        return {value: frozenset(sources) for value, sources in made.items()}
+
+    def _fit_norm(self, norm: Norm) -> None:
+        if norm.mean in self.met_data or norm.variance in self.met_data:
+            return
+        moments = self.backend.channel_moments(norm.value)
+        if moments is None or not math.isfinite(moments.variance):
+            return
+        mean = self._statistics(norm.mean)
+        variance = self._statistics(norm.variance)
+        low, high = NORMALISED
+        if low <= _normalised(moments, mean, variance, norm.epsilon) <= high:
+            return
+        spread = moments.spread_of_means
+        width = max(moments.variance + 2 * spread * spread, 1e-12)
+        share = min(moments.spread_of_variances / width, _MAX_SPREAD)
+        self._change(norm.mean, _rounded(moments.mean, spread, None, None))
+        self._change(norm.variance, _rounded(width, share * width, width / 8, width * 8))
+
+    def _fit_product(self, position: int) -> None:
+        weight = self.uses.products[position]
+        own = len(self.sample.inputs) + position
+        size = self.backend.root_mean_square(own)
+        for _ in range(_ATTEMPTS):
+            if size is None or math.isnan(size) or LOWEST <= size <= HIGHEST:
+                return
+            if weight in self.met_data:
+                return  # what it gave before would no longer be what it gives
+            held = self._statistics(weight)
+            if size == 0 and not held.std and not held.mean:
+                each = self.sample.inputs[weight]
+                shape = self.sample.shape_of(each.value) or ()
+                changed = default_statistics(
+                    each.role, each.source_name, shape, each.value.dtype or "float32"
+                )
+                changed = dataclasses.replace(changed, is_measured=True)
+            elif size == 0 or math.isinf(size):
+                return
+            else:
+                changed = _scaled(held, TARGET / size)
+            self._change(weight, changed)
+            self.backend.run(position)
+            size = self.backend.root_mean_square(own)
+
+    def _statistics(self, index: int) -> Statistics:
+        each = self.sample.inputs[index]
+        shape = self.sample.shape_of(each.value) or ()
+        return (
+            each.calibrated
+            or each.statistics
+            or default_statistics(each.role, each.source_name, shape, each.value.dtype or "float32")
+        )
+
+    def _change(self, index: int, statistics: Statistics) -> None:
+        """Give a weight other statistics, and make anew whatever was made of it."""
+        inputs = list(self.sample.inputs)
+        inputs[index] = dataclasses.replace(inputs[index], calibrated=statistics)
+        # A copy that is not checked again: only these numbers differ, and there are many of them.
+        changed = copy.copy(self.sample)
+        object.__setattr__(changed, "inputs", tuple(inputs))
+        self.sample = changed
+        self.backend.make_input(self.sample, index)
+        for position in self.uses.dependents.get(index, ()):
+            if position in self.has_run:
+                self.backend.run(position)
+
+
+def _normalised(moments: Moments, mean: Statistics, variance: Statistics, epsilon: float) -> float:
+    """Return the root mean square that is to be expected after the normalisation."""
+    held_mean, held_spread = mean.mean or 0.0, mean.std or 0.0
+    width = max(variance.mean if variance.mean is not None else 1.0, 0.0) + epsilon
+    share = min((variance.std or 0.0) / width, 10.0)
+    # The mean of 1 / v for a log-normal v is (1 + share^2) / mean of v.
+    deviation = (moments.mean - held_mean) ** 2 + moments.spread_of_means**2 + held_spread**2
+    return math.sqrt((moments.variance + deviation) * (1 + share * share) / width)
+
+
+def _scaled(held: Statistics, factor: float) -> Statistics:
+    mean, std, low, high = (
+        None if each is None else _round(each * factor)
+        for each in (held.mean, held.std, held.min, held.max)
+    )
+    return Statistics(mean, std, low, high)
+
+
+def _rounded(mean: float, std: float, low: float | None, high: float | None) -> Statistics:
+    return Statistics(
+        _round(mean), _round(std),
+        None if low is None else _round(low), None if high is None else _round(high),
+    )  # fmt: skip
+
+
+def _round(number: float) -> float:
+    """Round to four significant digits, so that sums taken in another order mostly agree."""
+    return float(f"{number:.{_DIGITS - 1}e}")

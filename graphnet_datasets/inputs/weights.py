@@ -1,0 +1,235 @@
+"""What a graph does with its weights: statistics of norms, factors of products, what is positive.
+
+A value is weight-only if it is made of parameters, buffers, constants and literals alone. Its root
+is the one weight that it is proportional to, where there is one: a transposed kernel, a gain times
+a normalised direction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+from ..sample import Op, Sample
+from ..sample.arguments import iterate_refs
+from ..sample.vocabulary import WEIGHT_ROLES
+from .consumers import operand, ref_of, short_name
+from .terms import is_whole
+
+_NORMS: Mapping[tuple[str, str], tuple[int, int, int]] = {
+    ("torch", "batch_norm"): (0, 1, 2),
+    ("torch", "torch.batch_norm"): (0, 3, 4),
+    ("torch", "aten"): (0, 3, 4),
+    ("paddle", "batch_norm"): (0, 1, 2),
+    ("paddle", "sync_batch_norm"): (0, 1, 2),
+}
+"""Positions of what is normalised, of the running mean and of the running variance."""
+
+_NORM_NAMES = frozenset(
+    ("batch_norm", "native_batch_norm", "cudnn_batch_norm", "sync_batch_norm",
+     "_native_batch_norm_legit_no_training", "_batch_norm_no_update")
+)  # fmt: skip
+_PRODUCT_NAMES = """
+    linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution
+    matmul mm bmm addmm baddbmm __matmul__ einsum bilinear embedding mul multiply __mul__
+    layer_norm native_layer_norm group_norm instance_norm rms_norm tensordot
+    depthwise_conv2d conv2d_transpose conv3d_transpose depthwise_conv2d_transpose fc
+    deformable_conv conv_tbc embedding_bag mv
+"""
+_PRODUCTS = frozenset(_PRODUCT_NAMES.split())
+"""Operators that are proportional to a weight, up to a bias."""
+
+_LINEAR_NAMES = """
+    to float half double bfloat16 type_as t T mT transpose permute reshape view view_as unsqueeze
+    squeeze expand expand_as contiguous clone flatten chunk split split_with_num unbind select
+    narrow slice strided_slice getitem cat concat stack cast assign detach alias repeat tile flip
+    broadcast_to movedim swapaxes unflatten pad _to_copy neg rot90 roll share_data
+"""
+_LINEAR = frozenset(_LINEAR_NAMES.split())
+_SQUARE_ROOTS = frozenset(("rsqrt", "sqrt", "log", "reciprocal"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Norm:
+    """A normalisation by running statistics: the values that it normalises and normalises by."""
+
+    value: int
+    mean: int
+    variance: int
+    epsilon: float
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightUses:
+    """What a graph does with its weights.
+
+    `dependents` lists for each weight the operators that are made of weights alone and of this one
+    among them, in order. `norms` and `products` say for a position of an operator what it
+    normalises, and which weight it is proportional to. `positive` are weights that must not be
+    negative: variances, and what a square root or a logarithm is taken of.
+    """
+
+    weight_only: frozenset[int]
+    dependents: Mapping[int, tuple[int, ...]]
+    norms: Mapping[int, Norm]
+    products: Mapping[int, int]
+    positive: frozenset[int]
+
+
+def find_weight_uses(sample: Sample) -> WeightUses:
+    """Return what a sample's graph does with its weights.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> data, weight = Value("float32", (2, 3)), Value("float32", (4, 3))
+    >>> sample = Sample("example/linear", "torch", "other",
+    ...     (Input("input", data), Input("parameter", weight)),
+    ...     (Op("torch.nn.functional.linear", (Ref(0), Ref(1))),), Ref(2))
+    >>> find_weight_uses(sample).products
+    {0: 1}
+    """
+    known = vars(sample).get("_weight_uses")
+    if known is None:
+        known = _find(sample)
+        vars(sample)["_weight_uses"] = known  # as functools.cached_property keeps it
+    return known
+
+
+def is_positive_weight(sample: Sample, index: int, minimum: float) -> bool:
+    """Tell whether a weight is one that the graph needs positive and the record does not deny it.
+
+    `minimum` is the recorded one, or minus infinity.
+    """
+    each = sample.inputs[index]
+    if each.role not in WEIGHT_ROLES or (minimum < 0 and minimum != -math.inf):
+        return False
+    return index in find_weight_uses(sample).positive
+
+
+def _find(sample: Sample) -> WeightUses:
+    num_inputs = len(sample.inputs)
+    made_of: dict[int, frozenset[int]] = {}
+    root: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    for index, each in enumerate(sample.inputs):
+        if each.role in WEIGHT_ROLES:
+            made_of[index] = frozenset({index})
+            if not is_whole(each.value.dtype or "bool"):
+                root[index] = index
+            sizes[index] = 1
+            for size in sample.shape_of(each.value) or ():
+                sizes[index] *= size
+    dependents: dict[int, list[int]] = {}
+    norms: dict[int, Norm] = {}
+    products: dict[int, int] = {}
+    positive: set[int] = set()
+    for position, op in enumerate(sample.ops):
+        own = num_inputs + position
+        name = short_name(op.target)
+        refs = list(iterate_refs((op.args, op.kwargs)))
+        if name in _SQUARE_ROOTS or name == "pow":
+            positive |= {root[ref] for ref in refs if ref in root}
+        if refs and all(ref in made_of for ref in refs):
+            sources = frozenset().union(*(made_of[ref] for ref in refs))
+            made_of[own] = sources
+            for source in sources:
+                dependents.setdefault(source, []).append(position)
+            found = _root(sample, name, op, root, sizes)
+            if found is not None:
+                root[own] = found
+            continue
+        norm = _norm(sample, name, op, root)
+        if norm is not None:
+            norms[position] = norm
+            positive.add(norm.variance)
+            continue
+        if name in _PRODUCTS and not op.target.endswith("_"):
+            roots = {root[ref] for ref in refs if ref in root and _is_factor(name, op, ref)}
+            if roots:
+                products[position] = max(roots, key=sizes.__getitem__)
+    return WeightUses(
+        frozenset(made_of),
+        {source: tuple(positions) for source, positions in dependents.items()},
+        norms,
+        products,
+        frozenset(positive),
+    )
+
+
+def _root(
+    sample: Sample, name: str, op: Op, root: Mapping[int, int], sizes: Mapping[int, int]
+) -> int | None:
+    """Return the weight that a weight-only result is proportional to, if there is one."""
+    refs = list(iterate_refs((op.args, op.kwargs)))
+    if name == "_weight_norm":
+        return root.get(refs[1]) if len(refs) > 1 else None
+    if name in _LINEAR:
+        roots = {root.get(ref) for ref in refs if not _is_integer(sample, ref)}
+        return roots.pop() if len(roots) == 1 else None
+    if name in ("add", "scale") and len(refs) == 1 and refs[0] in root:
+        return root[refs[0]]  # a variance and its epsilon: close enough to being proportional
+    if name in ("mul", "multiply", "imul", "__mul__"):
+        # A gain times a direction that was normalised: the gain is the smaller one.
+        roots = {root[ref] for ref in refs if ref in root}
+        return min(roots, key=sizes.__getitem__) if roots else None
+    if name in ("div", "divide", "truediv") and refs:
+        return root.get(refs[0])
+    return None
+
+
+def _is_integer(sample: Sample, ref: int) -> bool:
+    return ref < len(sample.inputs) and is_whole(sample.inputs[ref].value.dtype or "float")
+
+
+def _is_factor(name: str, op: Op, ref: int) -> bool:
+    """Tell whether a product is proportional to an operand, which a bias or a mask is not."""
+    if name in ("linear", "layer_norm", "group_norm", "instance_norm", "rms_norm", "fc") or (
+        name.startswith(("conv", "depthwise_conv", "deformable_conv"))
+    ):
+        bias = {"group_norm": 3, "layer_norm": 3, "instance_norm": 4}.get(name, 2)
+        if op.target.startswith("paddle."):
+            bias = {"layer_norm": 2, "group_norm": 2, "instance_norm": 2}.get(name, 99)
+        return ref_of(operand(op, (bias, "bias"))) != ref
+    if name in ("addmm", "baddbmm"):
+        return bool(op.args) and ref_of(op.args[0]) != ref
+    return True
+
+
+def _norm(sample: Sample, name: str, op: Op, root: Mapping[int, int]) -> Norm | None:
+    if name not in _NORM_NAMES:
+        return None
+    if sample.framework == "paddle":
+        places = _NORMS["paddle", "batch_norm"]
+    elif op.target.startswith("torch.ops.aten."):
+        places = _NORMS["torch", "aten"]
+    elif op.target == "torch.batch_norm":
+        places = _NORMS["torch", "torch.batch_norm"]
+    else:
+        places = _NORMS["torch", "batch_norm"]
+    keywords = ("input", "running_mean", "running_var")
+    value, mean, variance = (
+        ref_of(operand(op, place)) for place in zip(places, keywords, strict=True)
+    )
+    if (
+        value is None
+        or mean is None
+        or variance is None
+        or mean not in root
+        or variance not in root
+    ):
+        return None
+    if _is_training(sample, op):
+        return None
+    epsilons = [arg for arg in (*op.args, *(arg for _, arg in op.kwargs))
+                if type(arg) is float and 0 < arg < 0.05]  # fmt: skip
+    return Norm(value, root[mean], root[variance], epsilons[-1] if epsilons else 1e-5)
+
+
+def _is_training(sample: Sample, op: Op) -> bool:
+    if sample.framework == "paddle":
+        flags = [arg for arg in op.args if type(arg) is bool]
+        # batch_norm(x, mean, variance, scale, bias, is_test, momentum, epsilon, layout,
+        # use_global_stats, trainable_statistics)
+        return bool(flags) and not flags[0] and not (len(flags) > 1 and flags[1])
+    return any(arg is True for arg in op.args[:6]) or dict(op.kwargs).get("training") is True
