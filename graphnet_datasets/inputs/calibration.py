@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 from ..sample import Sample, Statistics
@@ -24,8 +25,15 @@ from ..sample.arguments import iterate_refs
 from .defaults import default_statistics
 from .weights import Norm, find_weight_uses
 
-LOWEST, TARGET, HIGHEST = 1e-2, 1.0, 8.0
-"""Root mean square of what a product may give, and what it is brought to if it gives another."""
+LOWEST, HIGHEST = 3e-3, 8.0
+"""Root mean square of what a product may give."""
+
+RAISED, LOWERED = 3e-2, 1.0
+"""What a product is brought to that gives less or more. What is small may be so because few of the
+values that arrive are not zero, and other weights let more of them through: hence not higher."""
+
+SEEDS = (0, 1, 2)
+"""The draws that a graph is run on in turn: what fits one draw may overflow with another."""
 
 NORMALISED = (0.25, 4.0)
 """Root mean square that values may have after a normalisation, before its scale and shift."""
@@ -67,19 +75,31 @@ class Backend(Protocol):
         """Forget a value."""
 
 
-def calibrate_on(sample: Sample, backend: Backend) -> Sample:
-    """Run `sample` on `backend` and return it with calibrated statistics where they are needed."""
-    return _Calibration(sample, backend).run()
+def calibrate_by(sample: Sample, start: Callable[[Sample, int], Backend]) -> Sample:
+    """Return a sample with calibrated statistics where they are needed.
+
+    `start` gives a backend that holds the inputs of a sample drawn by a seed. The first run
+    settles everything; those after it only lower what is too large with other draws, until a run
+    changes nothing.
+    """
+    inputs = tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs)
+    fitted = dataclasses.replace(sample, inputs=inputs, calibration="")
+    for seed in SEEDS:
+        before = fitted
+        fitted = _Calibration(fitted, start(fitted, seed), is_first=seed == SEEDS[0]).run()
+        if seed != SEEDS[0] and fitted is before:
+            break
+    is_changed = any(each.calibrated is not None for each in fitted.inputs)
+    return dataclasses.replace(fitted, calibration="calibrated" if is_changed else "unneeded")
 
 
 class _Calibration:
-    def __init__(self, sample: Sample, backend: Backend) -> None:
-        self.sample = dataclasses.replace(
-            sample,
-            calibration="",
-            inputs=tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs),
-        )
+    """One run over a graph."""
+
+    def __init__(self, sample: Sample, backend: Backend, *, is_first: bool) -> None:
+        self.sample = sample
         self.backend = backend
+        self.is_first = is_first
         self.uses = find_weight_uses(self.sample)
         self.met_data: set[int] = set()
         self.has_run: set[int] = set()
@@ -104,8 +124,7 @@ class _Calibration:
                     self.met_data |= self.roots_of.get(ref, frozenset())
             for value in dying[position]:
                 self.backend.free(value)
-        changed = any(each.calibrated is not None for each in self.sample.inputs)
-        return dataclasses.replace(self.sample, calibration="calibrated" if changed else "unneeded")
+        return self.sample
 
     def _roots_of(self) -> dict[int, frozenset[int]]:
         """Return for each weight-only value the weights that it is made of."""
@@ -127,7 +146,8 @@ class _Calibration:
         mean = self._statistics(norm.mean)
         variance = self._statistics(norm.variance)
         low, high = NORMALISED
-        if low <= _normalised(moments, mean, variance, norm.epsilon) <= high:
+        size = _normalised(moments, mean, variance, norm.epsilon)
+        if size <= high and (size >= low or not self.is_first):
             return
         spread = moments.spread_of_means
         width = max(moments.variance + 2 * spread * spread, 1e-12)
@@ -140,7 +160,7 @@ class _Calibration:
         own = len(self.sample.inputs) + position
         size = self.backend.root_mean_square(own)
         for _ in range(_ATTEMPTS):
-            if size is None or math.isnan(size) or LOWEST <= size <= HIGHEST:
+            if size is None or not (size > HIGHEST or (self.is_first and size < LOWEST)):
                 return
             if weight in self.met_data:
                 return  # what it gave before would no longer be what it gives
@@ -155,7 +175,7 @@ class _Calibration:
             elif size == 0 or math.isinf(size):
                 return
             else:
-                changed = _scaled(held, TARGET / size)
+                changed = _scaled(held, (LOWERED if size > HIGHEST else RAISED) / size)
             self._change(weight, changed)
             self.backend.run(position)
             size = self.backend.root_mean_square(own)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 import paddle
 
 from ...errors import CalibrationError
-from ...inputs.calibration import Moments, calibrate_on
+from ...inputs.calibration import Moments, calibrate_by
 from ...sample import Sample
 from .materialize import materialize
 from .plan import Plan, Step
@@ -25,23 +24,19 @@ def calibrate(sample: Sample, *, memory_limit_bytes: int | None = None) -> Sampl
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
     layer = materialize(sample, memory_limit_bytes=memory_limit_bytes)
-    plain = dataclasses.replace(
-        sample,
-        inputs=tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs),
-    )
     with paddle.no_grad():
-        paddle.seed(0)
-        return calibrate_on(plain, _Backend(layer.plan, plain))
+        return calibrate_by(sample, lambda each, seed: _Backend(layer.plan, each, seed))
 
 
 class _Backend:
     """Runs single operators of a plan, with the lists of values that they take."""
 
-    def __init__(self, plan: Plan, sample: Sample) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, sample: Sample, seed: int) -> None:
+        paddle.seed(seed)
+        self.seed = seed
         self.sample = sample
         self.slots: list[Any] = [
-            *make_inputs(sample).values(), *plan.template[len(sample.inputs) :]
+            *make_inputs(sample, seed).values(), *plan.template[len(sample.inputs) :]
         ]  # fmt: skip
         self.groups: dict[int, list[Step]] = {}
         group: list[Step] = []
@@ -65,7 +60,7 @@ class _Backend:
             ) from error
 
     def make_input(self, sample: Sample, index: int) -> None:
-        self.slots[index] = make_input(sample, index)
+        self.slots[index] = make_input(sample, index, self.seed)
 
     def root_mean_square(self, value: int) -> float | None:
         values = self._array(value)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import torch
 
 from ...errors import CalibrationError, MaterializeError
-from ...inputs.calibration import Moments, calibrate_on
+from ...inputs.calibration import Moments, calibrate_by
 from ...sample import Sample
 from .materialize import materialize
 from .tensors import make_input, make_inputs
@@ -32,34 +31,23 @@ def calibrate(
     module = materialize(
         sample, memory_limit_bytes=memory_limit_bytes, trust_remote_code=trust_remote_code
     )
-    # Without what an earlier calibration found, which this one replaces.
-    plain = dataclasses.replace(
-        sample,
-        inputs=tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs),
-    )
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
-        backend = _Backend(module, plain)
-        try:
-            return calibrate_on(plain, backend)
-        finally:
-            backend.close()
+        return calibrate_by(sample, lambda each, seed: _Backend(module, each, seed))
 
 
 class _Backend(torch.fx.Interpreter):
     """Runs single nodes of a materialized sample; node i of the graph is value i of the sample."""
 
-    def __init__(self, module: torch.fx.GraphModule, sample: Sample) -> None:
+    def __init__(self, module: torch.fx.GraphModule, sample: Sample, seed: int) -> None:
         super().__init__(module, garbage_collect_values=False)
         self.sample = sample
         self.nodes = [node for node in module.graph.nodes if node.op != "output"]
         if len(self.nodes) != len(sample.inputs) + sample.num_ops:
             raise MaterializeError(f"`{sample.id}` was not built one node per operator.")
-        made = make_inputs(sample).values()
+        torch.manual_seed(seed)
+        self.seed = seed
+        made = make_inputs(sample, seed).values()
         self.env = dict(zip(self.nodes, made, strict=False))
-
-    def close(self) -> None:
-        self.env.clear()
 
     def run(self, position: int) -> None:  # type: ignore[override]
         node = self.nodes[len(self.sample.inputs) + position]
@@ -73,7 +61,7 @@ class _Backend(torch.fx.Interpreter):
             ) from error
 
     def make_input(self, sample: Sample, index: int) -> None:
-        self.env[self.nodes[index]] = make_input(sample, index)
+        self.env[self.nodes[index]] = make_input(sample, index, self.seed)
 
     def root_mean_square(self, value: int) -> float | None:
         tensor = self.env.get(self.nodes[value])

@@ -1,0 +1,168 @@
+"""Calibration: graphs that overflow or vanish on recorded statistics behave; others stay."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from graphnet_datasets import Sample, calibrate, make_inputs, materialize
+from graphnet_datasets.errors import CalibrationError
+from graphnet_datasets.sample import Input, Op, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
+
+LAYERS = 24
+CHANNELS = 8
+
+
+def build(inputs: list[Input], ops: list[Op]) -> Sample:
+    last = Ref(len(inputs) + len(ops) - 1)
+    return Sample("calibration/sample", "torch", "cv", tuple(inputs), tuple(ops), last)
+
+
+def weight(shape: tuple[int, ...], *moments: float | None, role: str = "parameter") -> Input:
+    return Input(role, Value("float32", shape), statistics=Statistics(*moments))  # type: ignore[arg-type]
+
+
+def chain(op: str, kernel: Input, shape: tuple[int, ...]) -> Sample:
+    """Return layers of one product each, and nothing that normalises."""
+    inputs = [Input("input", Value("float32", shape)), *[kernel] * LAYERS]
+    ops, last = [], 0
+    for layer in range(LAYERS):
+        ops.append(Op(op, (Ref(last), Ref(1 + layer))))
+        last = len(inputs) + layer
+    return build(inputs, ops)
+
+
+def convolutions(variance: Statistics, mean: Statistics | None = None) -> Sample:
+    """Return layers of a convolution, a batch norm and a rectifier."""
+    running = Input("buffer", Value("float32", (CHANNELS,)))
+    per_layer = [
+        weight((CHANNELS, CHANNELS, 3, 3), 0.0, 0.5),
+        dataclasses.replace(running, statistics=mean or Statistics(0.3, 0.4)),
+        dataclasses.replace(running, statistics=variance),
+        weight((CHANNELS,), 1.0, 0.3, 0.2, 2.0),
+        weight((CHANNELS,), 0.0, 0.2),
+    ]  # fmt: skip
+    inputs = [Input("input", Value("float32", (2, CHANNELS, 12, 12))), *per_layer * LAYERS]
+    ops, last = [], 0
+    for layer in range(LAYERS):
+        first = 1 + 5 * layer
+        at = len(inputs) + 3 * layer
+        ops += [
+            Op("torch.conv2d", (Ref(last), Ref(first), None, (1, 1), (1, 1), (1, 1), 1)),
+            Op("torch.nn.functional.batch_norm", (
+                Ref(at), Ref(first + 1), Ref(first + 2), Ref(first + 3), Ref(first + 4),
+                False, 0.1, 1e-5,
+            )),
+            Op("torch.nn.functional.relu", (Ref(at + 1),)),
+        ]  # fmt: skip
+        last = at + 2
+    return build(inputs, ops)
+
+
+def largest(sample: Sample, seed: int = 0) -> float:
+    with torch.no_grad():
+        output = materialize(sample)(**make_inputs(sample, seed, "fresh"))
+    return float(output.abs().max())
+
+
+HARD = {
+    "variances near zero": convolutions(Statistics(0.02, 0.05, 0.0, 3.0)),
+    "variances without a minimum": convolutions(Statistics(0.5, 0.6)),
+    "means far away": convolutions(Statistics(1.0, 0.2, 0.1, 2.0), Statistics(40.0, 9.0)),
+    "kernels too large": chain("torch.nn.functional.linear", weight((16, 16), 0.0, 9.0), (4, 16)),
+    "kernels too small": chain("torch.nn.functional.linear", weight((16, 16), 0.0, 1e-3), (4, 16)),
+    "kernels of zeros": chain("torch.nn.functional.linear", weight((16, 16), 0.0, 0.0), (4, 16)),
+    "scales too large": chain("operator.mul", weight((16,), 7.0, 0.5), (4, 16)),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_no_draw_overflows_or_vanishes_once_calibrated(name: str) -> None:
+    sample = HARD[name]
+    before = largest(sample)
+    assert not 1e-3 < before < 1e3, "the graph is hard as it was recorded"
+    fitted = calibrate(sample)
+    assert fitted.calibration == "calibrated"
+    for seed in (0, 5, 6, 7):
+        assert 1e-3 < largest(fitted, seed) < 1e3
+
+
+def test_what_was_recorded_stays_beside_what_was_found() -> None:
+    sample = HARD["kernels too large"]
+    fitted = calibrate(sample)
+    changed = [each for each in fitted.inputs if each.calibrated is not None]
+    assert {each.origin for each in changed} == {"calibrated"}
+    assert [each.statistics for each in fitted.inputs] == [
+        each.statistics for each in sample.inputs
+    ]
+    assert Sample.from_row(fitted.to_row()) == fitted
+    elements = make_inputs(fitted)["parameter_3"].numpy()
+    wanted = fitted.inputs[4].calibrated
+    assert wanted is not None
+    assert elements.std() == pytest.approx(wanted.std, rel=0.1)
+
+
+def test_a_graph_that_behaves_is_left_alone() -> None:
+    sample = chain("torch.nn.functional.linear", weight((16, 16), 0.0, 0.25), (4, 16))
+    fitted = calibrate(sample)
+    assert fitted == dataclasses.replace(sample, calibration="unneeded")
+
+
+@pytest.mark.parametrize("name", ["variances near zero", "kernels too small"])
+def test_calibrating_again_finds_the_same(name: str) -> None:
+    once = calibrate(HARD[name])
+    assert calibrate(once) == once
+
+
+def test_a_weight_that_was_used_before_is_not_scaled_afterwards() -> None:
+    # A table of embeddings that is the head of the model as well: scaling it for the head would
+    # change what the first operator has given.
+    table = weight((50, 64), 0.0, 3.0)
+    inputs = [Input("input", Value("int64", (2, 6))), table]
+    ops = [
+        Op("torch.nn.functional.embedding", (Ref(0), Ref(1))),
+        Op("torch.nn.functional.linear", (Ref(2), Ref(1))),
+    ]
+    assert calibrate(build(inputs, ops)).inputs[1].calibrated is None
+
+
+def test_a_kernel_that_is_moved_before_its_product_is_found() -> None:
+    inputs = [Input("input", Value("float32", (4, 16))), weight((16, 16), 0.0, 50.0)]
+    ops = [Op("torch.Tensor.t", (Ref(1),)), Op("torch.matmul", (Ref(0), Ref(2)))]
+    fitted = calibrate(build(inputs, ops))
+    assert fitted.inputs[1].calibrated is not None
+    assert largest(fitted, 9) < 20
+
+
+def test_a_gain_is_scaled_where_the_direction_is_normalised() -> None:
+    # Weight normalisation: the product is proportional to the gain alone.
+    inputs = [
+        Input("input", Value("float32", (4, 16))),
+        weight((8, 16), 0.0, 1.0),
+        weight((8, 1), 70.0, 1.0, 60.0, 80.0),
+    ]
+    ops = [
+        Op("torch._weight_norm", (Ref(1), Ref(2), 0)),
+        Op("torch.nn.functional.linear", (Ref(0), Ref(3))),
+    ]
+    fitted = calibrate(build(inputs, ops))
+    assert [each.calibrated is not None for each in fitted.inputs] == [False, False, True]
+    assert largest(fitted, 4) < 20
+
+
+def test_a_graph_that_does_not_run_says_where() -> None:
+    inputs = [Input("input", Value("float32", (4, 16))), weight((16, 3), 0.0, 1.0)]
+    sample = build(inputs, [Op("torch.nn.functional.linear", (Ref(0), Ref(1)))])
+    with pytest.raises((CalibrationError, RuntimeError), match="calibration/sample"):
+        calibrate(sample)
+
+
+def test_a_variance_without_a_minimum_is_drawn_positive() -> None:
+    sample = convolutions(Statistics(0.5, 0.6))
+    drawn = np.concatenate([make_inputs(sample, seed)["buffer_1"].numpy() for seed in range(100)])
+    assert drawn.min() > 0
+    assert drawn.mean() == pytest.approx(0.5, rel=0.15)
