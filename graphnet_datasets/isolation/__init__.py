@@ -6,9 +6,11 @@ from .linux import descendants, kill_descendants, peak_memory_bytes, reset_peak_
 from .pool import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work, num_processors
 from .reporting import Reporter, describe_error
 from .server import serve
+from .stamps import PHASE_PREFIX, Stamp, StampSender
 from .watch import Ending, Outcome
 
 __all__ = [
+    "PHASE_PREFIX",
     "RESULT_FILE",
     "Ending",
     "Finished",
@@ -19,6 +21,8 @@ __all__ = [
     "Pool",
     "PoolJob",
     "Reporter",
+    "Stamp",
+    "StampSender",
     "Work",
     "descendants",
     "describe_error",

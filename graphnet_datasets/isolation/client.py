@@ -19,7 +19,9 @@ from typing import Any, Self
 
 from ..errors import RunError
 from .limits import Limits
+from .orphans import adopt_orphans_of, kill_orphans_of
 from .server import MAX_CONTROL_BYTES
+from .stamps import StampReader, stamp_sockets
 from .watch import KILL_GRACE_S, Outcome, Watch
 
 
@@ -93,6 +95,7 @@ class ForkServer:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # out of reach of the terminal's Ctrl-C
             )
+        adopt_orphans_of(self._process.pid)
         self._control = ours
         self._finalizer = weakref.finalize(
             self, _shut_down, self._process, self._control, self._session
@@ -172,10 +175,13 @@ class ForkServer:
         assert self._control is not None  # noqa: S101 (start has just set it)
         result_read, result_write = os.pipe()
         log_read, log_write = os.pipe()
-        watch = Watch(self._control, result_read, log_read, phases, limits, key)
+        stamps, stamps_of_job = stamp_sockets()
+        reader = StampReader(stamps, key)
+        watch = Watch(self._control, result_read, log_read, phases, limits, key, reader)
         try:
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                socket.send_fds(self._control, [data], [result_write, log_write])
+            with stamps_of_job, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                fds = [result_write, log_write, stamps_of_job.fileno()]
+                socket.send_fds(self._control, [data], fds)
             os.close(result_write)
             os.close(log_write)
             outcome = watch.watch()
@@ -185,6 +191,7 @@ class ForkServer:
         finally:
             os.close(result_read)
             os.close(log_read)
+            reader.close()
         if watch.is_server_lost:
             self.close()
         return outcome
@@ -198,4 +205,5 @@ def _shut_down(process: subprocess.Popen[bytes], control: socket.socket, session
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    kill_orphans_of(process.pid)
     shutil.rmtree(session, ignore_errors=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import RunError
-from .linux import data_bytes
+from .linux import data_bytes, give_up_raising_limits
 
 GIB = 2**30
 
@@ -74,6 +74,7 @@ def apply_limits(*, memory_bytes: int | None, file_bytes: int) -> None:
         _lower(resource.RLIMIT_DATA, data_bytes() + memory_bytes)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
+    give_up_raising_limits()
 
 
 def _lower(which: int, value: int) -> None:

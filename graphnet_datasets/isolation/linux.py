@@ -15,12 +15,16 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_GET_CHILD_SUBREAPER = 37
+_PR_CAPBSET_DROP = 24
+_CAP_SYS_RESOURCE = 24
+_CAPABILITY_VERSION_3 = 0x20080522
 _PROC = Path("/proc")
 
 
 def _prctl(option: int, value: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
+    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"prctl({option}) failed: {os.strerror(code)}")
 
@@ -28,6 +32,35 @@ def _prctl(option: int, value: int) -> None:
 def become_subreaper() -> None:
     """Make this process the new parent of every descendant whose own parent ends."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def cease_to_be_subreaper() -> None:
+    """Leave the orphans of this process's descendants to whoever is above it."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 0)
+
+
+def is_subreaper() -> bool:
+    """Tell whether this process is the new parent of orphans below it."""
+    answer = ctypes.c_int()
+    _prctl(_PR_GET_CHILD_SUBREAPER, ctypes.addressof(answer))
+    return bool(answer.value)
+
+
+def give_up_raising_limits() -> None:
+    """Give up CAP_SYS_RESOURCE for this process and all that it starts, if it is root's.
+
+    Without it no hard limit can be raised again.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    with contextlib.suppress(OSError):  # who may not drop it does not have it
+        _prctl(_PR_CAPBSET_DROP, _CAP_SYS_RESOURCE)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    # Effective, permitted and inheritable capabilities, the lower 32 of each and then the upper.
+    sets = (ctypes.c_uint32 * 6)()
+    if libc.capget(header, sets) == 0:
+        for which in range(3):
+            sets[which] &= ~(1 << _CAP_SYS_RESOURCE)
+        libc.capset(header, sets)
 
 
 def die_with_parent(parent: int) -> None:

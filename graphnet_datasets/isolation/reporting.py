@@ -9,12 +9,14 @@ import json
 import os
 from typing import Any
 
+from .stamps import PHASE_PREFIX, StampSender
+
 MAX_MESSAGE_BYTES = 64 * 2**20
 MAX_TEXT_LENGTH = 20_000
 
 
 class Reporter:
-    """The job's end of the pipe.
+    """The job's end of the pipe. `stamps`, if given, are for moments that the kernel is to note.
 
     Each line begins with `key`, which is nowhere but in here: whoever finds the pipe among the open
     files cannot write messages into it. What `send` is made of is held from the start, so that code
@@ -27,8 +29,9 @@ class Reporter:
     b'{"phase": "compile"}\\n'
     """
 
-    def __init__(self, fd: int, key: str = "") -> None:
+    def __init__(self, fd: int, key: str = "", stamps: StampSender | None = None) -> None:
         write, dumps = os.write, json.dumps
+        self.stamps = stamps
 
         def send(message: dict[str, Any]) -> None:
             view = memoryview(f"{key}{dumps(message)}\n".encode())
@@ -39,11 +42,9 @@ class Reporter:
 
     def enter(self, phase: str) -> None:
         """Say that the job enters `phase`, which starts that phase's timeout."""
+        if self.stamps is not None:
+            self.stamps.send(self.stamps.encode(PHASE_PREFIX + phase))
         self._send({"phase": phase})
-
-    def mark(self, name: str) -> None:
-        """Have the parent note, by its own clock, when this was said."""
-        self._send({"mark": name})
 
     def send(self, message: dict[str, Any]) -> None:
         """Send an object that JSON can hold; infinities and NaN are written as Python's json does.

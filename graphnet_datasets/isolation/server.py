@@ -2,7 +2,8 @@
 
 It never touches a device and runs nothing of a job itself. It is the subreaper of its jobs, so all
 that a job starts stays below it, however often it forks, and is killed with the job. When its
-parent ends, by whatever means, it kills the job under way and ends too.
+parent ends, by whatever means, it kills the job under way and ends too. What a job that kills it
+leaves behind is its parent's to find (`orphans`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from .linux import (
     memory_bytes,
     proportional_memory_bytes,
 )
+from .orphans import mark
 from .reporting import Reporter, describe_error
+from .stamps import StampSender
 
 Job = Callable[[dict[str, Any], Reporter, Path], None]
 """A job: takes its payload, the way to report and an empty directory of its own."""
@@ -56,6 +59,7 @@ def serve(job: Job) -> None:
     os.set_inheritable(control.fileno(), False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     become_subreaper()
+    mark()
     # Some libraries keep a thread of their own. Theirs survive a fork by handlers of their own,
     # and none of ours runs here.
     warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", append=False)
@@ -127,7 +131,7 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
     """Turn this fresh copy of the server into the job, run it and end."""
     code = 1
     try:
-        result_fd, log_fd = fds
+        result_fd, log_fd, stamp_fd = fds
         os.setsid()
         die_with_parent(server)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -136,11 +140,13 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
         os.dup2(log_fd, 1)
         os.dup2(log_fd, 2)
         os.set_inheritable(result_fd, False)
+        os.set_inheritable(stamp_fd, False)
         faulthandler.enable()
         directory = Path(request["directory"])
         os.chdir(directory)
         os.environ.update(request["environment"])
-        reporter = Reporter(result_fd, request.pop("key"))
+        key = request.pop("key")
+        reporter = Reporter(result_fd, key, StampSender(stamp_fd, key))
         try:
             apply_limits(
                 memory_bytes=request["memory_bytes"] if request["is_memory_enforced"] else None,
@@ -171,7 +177,7 @@ def _wait(fds: list[int], parent_fd: int, timeout_ms: int | None) -> set[int]:
 
 
 def _receive(control: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    data, fds, _, _ = socket.recv_fds(control, MAX_CONTROL_BYTES, 2)
+    data, fds, _, _ = socket.recv_fds(control, MAX_CONTROL_BYTES, 3)
     if not data:
         raise _ParentGoneError
     return json.loads(data), fds

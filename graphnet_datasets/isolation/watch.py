@@ -18,10 +18,14 @@ from .limits import Limits
 from .linux import oom_kills
 from .reporting import LogKeeper, MessageReader
 from .server import MAX_CONTROL_BYTES
+from .stamps import Stamp, StampReader
 
 KILL_GRACE_S = 20.0
 """Seconds that a server has to kill a job before it is given up itself."""
 _READ_BYTES = 2**20
+_STAMPS_S, _IDLE_S = 0.02, 0.25
+"""How often stamps are read: while they come, and while none do. The job waits when 500 are unread,
+and waking up for each would disturb what is timed."""
 
 
 class Ending(enum.StrEnum):
@@ -50,8 +54,8 @@ class Outcome:
     `phase` is the phase it ended in; `phase_s` holds the seconds spent in each. `exit_code` is
     negative for a signal and None if it is not known. `error` has the keys `type` and `message`.
     `num_leftovers` counts the processes that were alive below the job's own when it ended, and were
-    killed with it. `message_phases` has the phase in which each message came, `marks_s` when each
-    mark came first, in seconds from the start by the parent's clock.
+    killed with it. `message_phases` has the phase in which each message came. `stamps` are the
+    moments that the job had noted, by the kernel where `is_kernel_time`.
     """
 
     ending: Ending
@@ -66,7 +70,8 @@ class Outcome:
     peak_memory_bytes: int
     num_leftovers: int
     message_phases: list[str] = dataclasses.field(default_factory=list)
-    marks_s: dict[str, float] = dataclasses.field(default_factory=dict)
+    stamps: list[Stamp] = dataclasses.field(default_factory=list)
+    is_kernel_time: bool = True
 
     def merged(self) -> dict[str, Any]:
         """Return all messages as one object; of one phase the later ones win.
@@ -94,13 +99,14 @@ class Watch:
         phases: Sequence[str],
         limits: Limits,
         key: str = "",
+        stamps: StampReader | None = None,
     ) -> None:
+        self._stamps, self._stamps_s = stamps, _IDLE_S
         self._control, self._result_fd, self._log_fd = control, result_fd, log_fd
         self._phases, self._limits = list(phases), limits
         self._reader, self._log = MessageReader(key), LogKeeper(limits.log_bytes)
         self._messages: list[dict[str, Any]] = []
         self._message_phases: list[str] = []
-        self._marks_s: dict[str, float] = {}
         self._error: dict[str, str] | None = None
         self._is_done = False
         self._phase = self._phases[0]
@@ -119,20 +125,31 @@ class Watch:
             for source in (self._control, self._result_fd, self._log_fd):
                 selector.register(source, selectors.EVENT_READ)
             while exited is None and not self.is_server_lost:
-                for key, _ in selector.select(max(self._deadline() - time.monotonic(), 0)):
+                for key, _ in selector.select(self._pause_s()):
                     if key.fileobj is self._control:
                         exited = self._read_control()
                     elif not self._read_pipe(key.fd):
                         selector.unregister(key.fileobj)
+                self._read_stamps()
                 self._enforce()
         while self._read_pipe(self._result_fd) or self._read_pipe(self._log_fd):
             pass  # what was written just before the end
+        self._read_stamps()
         return self._outcome(exited or {})
 
     def _deadline(self) -> float:
         if self._kill_deadline is not None:
             return self._kill_deadline
         return self._entered + self._limits.timeout_s(self._phase)
+
+    def _pause_s(self) -> float:
+        until_deadline_s = max(self._deadline() - time.monotonic(), 0)
+        return until_deadline_s if self._stamps is None else min(until_deadline_s, self._stamps_s)
+
+    def _read_stamps(self) -> None:
+        if self._stamps is not None:
+            self._stamps_s = _STAMPS_S if self._stamps.drain() else _IDLE_S
+            self._reader.problem = self._reader.problem or self._stamps.problem
 
     def _enforce(self) -> None:
         if self._kill_deadline is None and self._reader.problem:
@@ -188,8 +205,6 @@ class Watch:
             else:
                 self._reader.problem = f"The job went from phase `{self._phase}` to `{phase[:40]}`."
                 return False
-        elif isinstance(mark := message.get("mark"), str):
-            self._marks_s.setdefault(mark, time.monotonic() - self._started)
         elif isinstance(error := message.get("error"), dict):
             self._error = {key: str(error.get(key, "")) for key in ("type", "message")}
         else:
@@ -218,7 +233,8 @@ class Watch:
             peak_memory_bytes=int(exited.get("peak_memory_bytes", 0)),
             num_leftovers=int(exited.get("num_leftovers", 0)),
             message_phases=self._message_phases,
-            marks_s=self._marks_s,
+            stamps=[] if self._stamps is None else self._stamps.stamps,
+            is_kernel_time=self._stamps is None or self._stamps.is_kernel_time,
         )
 
     def _ending(self, cause: str, exit_code: int | None) -> Ending:

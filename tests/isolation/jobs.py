@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -37,6 +39,34 @@ def orphan(path: Path) -> None:
         time.sleep(0.005)
 
 
+def leave_behind(path: Path, *, clears: bool) -> None:
+    """Start a process that leaves session and parent; it ignores signals, or executes another.
+
+    What it executes has no environment, no open file and another directory than this job.
+    """
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            path.write_text(str(os.getpid()))
+            if clears:
+                os.chdir("/")
+                os.closerange(3, 64)
+                os.execve("/bin/sleep", ["sleep", "1000"], {})  # noqa: S606
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
+            time.sleep(1000)
+        os._exit(0)
+    while not (path.exists() and path.read_text()):
+        time.sleep(0.005)
+
+
+def try_to_raise_limits() -> None:
+    """Make the marked limit what it was, which takes a capability."""
+    _, hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard + 1, hard + 1))
+
+
 def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Do what the payload names."""
     match payload["do"]:
@@ -46,10 +76,23 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         case "take_back":
             reporter.send({"early": "said first", "list": [1]})
             reporter.enter("second")
-            reporter.mark("middle")
-            reporter.mark("middle")
+            assert reporter.stamps is not None
+            reporter.stamps.send(reporter.stamps.encode("middle"))
             reporter.send({"early": "changed", "late": 1})
             reporter.send({"late": 2})
+        case "stamp":
+            assert reporter.stamps is not None
+            begin, end = map(reporter.stamps.encode, ("begin", "end"))
+            for _ in range(payload["times"]):
+                reporter.stamps.wait_for_room()
+                reporter.stamps.send(begin)
+                time.sleep(payload["seconds"])
+                reporter.stamps.send(end)
+        case "stamp_without_key":
+            for fd in range(3, 64):
+                with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as found:
+                    found.send(b"end")
+            time.sleep(1000)
         case "write_to_every_file":
             line = b'{"value": "forged"}\n{"done": true}\n'
             for fd in range(3, 64):
@@ -104,6 +147,20 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
                     continue
             time.sleep(1000)
         case "kill_parent":
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(1000)
+        case "leave_and_kill_server":
+            leave_behind(Path(payload["path"]), clears=payload["clears"])
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(payload["lives_s"])
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "leave_and_stop_server":
+            leave_behind(Path(payload["path"]), clears=False)
+            os.kill(os.getppid(), signal.SIGSTOP)
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "leave_with_other_limits":
+            try_to_raise_limits()
+            leave_behind(Path(payload["path"]), clears=False)
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(1000)
         case "kill_self":

@@ -69,8 +69,32 @@ def test_what_was_said_in_an_earlier_phase_cannot_be_taken_back(server: ForkServ
     outcome = run(server, "take_back")
     assert outcome.merged() == {"early": "said first", "list": [1], "late": 2}
     assert outcome.message_phases == ["first", "second", "second"]
-    assert list(outcome.marks_s) == ["middle"]
-    assert outcome.phase_s["first"] <= outcome.marks_s["middle"] <= outcome.duration_s
+    assert [stamp.label for stamp in outcome.stamps] == ["phase second", "middle"]
+
+
+def test_the_kernel_notes_when_a_job_says_something(server: ForkServer) -> None:
+    outcome = run(server, "stamp", times=2, seconds=0.05)
+    assert [stamp.label for stamp in outcome.stamps] == ["begin", "end"] * 2
+    times = [stamp.at_ns for stamp in outcome.stamps]
+    assert times == sorted(times)
+    assert all(ended - began >= 50_000_000 for began, ended in zip(times[::2], times[1::2]))
+    assert outcome.is_kernel_time
+
+
+def test_a_job_with_many_stamps_waits_for_its_reader_between_them_and_not_within(
+    server: ForkServer,
+) -> None:
+    outcome = run(server, "stamp", times=1000, seconds=0)
+    assert len(outcome.stamps) == 2000
+
+
+def test_a_stamp_that_does_not_come_from_the_job_is_a_protocol_error(server: ForkServer) -> None:
+    outcome = run(server, "stamp_without_key")
+    assert outcome.ending is Ending.PROTOCOL
+    assert outcome.error == {
+        "type": "ProtocolError",
+        "message": "The job sent a stamp that is not one of ours.",
+    }
 
 
 def test_a_message_that_does_not_come_from_the_reporter_is_none(server: ForkServer) -> None:
