@@ -7,22 +7,19 @@ Raw times are kept in order; nothing is removed.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import gc
+import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..errors import RunError
-from .clocks import Clock, Reading
-from .intervals import balanced_interval, speedup_interval
+from ..isolation import StampSender
+from .calls import ARMS, AfterEach, BeforeEach, Call, Calls, no_garbage_collection
+from .clocks import Clock
+from .usage import describe_machine, read_machine
 
-Arm: TypeAlias = Literal["baseline", "candidate"]
-Call: TypeAlias = Callable[[], Any]
-BeforeEach: TypeAlias = Callable[[Arm, int], None]
-AfterEach: TypeAlias = Callable[[Arm, int, Any], None]
 StoppedBy: TypeAlias = Literal["precision", "noise_stable", "max_pairs", "budget", "hard_budget"]
 
 _LOOK_GROWTH = 1.25
@@ -66,21 +63,13 @@ class TimingSettings:
             )
 
 
-class ArmFailedError(RunError):
-    """An arm raised while it was warmed up or timed; the cause is the error that it raised."""
-
-    def __init__(self, arm: Arm, pair: int, cause: BaseException) -> None:
-        when = f"in pair {pair}" if pair >= 0 else "while warming up"
-        super().__init__(f"The {arm} raised {type(cause).__name__} {when}.")
-        self.arm = arm
-        self.pair = pair
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class PairedTimes:
     """The times of both arms, pair by pair, in milliseconds, and what follows from them.
 
-    `baseline_wall_ms` and `candidate_wall_ms` are of the same calls by the wall clock.
+    `baseline_wall_ms` and `candidate_wall_ms` are of the same calls by the wall clock, `*_cpu_ms`
+    by the processor time of the process, and `*_preemptions` counts how often the kernel took a
+    processor away from them. `machine` is what else happened meanwhile (`usage.describe_machine`).
     """
 
     baseline_ms: tuple[float, ...]
@@ -88,6 +77,11 @@ class PairedTimes:
     is_candidate_first: tuple[bool, ...]
     baseline_wall_ms: tuple[float, ...]
     candidate_wall_ms: tuple[float, ...]
+    baseline_cpu_ms: tuple[float, ...]
+    candidate_cpu_ms: tuple[float, ...]
+    baseline_preemptions: tuple[int, ...]
+    candidate_preemptions: tuple[int, ...]
+    machine: dict[str, Any]
     clock: str
     stopped_by: StoppedBy
     speedup: float
@@ -110,6 +104,7 @@ def measure_pairs(
     after_each: AfterEach | None = None,
     num_compilations: Callable[[], int] | None = None,
     evict_caches: Callable[[], None] | None = None,
+    stamps: StampSender | None = None,
 ) -> PairedTimes:
     """Warm both arms up, time them in interleaved pairs, and stop by the settings.
 
@@ -117,6 +112,11 @@ def measure_pairs(
     `after_each(arm, pair, result)` looks at what a timed call gave; `pair` is -1 while warming
     up. `num_compilations()` counts what was compiled so far, by both arms. `evict_caches()` comes
     last before each call that is timed (`caches.make_evictor`); without it caches are warm.
+    `stamps` has the kernel note the moments directly around each timed call, for whoever reads them
+    and trusts no clock of this process: labels `+ARM PAIR` and `-ARM PAIR`.
+
+    Pairs of which the kernel interrupted a call count only where there are too few others
+    (`disturbance.paired_speedup`); more pairs are timed in their place.
 
     The interval is looked at after `min_pairs` pairs and then each time their number has grown by
     a quarter, not after every pair: the fewer looks, the less a lucky one narrows the interval.
@@ -128,74 +128,38 @@ def measure_pairs(
         ArmFailedError: an arm raised.
     """
     started_s = clock.now_s()
-    run = _Run(baseline, candidate, clock, before_each, after_each, evict_caches)
+    run = Calls(baseline, candidate, clock, before_each, after_each, evict_caches, stamps)
     count = num_compilations or (lambda: 0)
-    with _no_garbage_collection():
+    with no_garbage_collection():
         first_call_s, num_warmup_calls, warnings = _warm_up(run, settings, count)
         num_compiled = count()
+        machine = read_machine()
         stopped_by = _measure(run, settings)
+        happened = describe_machine(machine, read_machine())
     num_recompilations = count() - num_compiled
     if num_recompilations:
         warnings.append(f"recompiled {num_recompilations} times while being timed")
+    speedup = run.speedup()
     return PairedTimes(
         tuple(run.times["baseline"]),
         tuple(run.times["candidate"]),
         tuple(run.is_candidate_first),
         tuple(run.wall_times["baseline"]),
         tuple(run.wall_times["candidate"]),
+        *(tuple(each.cpu_ms for each in run.usage[arm]) for arm in ARMS),
+        *(tuple(each.num_preemptions for each in run.usage[arm]) for arm in ARMS),
+        happened,
         clock.name,
         stopped_by,
-        *speedup_interval(run.times["baseline"], run.times["candidate"], run.is_candidate_first),
+        speedup.speedup,
+        speedup.low,
+        speedup.high,
         first_call_s,
         num_warmup_calls,
         num_recompilations,
         clock.now_s() - started_s,
         tuple(warnings),
     )
-
-
-def measure_alone(
-    call: Call,
-    *,
-    settings: TimingSettings,
-    clock: Clock,
-    before_each: BeforeEach | None = None,
-    evict_caches: Callable[[], None] | None = None,
-    num_calls: int = 10,
-) -> tuple[float, ...]:
-    """Return the times in milliseconds of one arm with nothing else in the process.
-
-    There are `num_calls` of them, fewer where those take longer than `settings.hard_budget_s`.
-    Against these an eager arm that the candidate's runtime disturbs is recognised.
-    """
-    run = _Run(call, call, clock, before_each, evict_caches=evict_caches)
-    with _no_garbage_collection():
-        started_s = clock.now_s()
-        warmup_calls = 0
-        while (
-            clock.now_s() - started_s < settings.warmup_s
-            or warmup_calls < settings.min_warmup_calls
-        ) and (warmup_calls < 1 or clock.now_s() - started_s < settings.max_warmup_s):
-            run.call("baseline", -1)
-            warmup_calls += 1
-        times: list[float] = []
-        measured_s = clock.now_s()
-        while len(times) < num_calls and (
-            not times or clock.now_s() - measured_s < settings.hard_budget_s
-        ):
-            times.append(run.call("baseline", len(times)).elapsed_ms)
-        return tuple(times)
-
-
-def is_disturbed(paired_ms: Sequence[float], alone_ms: Sequence[float]) -> bool:
-    """Tell whether the baseline beside the candidate is more than 10 % slower than alone.
-
-    By medians.
-
-    >>> is_disturbed([20.0, 21.0, 22.0], [1.0, 1.1, 1.2]), is_disturbed([1.05], [1.0])
-    (True, False)
-    """
-    return _median(paired_ms) > 1.1 * _median(alone_ms)
 
 
 def break_even_calls(
@@ -210,57 +174,14 @@ def break_even_calls(
     return math.ceil(compile_time_s * 1000 / saved_ms) if saved_ms > 0 else None
 
 
-class _Run:
-    """Calls arms with the hooks around them and keeps the times."""
-
-    def __init__(
-        self,
-        baseline: Call,
-        candidate: Call,
-        clock: Clock,
-        before_each: BeforeEach | None,
-        after_each: AfterEach | None = None,
-        evict_caches: Callable[[], None] | None = None,
-    ) -> None:
-        self._calls: dict[Arm, Call] = {"baseline": baseline, "candidate": candidate}
-        self._before_each = before_each
-        self._after_each = after_each
-        self._evict_caches = evict_caches
-        self.clock = clock
-        self.times: dict[Arm, list[float]] = {"baseline": [], "candidate": []}
-        self.wall_times: dict[Arm, list[float]] = {"baseline": [], "candidate": []}
-        self.is_candidate_first: list[bool] = []
-
-    def call(self, arm: Arm, pair: int) -> Reading:
-        if self._before_each is not None:
-            self._before_each(arm, pair)
-        if self._evict_caches is not None and pair >= 0:
-            self._evict_caches()
-        try:
-            reading = self.clock.measure(self._calls[arm])
-        except Exception as error:
-            raise ArmFailedError(arm, pair, error) from error
-        if self._after_each is not None:
-            self._after_each(arm, pair, reading.result)
-        return reading
-
-    def pair(self, index: int, is_candidate_first: bool) -> None:
-        order: tuple[Arm, Arm] = ("baseline", "candidate")
-        for arm in reversed(order) if is_candidate_first else order:
-            reading = self.call(arm, index)
-            self.times[arm].append(reading.elapsed_ms)
-            self.wall_times[arm].append(reading.wall_ms)
-        self.is_candidate_first.append(is_candidate_first)
-
-
 def _warm_up(
-    run: _Run, settings: TimingSettings, num_compilations: Callable[[], int]
+    run: Calls, settings: TimingSettings, num_compilations: Callable[[], int]
 ) -> tuple[float, int, list[str]]:
     """Call until nothing new is compiled, then for `warmup_s`; return first call, calls, notes."""
     clock = run.clock
     started_s = clock.now_s()
     warnings = []
-    first_call_s = run.call("candidate", -1).elapsed_ms / 1000
+    first_call_s = run.call("candidate", -1)[0].elapsed_ms / 1000
     num_calls = 1
     while True:
         compiled_before = num_compilations()
@@ -284,38 +205,38 @@ def _warm_up(
     return first_call_s, num_calls + num_calls_of_each, warnings
 
 
-def _measure(run: _Run, settings: TimingSettings) -> StoppedBy:
+def _measure(run: Calls, settings: TimingSettings) -> StoppedBy:
     clock = run.clock
     orders = _orders(settings.seed)
-    ratios: list[float] = []
     noises: list[float] = []
     next_look = settings.min_pairs
     started_s = clock.now_s()
-    while True:
-        run.pair(len(ratios), next(orders))
-        ratios.append(math.log(run.times["baseline"][-1] / run.times["candidate"][-1]))
+    for count in itertools.count(1):
+        run.pair(count - 1, next(orders))
         elapsed_s = clock.now_s() - started_s
-        if len(ratios) >= next_look:
+        if count >= next_look:
             next_look = max(next_look + 1, math.ceil(next_look * _LOOK_GROWTH))
-            _, low, high = balanced_interval(ratios, run.is_candidate_first)
-            excess = (high - low) / 2 / math.log1p(settings.precision)
+            seen = run.speedup()
+            assert seen.low is not None  # noqa: S101 (three pairs always give an interval)
+            assert seen.high is not None  # noqa: S101
+            excess = math.log(seen.high / seen.low) / 2 / math.log1p(settings.precision)
             if excess <= 1:
                 return "precision"
             # The width falls with the root of the number of pairs.
-            noises.append(excess * math.sqrt(len(ratios)))
+            noises.append(excess * math.sqrt(count))
             is_out_of_reach = (
-                len(ratios) * excess**2 > settings.max_pairs
-                or elapsed_s * excess**2 > settings.budget_s
+                count * excess**2 > settings.max_pairs or elapsed_s * excess**2 > settings.budget_s
             )
-            is_known = len(ratios) >= settings.stable_pairs and _is_stable(noises, settings)
+            is_known = count >= settings.stable_pairs and _is_stable(noises, settings)
             if is_known and is_out_of_reach:
                 return "noise_stable"
-        if len(ratios) >= settings.max_pairs:
+        if count >= settings.max_pairs:
             return "max_pairs"
-        if len(ratios) >= settings.min_pairs and elapsed_s >= settings.budget_s:
+        if count >= settings.min_pairs and elapsed_s >= settings.budget_s:
             return "budget"
-        if len(ratios) >= 3 and elapsed_s >= settings.hard_budget_s:
+        if count >= 3 and elapsed_s >= settings.hard_budget_s:
             return "hard_budget"
+    raise AssertionError("There is no end to counting.")
 
 
 def _orders(seed: int) -> Iterator[bool]:
@@ -332,19 +253,6 @@ def _is_stable(noises: Sequence[float], settings: TimingSettings) -> bool:
     return len(recent) == _STABLE_LOOKS and max(recent) <= min(recent) * (
         1 + settings.stable_tolerance
     )
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Keep Python's collector out of the timed calls."""
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _median(values: Sequence[float]) -> float:

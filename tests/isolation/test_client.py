@@ -77,7 +77,9 @@ def test_the_kernel_notes_when_a_job_says_something(server: ForkServer) -> None:
     assert [stamp.label for stamp in outcome.stamps] == ["begin", "end"] * 2
     times = [stamp.at_ns for stamp in outcome.stamps]
     assert times == sorted(times)
-    assert all(ended - began >= 50_000_000 for began, ended in zip(times[::2], times[1::2]))
+    assert all(
+        ended - began >= 50_000_000 for began, ended in zip(times[::2], times[1::2], strict=True)
+    )
     assert outcome.is_kernel_time
 
 

@@ -18,7 +18,6 @@ from graphnet_datasets.timing.pairs import (
     ArmFailedError,
     TimingSettings,
     break_even_calls,
-    is_disturbed,
     measure_alone,
     measure_pairs,
 )
@@ -231,12 +230,17 @@ def test_the_collector_rests_and_is_woken_again() -> None:
 
 
 def test_one_arm_alone() -> None:
-    assert measure_alone(lambda: 2.0, settings=QUICK, clock=FakeClock(), num_calls=4) == (2.0,) * 4
+    alone = measure_alone(lambda: 2.0, settings=QUICK, clock=FakeClock(), num_calls=4)
+    assert alone.times_ms == (2.0,) * 4
+    assert len(alone.preemptions) == 4
 
 
-def test_a_baseline_that_the_candidate_disturbs_is_recognised() -> None:
-    assert is_disturbed([12.0, 1.0, 1.2], [1.0, 1.01, 1.02])
-    assert not is_disturbed([1.05, 1.1, 50.0], [1.0, 1.0, 1.0]), "one outlier is no disturbance"
+@pytest.mark.parametrize(("call_ms", "num_calls"), [(1.0, 50), (100.0, 21), (1000.0, 10)])
+def test_an_arm_alone_is_called_as_often_as_its_budget_allows(
+    call_ms: float, num_calls: int
+) -> None:
+    alone = measure_alone(lambda: call_ms, settings=QUICK, clock=FakeClock(), num_calls=50)
+    assert len(alone.times_ms) == pytest.approx(num_calls, abs=1)
 
 
 def test_break_even() -> None:
