@@ -158,10 +158,21 @@ RUNS_SCHEMA = pa.schema(
         ("speedup", pa.float64()),
         ("speedup_low", pa.float64()),
         ("speedup_high", pa.float64()),
+        ("timed_in", pa.string()),
+        ("paired_speedup", pa.float64()),
+        ("baseline_preemptions", pa.list_(pa.int32())),
+        ("candidate_preemptions", pa.list_(pa.int32())),
+        ("num_calm_pairs", pa.int64()),
+        ("is_noisy", pa.bool_()),
+        ("load", pa.float64()),
+        ("other_cpu_share", pa.float64()),
+        ("steal_share", pa.float64()),
         ("clock", pa.string()),
         ("stopped_by", pa.string()),
         ("baseline_alone_ms", pa.list_(pa.float64())),
         ("is_baseline_disturbed", pa.bool_()),
+        ("baseline_cpu_ms", pa.float64()),
+        ("candidate_cpu_ms", pa.float64()),
         ("baseline_wall_ms", pa.float64()),
         ("candidate_wall_ms", pa.float64()),
         ("baseline_kernel_ms", pa.float64()),
@@ -200,18 +211,25 @@ RUNS_SCHEMA = pa.schema(
     metadata={"graphnet_datasets": f'{{"table": "runs", "schema_version": {SCHEMA_VERSION}}}'},
 )
 """Columns of the `runs` table. `speedup` is exp of the centre (Hodges-Lehmann) of the interleaved
-pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % interval; where
-`is_baseline_disturbed`, `speedup` is against `baseline_alone_ms`. `min_t` is the largest of the
-outputs' `min_t` (inf: correct at no tolerance), null where nothing was compared. `determinism_t` is
-the `min_t` of eager against itself. `floor_ms` is the least time that the device's peak rates allow
-for the work of the sample. `compiler_options`, `environment` and `settings` are JSON.
+pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % interval. `timed_in`
+says how the times were taken: "pairs", both arms in one process, or "turns", in two processes that
+take turns in blocks; then `paired_speedup` is what the pairs had said. `*_preemptions` counts how
+often the kernel took a processor away from each call; the `num_calm_pairs` without count, where
+they are ten or more. While the pairs were timed `load` was the load average, `other_cpu_share` and
+`steal_share` what other processes and other virtual machines took of all processors; `is_noisy`
+says that this was much. `is_baseline_disturbed` says that eager beside the candidate is not what it
+is alone (`baseline_alone_ms`). `min_t` is the largest of the outputs' `min_t` (inf: correct at no
+tolerance), null where nothing was compared. `determinism_t` is the `min_t` of eager against itself.
+`floor_ms` is the least time that the device's peak rates allow for the work of the sample.
+`compiler_options`, `environment` and `settings` are JSON.
 `sample_digest` is a hash of all of the sample that a run depends on, `dataset` where it was looked
 up, `compiler_source` a hash of the compiler's own source files (null for those of this library).
 `judged` lists the calls whose outputs were compared. `upstream_status`, `upstream_speedup` and
 `upstream_min_t` are what upstream's own tools make of one of their logs, whatever this library
 makes of it.
 
-Three clocks: `*_latency_ms` by `clock`, `*_wall_ms` the medians of the same calls by the wall clock
+Clocks: `*_latency_ms` by `clock` ("kernel": its stamps around each call), `*_cpu_ms` the medians of
+the processor time of the same calls, `*_wall_ms` the medians of the same calls by the wall clock
 with the device synchronized, `*_kernel_ms` and `*_num_kernels` by torch's profiler, of a few calls
 more: on a GPU kernels, copies and fills; on a CPU the operators that torch dispatched, without
 those that they called and without code that a compiler fused. An arm is launch bound where the GPU
@@ -224,7 +242,9 @@ timed calls on a GPU."""
 LATER_COLUMNS = frozenset(
     {
         "sample_digest", "dataset", "compiler_source", "judged", "upstream_speedup",
-        "upstream_min_t",
+        "upstream_min_t", "timed_in", "paired_speedup", "baseline_preemptions",
+        "candidate_preemptions", "num_calm_pairs", "is_noisy", "load", "other_cpu_share",
+        "steal_share", "baseline_cpu_ms", "candidate_cpu_ms",
     }
 )  # fmt: skip
 """Columns that files of this format version may lack; they are null where they do."""

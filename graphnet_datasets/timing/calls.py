@@ -96,7 +96,8 @@ class Calls:
     def speedup(self) -> PairedSpeedup:
         """Return the speedup of the pairs so far."""
         counts = [[usage.num_preemptions for usage in self.usage[arm]] for arm in ARMS]
-        return paired_speedup(*self.times.values(), self.is_candidate_first, *counts)
+        times = self.times["baseline"], self.times["candidate"]
+        return paired_speedup(*times, self.is_candidate_first, counts[0], counts[1])
 
 
 @contextlib.contextmanager

@@ -56,7 +56,8 @@ class WallClock:
             result = call()
             synchronize()
             ended = now()
-        elapsed_ms = max(ended - started, 1) / 1e6
+        # Without `max`: a builtin is looked up in each call, and could be another one by then.
+        elapsed_ms = (ended - started) / 1e6 if ended > started else 1e-6
         return Reading(result, elapsed_ms, elapsed_ms)
 
     def now_s(self) -> float:

@@ -67,7 +67,7 @@ def paired_speedup(
     is_uneven = _is_uneven(baseline_ms, candidate_ms, of_baseline, of_candidate)
     speedup, low, high = whole
     if MIN_CALM_PAIRS <= num_calm < count:
-        chosen = np.flatnonzero(calm)
+        chosen = np.flatnonzero(calm).tolist()
         speedup, low, high = speedup_interval(
             [baseline_ms[i] for i in chosen],
             [candidate_ms[i] for i in chosen],

@@ -127,6 +127,29 @@ def speedup_interval(
     return math.exp(centre), math.exp(low), math.exp(high)
 
 
+def shift_interval(
+    baseline_ms: Sequence[float], candidate_ms: Sequence[float]
+) -> tuple[float, float | None, float | None]:
+    """Return the ratio of two unpaired samples and its 95 % interval, by ranks.
+
+    The ratio is exp of the Hodges-Lehmann shift, the median of all differences of logarithms, and
+    the interval inverts the test of Mann and Whitney (Hollander and Wolfe, chapter 4). With fewer
+    than four times of either the ends are None.
+
+    >>> shift_interval([2.0, 2.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0])
+    (2.0, 2.0, 2.0)
+    """
+    one, other = np.log(baseline_ms), np.log(candidate_ms)
+    differences = np.sort((one[:, None] - other[None, :]).ravel())
+    shift = math.exp(float(np.median(differences)))
+    count, count_other = len(one), len(other)
+    if min(count, count_other) < 4:
+        return shift, None, None
+    spread = math.sqrt(count * count_other * (count + count_other + 1) / 12)
+    rank = max(math.floor(count * count_other / 2 - _NORMAL_975 * spread), 0)
+    return shift, math.exp(float(differences[rank])), math.exp(float(differences[-1 - rank]))
+
+
 def unpaired_speedup(
     baseline_ms: Sequence[float], candidate_ms: Sequence[float]
 ) -> tuple[float, float | None, float | None]:

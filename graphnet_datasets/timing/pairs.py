@@ -140,25 +140,28 @@ def measure_pairs(
     if num_recompilations:
         warnings.append(f"recompiled {num_recompilations} times while being timed")
     speedup = run.speedup()
+    usage = {arm: tuple(zip(*run.usage[arm], strict=True)) for arm in ARMS}
     return PairedTimes(
-        tuple(run.times["baseline"]),
-        tuple(run.times["candidate"]),
-        tuple(run.is_candidate_first),
-        tuple(run.wall_times["baseline"]),
-        tuple(run.wall_times["candidate"]),
-        *(tuple(each.cpu_ms for each in run.usage[arm]) for arm in ARMS),
-        *(tuple(each.num_preemptions for each in run.usage[arm]) for arm in ARMS),
-        happened,
-        clock.name,
-        stopped_by,
-        speedup.speedup,
-        speedup.low,
-        speedup.high,
-        first_call_s,
-        num_warmup_calls,
-        num_recompilations,
-        clock.now_s() - started_s,
-        tuple(warnings),
+        baseline_ms=tuple(run.times["baseline"]),
+        candidate_ms=tuple(run.times["candidate"]),
+        is_candidate_first=tuple(run.is_candidate_first),
+        baseline_wall_ms=tuple(run.wall_times["baseline"]),
+        candidate_wall_ms=tuple(run.wall_times["candidate"]),
+        baseline_preemptions=usage["baseline"][0],
+        candidate_preemptions=usage["candidate"][0],
+        baseline_cpu_ms=usage["baseline"][1],
+        candidate_cpu_ms=usage["candidate"][1],
+        machine=happened,
+        clock=clock.name,
+        stopped_by=stopped_by,
+        speedup=speedup.speedup,
+        speedup_low=speedup.low,
+        speedup_high=speedup.high,
+        first_call_s=first_call_s,
+        num_warmup_calls=num_warmup_calls,
+        num_recompilations=num_recompilations,
+        duration_s=clock.now_s() - started_s,
+        warnings=tuple(warnings),
     )
 
 

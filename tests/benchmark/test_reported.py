@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.child.audit import find_contradiction
 from graphnet_datasets.benchmark.judging.reported import read_device_state, take_figures
 from graphnet_datasets.schema import empty_run
 
@@ -69,35 +68,3 @@ def test_a_state_with_nonsense_in_it_has_nothing_there() -> None:
     state = read_device_state({"sm_clock_mhz": "fast", "power_w": math.nan, "throttle_reasons": 4})
     assert state is not None
     assert set(state.values()) == {None}
-
-
-MARKS_S = {"block 0 begins": 1.0, "block 0 ends": 1.1, "block 1 begins": 1.2, "block 1 ends": 1.5}
-
-
-def test_one_block_as_quick_as_reported_is_enough() -> None:
-    assert find_contradiction([10.0] * 3, [[10, 99.0], [3, 295.0]], MARKS_S, 2.0) is None
-    assert find_contradiction([10.0] * 3, [[10, 0.1], [3, 295.0]], MARKS_S, 2.0) is None
-
-
-@pytest.mark.parametrize(
-    ("times_ms", "audited", "said"),
-    [
-        ([0.01] * 3, [[10, 0.1], [9, 0.1]], "10 calls took 0.1 s by the clock of the parent, but"),
-        ([10.0] * 600, [[10, 99.0]], "The times of the calls add up to 6 s, but the run took 2 s."),
-        ([10.0] * 3, None, "The worker did not report the calls that the parent timed."),
-        ([10.0] * 3, [[10, 99.0]] * 3, "The worker did not report the calls"),
-        ([10.0] * 3, [[0, 99.0]], "The worker did not report the calls"),
-        ([10.0] * 3, [[10.5, 99.0]], "The worker did not report the calls"),
-        ([10.0] * 3, [[10, "99"]], "The worker did not report the calls"),
-        ([10.0] * 3, [10], "The worker did not report the calls"),
-    ],
-)
-def test_times_that_the_parent_did_not_see(times_ms: list[float], audited: Any, said: str) -> None:
-    found = find_contradiction(times_ms, audited, MARKS_S, 2.0)
-    assert found is not None
-    assert found.startswith(said)
-
-
-def test_a_block_without_its_marks_was_not_seen() -> None:
-    found = find_contradiction([10.0], [[10, 99.0]], {"block 0 begins": 1.0}, 2.0)
-    assert found == "The worker did not report the calls that the parent timed."

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from graphnet_datasets.timing import caches
-from graphnet_datasets.timing.pairs import TimingSettings, measure_alone, measure_pairs
+from graphnet_datasets.timing.alone import measure_alone
+from graphnet_datasets.timing.pairs import TimingSettings, measure_pairs
 
 from .test_pairs import FakeClock
 

@@ -13,14 +13,10 @@ from typing import Any
 import pytest
 
 from graphnet_datasets.errors import RunError
+from graphnet_datasets.timing.alone import measure_alone
+from graphnet_datasets.timing.calls import ArmFailedError
 from graphnet_datasets.timing.clocks import Reading, WallClock
-from graphnet_datasets.timing.pairs import (
-    ArmFailedError,
-    TimingSettings,
-    break_even_calls,
-    measure_alone,
-    measure_pairs,
-)
+from graphnet_datasets.timing.pairs import TimingSettings, break_even_calls, measure_pairs
 
 QUICK = TimingSettings(warmup_s=0.0, min_warmup_calls=1)
 

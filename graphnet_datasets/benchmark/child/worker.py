@@ -18,21 +18,16 @@ from typing import Any
 
 from ...compilers import make_compiler
 from ...compilers.base import Compiler
-from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
+from ...isolation import Reporter, StampSender, describe_error, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason, sample_from_row
+from ...timing.alone import measure_alone
 from ...timing.caches import make_evictor
-from ...timing.clocks import Clock, CudaEventClock, WallClock
-from ...timing.pairs import (
-    ArmFailedError,
-    PairedTimes,
-    TimingSettings,
-    measure_alone,
-    measure_pairs,
-)
+from ...timing.calls import ArmFailedError
+from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
+from ...timing.pairs import PairedTimes, TimingSettings, measure_pairs
 from ..handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, judged_file, read_judged, read_row
 from ..judging.roofline import measure_peak_rates
 from .arms import Arm, Workload
-from .audit import audit
 from .device_state import read_device_state
 from .outputs import write_described
 from .runtimes import Runtime, make_runtime
@@ -94,12 +89,13 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     # Bound before the candidate is imported, which could replace what they are made of.
     clock = _make_clock(payload, runtime)
     evict_caches = _make_evictor(payload)
-    alone_ms, baseline_peak = _time_eager_first(
-        baseline, runtime, resident_bytes, clock, evict_caches
+    first, baseline_peak = _time_eager_first(
+        baseline, runtime, resident_bytes, clock, evict_caches, reporter.stamps
     )
     reporter.send(
         {
-            "baseline_first_ms": alone_ms,
+            "baseline_first_ms": [reading.elapsed_ms for reading in first],
+            "baseline_first_wall_ms": [reading.wall_ms for reading in first],
             "baseline_peak_memory_bytes": baseline_peak,
             "is_fresh": workload.is_fresh,
         }
@@ -152,6 +148,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
             after_each=timed.after_each,
             num_compilations=compiler.num_compilations,
             evict_caches=evict_caches,
+            stamps=reporter.stamps,
         )
         device_after = read_device_state(payload["device"])
         timed.hand_over_timed(times.baseline_ms)
@@ -162,7 +159,6 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
         raise cause from None
     except OutputsRefusedError:
         return  # reported where it was found
-    audit(candidate, timed, clock, reporter, is_repeatable=not workload.is_writing)
     if changed := own.find_changed_weight():
         timed.refuse(Reason.MUTATION, f"The candidate wrote to the weight `{changed}`.")
         return
@@ -182,6 +178,11 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
             "baseline_latency_ms": times.baseline_ms,
             "candidate_latency_ms": times.candidate_ms,
             "is_candidate_first": times.is_candidate_first,
+            "baseline_preemptions": times.baseline_preemptions,
+            "candidate_preemptions": times.candidate_preemptions,
+            "machine": times.machine,
+            "baseline_cpu_ms": statistics.median(times.baseline_cpu_ms),
+            "candidate_cpu_ms": statistics.median(times.candidate_cpu_ms),
             "baseline_wall_ms": statistics.median(times.baseline_wall_ms),
             "candidate_wall_ms": statistics.median(times.candidate_wall_ms),
             "launch_mode": launch_mode,
@@ -276,7 +277,13 @@ def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
         evict_caches=_make_evictor(payload),
         num_calls=payload["alone_calls"],
     )
-    reporter.send({"baseline_alone_ms": alone})
+    reporter.send(
+        {
+            "baseline_alone_ms": alone.times_ms,
+            "baseline_alone_preemptions": alone.preemptions,
+            "machine": alone.machine,
+        }
+    )
     if payload["has_oracle"]:
         arm.discard()
         reporter.enter("oracle")
@@ -320,9 +327,13 @@ def _time_eager_first(
     resident_bytes: int,
     clock: Clock,
     evict_caches: Callable[[], None] | None,
-) -> tuple[list[float], int]:
-    """Time a few calls of eager before there is a candidate, and take its peak memory."""
-    times: list[float] = []
+    stamps: StampSender | None,
+) -> tuple[list[Reading], int]:
+    """Time a few calls of eager before there is a candidate, and take its peak memory.
+
+    They are stamped as well: no code but ours has run, so they show what a stamp takes.
+    """
+    first: list[Reading] = []
     baseline.prepare(0)
     reset_peak_memory()
     runtime.reset_peak_memory()
@@ -331,13 +342,19 @@ def _time_eager_first(
     if peak is None:
         peak = max(peak_memory_bytes() - resident_bytes, 0)
     started_s = _now_s()
-    while len(times) < 5 and (not times or _now_s() - started_s < 1.0):
+    while len(first) < 9 and (not first or _now_s() - started_s < 0.5):
         baseline.prepare(0)
         if evict_caches is not None:
             evict_caches()
-        times.append(clock.measure(baseline).elapsed_ms)
+        if stamps is None:
+            first.append(clock.measure(baseline))
+            continue
+        began, ended = (stamps.encode(f"{sign}first {len(first)}") for sign in "+-")
+        stamps.send(began)
+        first.append(clock.measure(baseline))
+        stamps.send(ended)
     baseline.discard()
-    return times, peak
+    return first, peak
 
 
 def _make_clock(payload: Mapping[str, Any], runtime: Runtime) -> Clock:

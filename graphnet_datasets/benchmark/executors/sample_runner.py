@@ -231,7 +231,12 @@ class SampleRunner:
         }
         with self._attempts(job, payload) as (outcome, directory, num_attempts):
             messages = outcome.merged()
-            reference = judging.Reference(outcome, messages.get("baseline_alone_ms"))
+            reference = judging.Reference(
+                outcome,
+                messages.get("baseline_alone_ms"),
+                messages.get("baseline_alone_preemptions"),
+                messages.get("machine"),
+            )
             if earlier is not None:
                 reference = dataclasses.replace(
                     earlier, outcome=outcome, earlier=earlier, handover_problem=""

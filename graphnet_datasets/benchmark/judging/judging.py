@@ -14,9 +14,6 @@ from typing import Any
 
 from ...isolation import Ending, Outcome
 from ...schema import ERROR_CODES, Reason, Status, empty_run
-from ...timing.intervals import speedup_interval, unpaired_speedup
-from ...timing.pairs import is_disturbed
-from ..child.audit import find_contradiction, is_slower_than_timed
 from ..handover import FIRST, JudgedCall
 from .calls import compare_calls
 from .correctness import (
@@ -28,7 +25,8 @@ from .correctness import (
     overall_min_t,
     overall_null_t,
 )
-from .reported import read_number, read_text, read_times, take_figures
+from .reported import read_number, read_text, take_figures
+from .times import TimesError, take_alone, take_times
 
 _ROW_COLUMNS = (
     "structure_hash",
@@ -42,7 +40,8 @@ _ROW_COLUMNS = (
 _NUMBERS = (
     "load_time_s", "compile_time_s", "first_call_s", "num_recompilations",
     "baseline_peak_memory_bytes", "candidate_peak_memory_bytes", "fallback_share",
-    "baseline_wall_ms", "candidate_wall_ms", "baseline_kernel_ms", "candidate_kernel_ms",
+    "baseline_cpu_ms", "candidate_cpu_ms", "baseline_wall_ms", "candidate_wall_ms",
+    "baseline_kernel_ms", "candidate_kernel_ms",
     "baseline_num_kernels", "candidate_num_kernels",
 )  # fmt: skip
 _STATUS_OF_PHASE = {
@@ -112,6 +111,8 @@ class Reference:
 
     outcome: Outcome | None = None
     alone_ms: Any = None
+    alone_preemptions: Any = None
+    alone_machine: Any = None
     handover_problem: str = ""
     first: list[Output] = dataclasses.field(default_factory=list)
     again: list[Output] = dataclasses.field(default_factory=list)
@@ -179,13 +180,17 @@ class Run:
             self._refuse(Reason(refused["reason"]), str(refused.get("message")))
         elif self._messages.get("is_timed") is not True or f"outputs {FIRST}" not in self._messages:
             self.fail_protocol("The worker ended without reporting times and outputs.")
-        elif not self._takeread_times():
-            self.fail_protocol("The worker reported times that are no times.")
-        elif contradiction := self._find_contradiction():
-            self._refuse(Reason.TAMPERING, contradiction)
         else:
-            take_figures(self.record, self._messages)
-            return True
+            try:
+                take_times(self.record, self._messages, outcome)
+            except TimesError as error:
+                if error.is_forged:
+                    self._refuse(Reason.TAMPERING, str(error))
+                else:
+                    self.fail_protocol(str(error))
+            else:
+                take_figures(self.record, self._messages)
+                return True
         return False
 
     def _refuse(self, reason: Reason, message: str) -> None:
@@ -195,22 +200,6 @@ class Run:
             self._fail(Status.RUN_FAILED, reason, "run", error)
         else:
             self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
-
-    def _find_contradiction(self) -> str | None:
-        """Return how the reported times contradict what the parent saw; warn where they might."""
-        outcome, audited = self._outcome, self._messages.get("audited")
-        candidate = self.record["candidate_latency_ms"]
-        contradiction = find_contradiction(
-            [*candidate, *self.record["baseline_latency_ms"]],
-            audited,
-            outcome.marks_s,
-            outcome.phase_s.get("run", 0.0),
-        )
-        if contradiction is None and is_slower_than_timed(audited, candidate):
-            self.record["warnings"].append(
-                "slower_when_audited: calls after the timed ones took over three times as long."
-            )
-        return contradiction
 
     def fail_protocol(self, message: str) -> None:
         """Record that the worker's messages or files made no sense after the baseline had run."""
@@ -237,34 +226,14 @@ class Run:
                  "speedup_low", "speedup_high")
             )  # fmt: skip
 
-    def _takeread_times(self) -> bool:
-        messages = self._messages
-        baseline = read_times(messages.get("baseline_latency_ms"))
-        candidate = read_times(messages.get("candidate_latency_ms"))
-        order = messages.get("is_candidate_first")
-        if baseline is None or candidate is None or len(baseline) != len(candidate):
-            return False
-        if not isinstance(order, list) or [type(each) for each in order] != [bool] * len(baseline):
-            return False
-        speedup, low, high = speedup_interval(baseline, candidate, order)
-        self.record |= {
-            "baseline_latency_ms": baseline,
-            "candidate_latency_ms": candidate,
-            "is_candidate_first": order,
-            "speedup": speedup,
-            "speedup_low": low,
-            "speedup_high": high,
-            "clock": read_text(messages.get("clock"), 40),
-            "stopped_by": read_text(messages.get("stopped_by"), 40),
-        }
-        return True
-
     def judge(self, reference: Reference) -> None:
         """Compare the outputs with those of eager, and the times of eager with those alone."""
         if reference.problem is not None:
             self._fail(*reference.problem)
             return
-        self._take_alone(reference)
+        take_alone(
+            self.record, reference.alone_ms, reference.alone_preemptions, reference.alone_machine
+        )
         again = compare_outputs(reference.first, reference.again)
         determinism_t = overall_min_t(again)
         self.record |= {
@@ -322,31 +291,6 @@ class Run:
                     f"less_accurate_than_eager: output {index} is {row['rmse_candidate']:.3g} from "
                     f"float64 (root mean square), where eager is {row['rmse_baseline']:.3g}."
                 )
-
-    def _take_alone(self, reference: Reference) -> None:
-        """Record eager's times alone; where the candidate's runtime slows eager, score with those.
-
-        A busy minute slows eager as well, so both of the clean measurements have to agree: the one
-        before the candidate was loaded, in its process, and the one in a process without it.
-        """
-        record = self.record
-        alone = read_times(reference.alone_ms)
-        first = read_times(self._messages.get("baseline_first_ms"))
-        record["baseline_alone_ms"] = alone
-        if alone is None or first is None:
-            return
-        paired = record["baseline_latency_ms"]
-        record["is_baseline_disturbed"] = all(
-            is_disturbed(paired, clean) and min(paired) > 1.1 * min(clean)
-            for clean in (alone, first)
-        )
-        if record["is_baseline_disturbed"]:
-            record["warnings"].append(
-                "The candidate's runtime slows eager beside it, so the speedup is against eager "
-                "alone."
-            )
-            speedup = unpaired_speedup(alone, record["candidate_latency_ms"])
-            record |= dict(zip(("speedup", "speedup_low", "speedup_high"), speedup, strict=True))
 
     def _warnings(self) -> list[str]:
         outcome = self._outcome

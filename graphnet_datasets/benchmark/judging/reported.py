@@ -33,6 +33,17 @@ def read_times(given: Any) -> list[float] | None:
     return [float(each) for each in given]
 
 
+def read_counts(given: Any, length: int) -> list[int] | None:
+    """Return as many whole numbers, or None if the worker sent something else.
+
+    >>> read_counts([0, 3], 2), read_counts([0, -1], 2), read_counts([0], 2)
+    ([0, 3], None, None)
+    """
+    if not isinstance(given, list) or len(given) != length:
+        return None
+    return given if all(type(each) is int and 0 <= each < 2**31 for each in given) else None
+
+
 def read_number(given: Any) -> float | None:
     """Return a finite number that is not negative, or None.
 

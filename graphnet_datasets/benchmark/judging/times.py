@@ -1,0 +1,240 @@
+"""Times of a run, from the kernel's stamps and what the worker says of the same calls.
+
+The candidate ran in the process that timed it, and could forge whatever that process reports. The
+stamps around each call have the kernel's time on them, so the times of a record are theirs; what
+the stamping itself takes is known from calls of eager before the candidate was loaded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...isolation import PHASE_PREFIX, Outcome, Stamp
+from ...timing.calls import ARMS
+from ...timing.disturbance import MIN_CALM_PAIRS, cover, find_shift, is_noisy, paired_speedup
+from ...timing.intervals import shift_interval
+from .reported import read_counts, read_number, read_text, read_times
+
+AGREE_WITHIN, AGREE_MS = 1.05, 0.05
+"""Ratio of the worker's times to the kernel's beyond which a disagreement is forgery, and how much
+the medians differ for other reasons: a call that ends on another core than that of the stamp."""
+NOISE_SHIFT = 2.0
+"""Ratio of eager's times beside the candidate and alone that a busy machine does not explain."""
+MACHINE_FIELDS = ("load", "other_cpu_share", "steal_share")
+_NS_PER_MS = 1e6
+
+
+class TimesError(Exception):
+    """What was reported makes no sense; `is_forged` if it cannot have come from the worker."""
+
+    def __init__(self, message: str, *, is_forged: bool) -> None:
+        super().__init__(message)
+        self.is_forged = is_forged
+
+
+@dataclasses.dataclass(frozen=True)
+class StampedTimes:
+    """What the stamps of a run say: milliseconds of each call, stamping included."""
+
+    first_ms: list[float]
+    baseline_ms: list[float]
+    candidate_ms: list[float]
+    is_candidate_first: list[bool]
+
+
+def read_stamps(stamps: Sequence[Stamp]) -> StampedTimes:
+    """Return the times of the calls, which must have come one after the other, pair by pair.
+
+    Raises:
+        TimesError: a stamp is missing, doubled or out of its order.
+
+    >>> calls = ["baseline 0", "candidate 0"]
+    >>> labels = ["phase run", *(sign + call for call in calls for sign in "+-")]
+    >>> stamps = [Stamp(label, 10**6 * 2**place) for place, label in enumerate(labels)]
+    >>> read_stamps(stamps)
+    StampedTimes(first_ms=[], baseline_ms=[2.0], candidate_ms=[8.0], is_candidate_first=[False])
+    """
+    phase, begun = "", None
+    calls: dict[str, list[tuple[str, float]]] = {"baseline": [], "run": []}
+    for stamp in stamps:
+        sign, name = stamp.label[:1], stamp.label[1:]
+        if stamp.label.startswith(PHASE_PREFIX) and begun is None:
+            phase = stamp.label.removeprefix(PHASE_PREFIX)
+        elif sign == "+" and begun is None and phase in calls:
+            begun = stamp
+        elif sign == "-" and begun is not None and begun.label[1:] == name:
+            elapsed_ms = max(stamp.at_ns - begun.at_ns, 1) / _NS_PER_MS
+            calls[phase].append((name, elapsed_ms))
+            begun = None
+        else:
+            raise TimesError(
+                f"The stamp `{stamp.label[:40]}` of a call came at a time when the worker sends "
+                "none.",
+                is_forged=True,
+            )
+    first = [elapsed_ms for _, elapsed_ms in calls["baseline"]]
+    times: dict[str, list[float]] = {arm: [] for arm in ARMS}
+    orders = []
+    for place, (name, elapsed_ms) in enumerate(calls["run"]):
+        arm, _, pair = name.partition(" ")
+        if arm not in times or pair != str(len(times[arm])) or len(times[arm]) != place // 2:
+            raise TimesError(
+                f"The stamps of call `{name[:40]}` are not those of the next call.", is_forged=True
+            )
+        times[arm].append(elapsed_ms)
+        if place % 2 == 0:
+            orders.append(arm == "candidate")
+    return StampedTimes(first, times["baseline"], times["candidate"], orders)
+
+
+def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Outcome) -> None:
+    """Record the times of a run, its speedup and what the machine did meanwhile.
+
+    Raises:
+        TimesError: the worker reported no times, or others than the kernel saw.
+    """
+    reported = [read_times(messages.get(f"{arm}_latency_ms")) for arm in ARMS]
+    baseline, candidate = reported
+    orders = messages.get("is_candidate_first")
+    if (
+        baseline is None
+        or candidate is None
+        or len(baseline) != len(candidate)
+        or not isinstance(orders, list)
+        or [type(each) for each in orders] != [bool] * len(baseline)
+    ):
+        raise TimesError("The worker reported times that are no times.", is_forged=False)
+    clock = read_text(messages.get("clock"), 40)
+    stamped = read_stamps(outcome.stamps)
+    if stamped.is_candidate_first != orders or len(stamped.candidate_ms) != len(candidate):
+        raise TimesError(
+            f"The worker reported {len(candidate)} pairs of calls, but the kernel saw "
+            f"{len(stamped.is_candidate_first)} or others.",
+            is_forged=True,
+        )
+    overhead_ms = _overhead_ms(stamped, messages)
+    seen = [
+        [max(each - overhead_ms, 1e-6) for each in times]
+        for times in (stamped.baseline_ms, stamped.candidate_ms)
+    ]
+    for arm, said, noted in zip(ARMS, (baseline, candidate), seen, strict=True):
+        _hold_against(arm, said, messages.get(f"{arm}_wall_ms"), clock, noted)
+    if clock.startswith("perf_counter") and outcome.is_kernel_time:
+        baseline, candidate = seen
+        clock = "kernel"
+    counts = [
+        read_counts(messages.get(f"{arm}_preemptions"), len(baseline)) or [0] * len(baseline)
+        for arm in ARMS
+    ]
+    speedup = paired_speedup(baseline, candidate, orders, *counts)
+    machine = read_machine(messages.get("machine"))
+    record |= {
+        "baseline_latency_ms": baseline,
+        "candidate_latency_ms": candidate,
+        "is_candidate_first": orders,
+        "baseline_preemptions": counts[0],
+        "candidate_preemptions": counts[1],
+        "num_calm_pairs": speedup.num_calm,
+        "speedup": speedup.speedup,
+        "speedup_low": speedup.low,
+        "speedup_high": speedup.high,
+        "timed_in": "pairs",
+        "clock": clock,
+        "stopped_by": read_text(messages.get("stopped_by"), 40),
+        "is_noisy": is_noisy(machine, [*counts[0], *counts[1]]),
+        **(machine or {}),
+    }
+    if speedup.is_uneven:
+        record["warnings"].append(
+            "unevenly_preempted: the kernel interrupted one arm more often than its share of the "
+            "time explains, so the interval covers that of all pairs too."
+        )
+
+
+def take_alone(
+    record: dict[str, Any], alone_ms: Any, alone_preemptions: Any, alone_machine: Any
+) -> None:
+    """Record eager's times alone, and what becomes of a doubt about those beside the candidate.
+
+    Where the two differ on a noisy machine the interval of the speedup covers both; where they
+    differ on a calm one, or by more than noise explains, `is_baseline_disturbed` is set too, and
+    both arms are to be timed again in turns. The speedup stays that of the pairs.
+    """
+    alone = read_times(alone_ms)
+    record["baseline_alone_ms"] = alone
+    if alone is None:
+        return
+    counts = read_counts(alone_preemptions, len(alone)) or [0] * len(alone)
+    clean = _calm(alone, counts)
+    paired = _calm(record["baseline_latency_ms"], record["baseline_preemptions"])
+    shift = find_shift(paired, clean)
+    record["is_baseline_disturbed"] = False
+    if shift == 1:
+        return
+    record["is_noisy"] = record["is_noisy"] or is_noisy(read_machine(alone_machine), counts)
+    candidate = _calm(record["candidate_latency_ms"], record["candidate_preemptions"])
+    against_alone = shift_interval(clean, candidate)
+    record["speedup_low"], record["speedup_high"] = cover(
+        cover((record["speedup_low"], record["speedup_high"]), against_alone[1:]),
+        (against_alone[0], against_alone[0]),
+    )
+    said = (
+        f"eager beside the candidate takes {shift:.3g} of its time alone; the interval covers the "
+        f"speedup against either, {record['speedup']:.3g} and {against_alone[0]:.3g}."
+    )
+    if record["is_noisy"] and max(shift, 1 / shift) < NOISE_SHIFT:
+        record["warnings"].append(f"noisy: on a busy machine {said}")
+    else:
+        record["is_baseline_disturbed"] = True
+        record["warnings"].append(f"baseline_disturbed: {said}")
+
+
+def _calm(times_ms: Sequence[float], preemptions: Sequence[int]) -> list[float]:
+    """Return the times of calls that were not preempted, or all where those are too few."""
+    calm = [each for each, count in zip(times_ms, preemptions, strict=True) if not count]
+    return calm if len(calm) >= MIN_CALM_PAIRS else list(times_ms)
+
+
+def read_machine(given: Any) -> dict[str, float] | None:
+    """Return the state of a machine with the keys `MACHINE_FIELDS`, or None."""
+    if not isinstance(given, dict):
+        return None
+    found = {name: read_number(given.get(name)) for name in MACHINE_FIELDS}
+    return None if None in found.values() else {key: float(found[key] or 0) for key in found}
+
+
+def _overhead_ms(stamped: StampedTimes, messages: Mapping[str, Any]) -> float:
+    """Return what two stamps take, by the calls of eager that came before the candidate."""
+    first = read_times(messages.get("baseline_first_ms"))
+    if first is None or len(first) != len(stamped.first_ms):
+        raise TimesError(
+            "The kernel did not see the calls of eager before the candidate was loaded.",
+            is_forged=True,
+        )
+    walls = read_times(messages.get("baseline_first_wall_ms")) or first
+    return max(
+        statistics.median(
+            noted - said for noted, said in zip(stamped.first_ms, walls, strict=True)
+        ),
+        0.0,
+    )
+
+
+def _hold_against(
+    arm: str, said_ms: Sequence[float], said_wall_ms: Any, clock: str, seen_ms: Sequence[float]
+) -> None:
+    """Raise where the worker says other times of an arm than the kernel noted."""
+    said = statistics.median(said_ms)
+    if not clock.startswith("perf_counter"):  # of a device: the wall clock of the same calls
+        said = read_number(said_wall_ms) or 0.0
+    seen = statistics.median(seen_ms)
+    low, high = sorted((said, seen))
+    if high > AGREE_WITHIN * low + AGREE_MS:
+        raise TimesError(
+            f"A call of the {arm} took {seen:.3g} ms by the clock of the kernel, but {said:.3g} ms "
+            "by what was reported.",
+            is_forged=True,
+        )
