@@ -1,0 +1,23 @@
+"""However a candidate forges its times, none gets into a record."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.adversarial.cheats import WORK_S
+from tests.adversarial.clock_cheats import CHEATS
+from tests.adversarial.conftest import Trial
+
+LIMIT = 1.05
+"""The documented limit: by how much a candidate may look faster than it is."""
+
+
+@pytest.mark.parametrize("cheat", [cheat.__name__ for cheat in CHEATS])
+def test_forged_times_are_refused_or_are_not_those_of_the_record(trial: Trial, cheat: str) -> None:
+    record = trial(cheat, module="tests.adversarial.clock_cheats")
+    if record["status"] == "ok":
+        assert min(record["candidate_latency_ms"]) * LIMIT >= 1000 * WORK_S
+        assert record["clock"] == "kernel"
+    else:
+        assert (record["status"], record["reason"]) == ("run_failed", "tampering")
+        assert record["speedup"] is None
