@@ -12,7 +12,7 @@ from graphnet_datasets.timing import pairs as timing
 
 def test_importing_more_of_the_library_breaks_nothing() -> None:
     seal = Seal()
-    import graphnet_datasets.benchmark.upstream_log  # noqa: F401
+    import graphnet_datasets.benchmark.upstream.log  # noqa: F401
 
     assert seal.find_break() is None
 
