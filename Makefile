@@ -33,7 +33,7 @@ $(VENV)/.demo: setup.cfg constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: setup.cfg constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[torch,paddle,compilers,evaluate,report,ray,builder,dev]'
+	$(INSTALL) --editable '.[torch,paddle,compilers,tc,evaluate,report,ray,builder,dev]'
 	@touch $@
 
 demo: $(VENV)/.demo

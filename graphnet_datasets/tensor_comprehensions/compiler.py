@@ -1,0 +1,79 @@
+"""The compiler `tc`: graphs as tensor comprehensions, the rest with eager."""
+
+from __future__ import annotations
+
+import collections
+import importlib.util
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import torch
+
+from ..compilers.base import Compiler
+from ..compilers.options import Option
+from .graphs.capturing import capture_graph
+from .graphs.compiling import GraphKernels, plan_graph
+from .graphs.kernels import KernelCache
+from .presets import PRESETS, preset
+
+
+class TensorComprehensions(Compiler):
+    """Turn what the rules cover into definitions, compile those, and leave the rest to eager.
+
+    Every kernel is compared with eager on the example inputs; one that fails to compile or
+    disagrees is left out, and counted as left to eager.
+    """
+
+    name = "tc"
+    devices = ("cpu",)
+    package = "islpy"
+    extra = "tc"
+    option_table: ClassVar[Mapping[str, Option]] = {
+        "preset": Option("default", "Options of all kernels.", PRESETS),
+        "min_ops": Option(1, "Groups of fewer operators stay with eager."),
+        "contractions": Option(
+            "auto", "Whether products and convolutions are compiled.", ("auto", "always", "never")
+        ),
+        "compile_timeout_s": Option(60.0, "How long the C compiler may take for one kernel."),
+    }
+
+    @classmethod
+    def is_available(cls) -> tuple[bool, str]:
+        if importlib.util.find_spec("islpy") is None:
+            return False, "`islpy` is not installed (pip install 'graphnet-datasets[tc]')"
+        if shutil.which("gcc") is None and shutil.which("clang") is None:
+            return False, "neither `gcc` nor `clang` is installed"
+        return True, ""
+
+    def compile(
+        self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+    ) -> Callable[..., Any]:
+        captured = capture_graph(self.name, module, example_inputs)
+        flat = captured.flat
+        plan = plan_graph(
+            captured.module.graph,
+            min_ops=self.options["min_ops"],
+            contractions=self.options["contractions"],
+        )
+        cache = KernelCache(preset(self.options["preset"]), self.options["compile_timeout_s"])
+        kernels = GraphKernels(captured, plan, cache)
+        compiled = kernels.build(flat.arguments(example_inputs))
+        self.note_fallback(plan.fallback_share)
+        self._warn(kernels)
+        self.num_kernels = cache.num_kernels
+
+        @torch.no_grad()
+        def run(**inputs: Any) -> Any:
+            return flat.rebuild(compiled(*captured.arguments(flat.arguments(inputs))))
+
+        return run
+
+    def _warn(self, kernels: GraphKernels) -> None:
+        counts = collections.Counter(
+            f"{node.target}: {reason}" for node, reason in kernels.plan.refused.items()
+        )
+        for text, count in counts.most_common(20):
+            self.warnings.append(f"left to eager {count} times: {text}")
+        for reason, count in collections.Counter(kernels.failures.values()).most_common(10):
+            self.warnings.append(f"{count} groups were left to eager: {reason}")

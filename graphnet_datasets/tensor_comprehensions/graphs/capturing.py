@@ -1,0 +1,60 @@
+"""A module as a functional aten graph with its weights as arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.export.graph_signature import InputKind
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from ...compilers.exporting import export_flat
+from ...compilers.flat import FlatModule
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CapturedGraph:
+    """An aten graph and what its placeholders are bound to.
+
+    Attributes:
+        flat: flattens calls and restores the structure of the outputs.
+        module: the graph; its placeholders are weights and inputs.
+        bound: per placeholder the tensor that is bound to it, or the position of an input.
+    """
+
+    flat: FlatModule
+    module: torch.fx.GraphModule
+    bound: tuple[torch.Tensor | int | None, ...]
+
+    def arguments(self, tensors: tuple[torch.Tensor, ...]) -> list[Any]:
+        """Return the arguments of the graph for the tensors of a call."""
+        return [tensors[each] if isinstance(each, int) else each for each in self.bound]
+
+
+def capture_graph(
+    compiler: str, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+) -> CapturedGraph:
+    """Export a module and decompose it to core aten operators, attention to products.
+
+    Raises:
+        CompilerError: the module writes to an input or a buffer.
+    """
+    with sdpa_kernel(SDPBackend.MATH), warnings.catch_warnings():
+        # torch 2.13 warns of its own copying of tree specifications.
+        warnings.simplefilter("ignore", FutureWarning)
+        flat, program = export_flat(compiler, module, example_inputs, dynamic=False)
+        program = program.run_decompositions()
+    bound: list[torch.Tensor | int | None] = []
+    position = 0
+    for spec in program.graph_signature.input_specs:
+        if spec.kind == InputKind.USER_INPUT:
+            bound.append(position)
+            position += 1
+        elif spec.target in program.state_dict:
+            bound.append(program.state_dict[spec.target])
+        else:
+            bound.append(program.constants.get(str(spec.target)))  # type: ignore[arg-type]
+    return CapturedGraph(flat, program.graph_module, tuple(bound))
