@@ -90,9 +90,9 @@ def main() -> None:
     table = draw_records()
     np.testing.assert_allclose(speedup_score(table)["S"][:11], loop(table), rtol=1e-12)
     figures = {
-        "S, 1,000 draws": lambda: speedup_score(table),
-        "ES, 1,000 draws": lambda: error_aware_speedup_score(table),
-        "S, no intervals": lambda: speedup_score(table, num_draws=0),
+        "S, with intervals": lambda: speedup_score(table),
+        "ES, with intervals": lambda: error_aware_speedup_score(table),
+        "S, no intervals": lambda: speedup_score(table, has_intervals=False),
         "S, no intervals, loop in Python": lambda: loop(table),
     }
     for name, call in figures.items():

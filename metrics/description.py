@@ -1,5 +1,7 @@
 """What our metrics have in common: their inputs, their options and their source."""
 
+from typing import Any
+
 import datasets
 import evaluate
 
@@ -18,13 +20,14 @@ Args:
     predictions: compiled runs, one per sample: `latency_ms` (None where it failed), `status` ("ok",
         "output_mismatch", "run_failed", "compile_failed", "baseline_failed", "harness_failed"),
         `error_code` (None, 1, 2 or 3; enough where there is no status), `min_t` (smallest t at
-        which its outputs pass), `null_t` (smallest t at which zeros would pass) and `family`.
+        which its outputs pass), `null_t` (smallest t at which zeros would pass) and `family`; and,
+        where they are known, `eager_t` (smallest t at which eager agrees with float64),
+        `is_deterministic` and `determinism_t` (of eager against itself), `speedup_low` and
+        `speedup_high` (95 % interval of the timing) and `warnings`.
     references: eager runs of the same samples: `latency_ms`.
     p: penalty of slow samples, by default 0.1, and 0 in upstream's variants.
     b: what a failed sample counts for, in (0, 1].
-    variant: "report", "upstream" or "upstream-extended".
-    num_draws: draws of the bootstrap over families, 0 for none.
-    seed: seed of the draws.
+    variant: "report", "decidable", "upstream" or "upstream-extended".
 """
 
 
@@ -39,6 +42,12 @@ def make_features() -> datasets.Features:
                 "min_t": datasets.Value("float64"),
                 "null_t": datasets.Value("float64"),
                 "family": datasets.Value("string"),
+                "eager_t": datasets.Value("float64"),
+                "is_deterministic": datasets.Value("bool"),
+                "determinism_t": datasets.Value("float64"),
+                "speedup_low": datasets.Value("float64"),
+                "speedup_high": datasets.Value("float64"),
+                "warnings": datasets.List(datasets.Value("string")),
             },
             "references": {"latency_ms": datasets.Value("float64")},
         }
@@ -55,3 +64,15 @@ def make_info(description: str, inputs_description: str) -> evaluate.MetricInfo:
         features=make_features(),
         reference_urls=[REFERENCE_URL],
     )
+
+
+class ScoreMetric(evaluate.Metric):
+    """A metric whose predictions may leave out what is not known of a run, or give None for it."""
+
+    def _enforce_nested_string_type(self, schema: Any, obj: Any) -> None:
+        """Refuse what is not text where text belongs; `evaluate` itself refuses None there too."""
+        if isinstance(schema, dict):
+            for name, part in schema.items():
+                self._enforce_nested_string_type(part, obj.get(name))
+        elif obj is not None:
+            super()._enforce_nested_string_type(schema, obj)

@@ -34,6 +34,9 @@ def compare(
     basis: Annotated[
         str, typer.Option(help="Compare the speedup over eager, or the latency itself.")
     ] = "speedup",
+    tolerance: Annotated[
+        int, typer.Option(help="The t at which outputs have to be right, -10 to 0.")
+    ] = -3,
     threshold: Annotated[
         float, typer.Option(help="Share by which a sample may get slower.")
     ] = 0.05,
@@ -54,6 +57,7 @@ def compare(
         b,
         variant,
         basis=keep,
+        tolerance=tolerance,
         threshold=threshold,
         duplicates=check_duplicates(duplicates),
     )

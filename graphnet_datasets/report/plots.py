@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import ScoreError
 from ..scores import Scores, as_table, error_aware_speedup_score, speedup_score, split_by
+from ..scores.comparison import TOLERANCE
 from ..scores.records import make_records
 from ..scores.run_sets import Duplicates, without_duplicates
 from ..scores.variants import find_variant
@@ -103,17 +104,18 @@ def plot_runs(
     return written
 
 
-def log2_speedups(runs: Any, variant: str = "report") -> Floats:
-    """Return log2 of the speedups of the samples that are correct at t = 0, in ascending order.
+def log2_speedups(runs: Any, variant: str = "report", tolerance: int = TOLERANCE) -> Floats:
+    """Return log2 of the speedups of the samples that are right at `tolerance`, in ascending order.
+
+    Right is what passes there and where zeros would not (`Records.is_right_at`).
 
     >>> runs = [{"sample_id": s, "status": "ok", "speedup": 4.0, "min_t": t}
-    ...     for s, t in (("a", -3.0), ("b", 2.0))]
+    ...     for s, t in (("a", -5.0), ("b", 2.0))]
     >>> log2_speedups(runs)
     array([2.])
     """
     records = make_records(as_table(runs), find_variant(variant))
-    is_correct = (records.code == 0) & (records.min_t <= 0)
-    return np.sort(records.log_speedup[is_correct] / math.log(2))
+    return np.sort(records.log_speedup[records.is_right_at(tolerance)] / math.log(2))
 
 
 def plot_scores(panels: Mapping[str, Mapping[str, Scores]]) -> Figure:
@@ -186,7 +188,7 @@ def plot_speedups(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
         ]
         _finish(
             figure,
-            "Speedups of the samples that are correct at t = 0",
+            f"Speedups of the samples that are correct at t = {TOLERANCE}",
             [] if is_labelled else patches,
             names,
         )

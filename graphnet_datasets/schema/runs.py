@@ -195,6 +195,7 @@ RUNS_SCHEMA = pa.schema(
         ("outputs", pa.list_(OUTPUT_FIELDS)),
         ("min_t", pa.float64()),
         ("null_t", pa.float64()),
+        ("eager_t", pa.float64()),
         ("is_deterministic", pa.bool_()),
         ("determinism_t", pa.float64()),
         ("judged", pa.list_(JUDGED_FIELDS)),
@@ -219,7 +220,9 @@ they are ten or more. While the pairs were timed `load` was the load average, `o
 `steal_share` what other processes and other virtual machines took of all processors; `is_noisy`
 says that this was much. `is_baseline_disturbed` says that eager beside the candidate is not what it
 is alone (`baseline_alone_ms`). `min_t` is the largest of the outputs' `min_t` (inf: correct at no
-tolerance), null where nothing was compared. `determinism_t` is the `min_t` of eager against itself.
+tolerance), null where nothing was compared. `eager_t` is the smallest t at which eager itself
+agrees with the fp64 oracle (null without one): below it a verdict says nothing of a compiler.
+`determinism_t` is the `min_t` of eager against itself.
 `floor_ms` is the least time that the device's peak rates allow for the work of the sample.
 `compiler_options`, `environment` and `settings` are JSON.
 `sample_digest` is a hash of all of the sample that a run depends on, `dataset` where it was looked
@@ -244,7 +247,7 @@ LATER_COLUMNS = frozenset(
         "sample_digest", "dataset", "compiler_source", "judged", "upstream_speedup",
         "upstream_min_t", "timed_in", "paired_speedup", "baseline_preemptions",
         "candidate_preemptions", "num_calm_pairs", "is_noisy", "load", "other_cpu_share",
-        "steal_share", "baseline_cpu_ms", "candidate_cpu_ms",
+        "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t",
     }
 )  # fmt: skip
 """Columns that files of this format version may lack; they are null where they do."""

@@ -1,6 +1,7 @@
 """S(t) and ES(t) of run records, and what is needed to compute them elsewhere."""
 
-from .comparison import Comparison, compare
+from .comparing import compare
+from .comparison import Comparison
 from .metric_inputs import MetricInputs, from_metric_inputs, metric_path, to_metric_inputs
 from .result import Scores
 from .run_sets import as_table, split_arms, split_by

@@ -16,9 +16,16 @@ import pyarrow as pa
 
 from ..errors import DatasetNotFoundError, ScoreError
 from ..schema import ERROR_CODES, Status
+from .records import known_null_t
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
 
 METRICS = ("speedup_score", "error_aware_speedup_score")
+
+_PASSED_ON = (
+    "min_t", "eager_t", "is_deterministic", "determinism_t", "speedup_low", "speedup_high",
+    "warnings", "family",
+)  # fmt: skip
+"""Columns of a record that a prediction has under the same names."""
 
 _STATUS_OF_CODE = {1: Status.OK, 2: Status.RUN_FAILED, 3: Status.COMPILE_FAILED}
 
@@ -63,8 +70,9 @@ def to_metric_inputs(runs: Any, *, duplicates: Duplicates = "refuse") -> MetricI
     """Split run records into the predictions and references of our metrics.
 
     A latency is the geometric mean of the arm's timed calls in milliseconds, so that the ratio of
-    reference and prediction is the record's speedup. `min_t` is above the sample's own floor where
-    eager is not deterministic, as the variant "report" counts it.
+    reference and prediction is the record's speedup. A `null_t` that is infinite because outputs
+    have to be equal is None: a metric, which does not get their dtypes, could not tell it from
+    that of outputs that are not finite.
 
     Raises:
         ScoreError: the records are of several compilers, or a sample has several runs.
@@ -87,20 +95,16 @@ def to_metric_inputs(runs: Any, *, duplicates: Duplicates = "refuse") -> MetricI
     single_arm(table)
     table = without_duplicates(table, duplicates)
     predictions, references = [], []
-    for row in table.to_pylist():
+    null_t = known_null_t(table)
+    for row, row_null_t in zip(table.to_pylist(), null_t, strict=True):
         baseline, candidate = _latencies(row)
-        min_t = row["min_t"]
-        floor = row["determinism_t"]
-        if row["is_deterministic"] is False and None not in (min_t, floor) and min_t <= floor:
-            min_t = -np.inf
         predictions.append(
             {
                 "latency_ms": candidate,
                 "status": row["status"],
                 "error_code": ERROR_CODES.get(Status(row["status"])),
-                "min_t": min_t,
-                "null_t": row["null_t"],
-                "family": row["family"],
+                "null_t": row_null_t,
+                **{name: row[name] for name in _PASSED_ON},
             }
         )
         references.append({"latency_ms": baseline})
@@ -144,9 +148,8 @@ def from_metric_inputs(
                 "sample_id": f"prediction {index}",
                 "status": status,
                 "speedup": baseline / candidate if baseline and candidate else None,
-                "min_t": prediction.get("min_t"),
                 "null_t": prediction.get("null_t"),
-                "family": prediction.get("family"),
+                **{name: prediction.get(name) for name in _PASSED_ON},
             }
         )
     return as_table(rows)

@@ -12,7 +12,11 @@ import pyarrow.compute as pc
 
 from ..errors import ScoreError
 from ..schema import Status
+from .conditions import differing_conditions
+from .intervals import NORMAL_QUANTILE
+from .tolerance import ATOL_RTOL_EXPONENTS
 from .variants import Variant
+from .warnings import IMPOSSIBLE, count_kinds, first_of, is_impossible, warnings_of
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -25,24 +29,52 @@ class Records:
     """The runs in N of one arm, one element per sample, and what was left out.
 
     `code` is 0 where the run ended well, so that `min_t` decides, and its error code otherwise.
-    `log_speedup` is the natural logarithm, 0 where the run failed. `null_t` is NaN where unknown.
-    Samples without a family are families of their own.
+    `log_speedup` is the natural logarithm, 0 where the run failed, and `log_error` its standard
+    error from the record's interval, 0 where that is unknown. From `vacuous_from` on the comparison
+    says nothing about the sample (-inf: it never does), below `eager_t` eager itself would fail it;
+    NaN where unknown. `warnings` counts the samples with warnings of each kind. Samples without a
+    family are families of their own.
     """
 
     log_speedup: Floats
+    log_error: Floats
     min_t: Floats
     code: Integers
-    null_t: Floats
+    vacuous_from: Floats
+    eager_t: Floats
     family: Integers
     num_families: int
     num_without_family: int
     num_nondeterministic: int
+    warnings: dict[str, int]
+    conditions: dict[str, dict[str, int]]
     excluded: tuple[dict[str, Any], ...]
 
     @property
     def num_samples(self) -> int:
         """N, the denominator: the samples that count, whether they succeeded or not."""
         return len(self.code)
+
+    def is_vacuous(self, t: Floats | Integers) -> npt.NDArray[np.bool_]:
+        """Tell for each t, (rows,), and sample whether zeros would pass: (rows, samples)."""
+        return self.vacuous_from <= t[:, None]
+
+    def is_right_at(self, t: float) -> npt.NDArray[np.bool_]:
+        """Tell which samples pass at t, and at a t at which zeros would not.
+
+        Where zeros pass at `t` a sample has to pass below the t from which they do. Samples of
+        which t tells nothing because eager itself fails it are none of them.
+        """
+        limit = np.fmin(self.vacuous_from, np.inf)
+        is_vacuous = limit <= t
+        passes = (self.code == 0) & (self.min_t <= t)
+        passes &= ~(is_vacuous & (self.min_t >= limit - 1e-8))
+        decided_at = np.where(is_vacuous, limit, t)
+        return passes & ~np.where(is_vacuous, decided_at <= self.eager_t, t < self.eager_t)
+
+    def is_undecidable(self, t: Floats | Integers) -> npt.NDArray[np.bool_]:
+        """Tell for each t and sample that ended well whether passing at t says nothing of it."""
+        return (self.code == 0) & (self.is_vacuous(t) | (t[:, None] < self.eager_t))
 
 
 def is_counted(table: pa.Table, variant: Variant) -> npt.NDArray[np.bool_]:
@@ -62,6 +94,7 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
             speedup or `min_t`.
     """
     code = _codes(table, variant)
+    conditions = differing_conditions(table)
     excluded = table.filter(pa.array(code < 0))
     table = table.filter(pa.array(code >= 0))
     code = code[code >= 0]
@@ -81,6 +114,8 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
     _check(table, has_ended & ~(np.isfinite(speedup) & (speedup > 0)), "speedup")
     _check(table, has_ended & np.isnan(min_t), "min_t")
     is_random = _is_nondeterministic(table)
+    if variant.is_held_against_zeros:
+        min_t = np.where(_is_no_better_than_zeros(min_t, _floats(table, "null_t")), np.inf, min_t)
     if variant.has_determinism_floor:
         # Eager differs from itself by as much: below its floor a sample cannot be told wrong.
         min_t = np.where(is_random & (min_t <= _floats(table, "determinism_t")), -np.inf, min_t)
@@ -89,21 +124,79 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
         log_speedup = np.where(has_ended, np.log(speedup), 0.0)
     return Records(
         log_speedup=log_speedup,
+        log_error=np.where(has_ended, _log_error(table), 0.0),
         min_t=np.where(has_ended, min_t, np.inf),
         code=code,
-        null_t=_floats(table, "null_t"),
+        vacuous_from=_vacuous_from(table),
+        eager_t=_floats(table, "eager_t"),
         family=family,
         num_families=num_families,
         num_without_family=num_without_family,
         num_nondeterministic=int(is_random.sum()),
-        excluded=tuple(
-            {
-                name: row[name]
-                for name in ("sample_id", "status", "reason", "error_type", "error_message")
-            }
-            for row in excluded.to_pylist()
-        ),
+        warnings=count_kinds(table),
+        conditions=conditions,
+        excluded=tuple(map(_excluded, excluded.to_pylist())),
     )
+
+
+def _excluded(row: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said of a run that is not in N."""
+    kept = {
+        name: row[name] for name in ("sample_id", "status", "reason", "error_type", "error_message")
+    }
+    if row["status"] == Status.OK and is_impossible(row["warnings"]):
+        return kept | {"reason": IMPOSSIBLE, "error_message": first_of(IMPOSSIBLE, row)}
+    if row["status"] == Status.OK:
+        return kept | {
+            "reason": "nondeterministic",
+            "error_message": "Eager differs from itself by as much as from zeros.",
+        }
+    return kept
+
+
+def _is_no_better_than_zeros(min_t: Floats, null_t: Floats) -> npt.NDArray[np.bool_]:
+    """Tell where no t lets the outputs pass and zeros, or the means, fail.
+
+    What is bit-equal is right even where it is zero. Both numbers are exact to 1e-9.
+    """
+    return (min_t >= null_t - 1e-8) & (min_t > -np.inf)
+
+
+def _vacuous_from(table: pa.Table) -> Floats:
+    """Return `null_t`, and -inf where eager's outputs are not finite: then nothing is told apart.
+
+    `null_t` is inf as well where an output has to be equal and is not constant, which tells all.
+    """
+    null_t = _floats(table, "null_t")
+    return np.where((null_t == np.inf) & ~_is_told(table, null_t), -np.inf, null_t)
+
+
+def known_null_t(table: pa.Table) -> list[float | None]:
+    """Return `null_t` of each record, None where unknown or infinite for outputs to be equal."""
+    null_t = _floats(table, "null_t")
+    is_known = ~np.isnan(null_t) & ~_is_told(table, null_t)
+    return [float(value) if known else None for value, known in zip(null_t, is_known, strict=True)]
+
+
+def _is_told(table: pa.Table, null_t: Floats) -> npt.NDArray[np.bool_]:
+    """Tell where `null_t` is infinite since an output that varies has to be equal."""
+    is_told = np.zeros(len(null_t), dtype=bool)
+    indices = np.flatnonzero(null_t == np.inf)
+    outputs = table["outputs"].take(pa.array(indices)).to_pylist()
+    is_told[indices] = [any(map(_is_told_by_equality, each or ())) for each in outputs]
+    return is_told
+
+
+def _is_told_by_equality(output: dict[str, Any]) -> bool:
+    return output["null_t"] == np.inf and output["dtype"] not in ATOL_RTOL_EXPONENTS
+
+
+def _log_error(table: pa.Table) -> Floats:
+    """Return the standard error of each log speedup; 0 without an interval."""
+    low, high = _floats(table, "speedup_low"), _floats(table, "speedup_high")
+    is_known = (low > 0) & (high >= low) & np.isfinite(high)
+    ratio = np.divide(high, low, out=np.ones(len(low)), where=is_known)
+    return np.log(ratio) / (2 * NORMAL_QUANTILE)
 
 
 def _codes(table: pa.Table, variant: Variant) -> Integers:
@@ -117,7 +210,13 @@ def _codes(table: pa.Table, variant: Variant) -> Integers:
         words = {_UPSTREAM_CORRECT: 0, **variant.upstream_codes}
         has_word = table["upstream_status"].is_valid().to_numpy()
         code = np.where(has_word, _lookup(table, "upstream_status", words), code)
-    return code
+    impossible = np.array([is_impossible(each) for each in warnings_of(table)], dtype=bool)
+    is_out = (code == 0) & impossible
+    if variant.has_determinism_floor:
+        # Where eager differs from itself by as much as from zeros, no output can be told wrong.
+        floor, null_t = _floats(table, "determinism_t"), _floats(table, "null_t")
+        is_out |= (code == 0) & _is_nondeterministic(table) & (floor >= null_t)
+    return np.where(is_out, -1, code)
 
 
 def _lookup(table: pa.Table, column: str, values: dict[str, int]) -> Integers:

@@ -9,7 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..schema import Status
+from .conditions import say_values
 from .text import html_table, text_table
+from .warnings import IMPOSSIBLE, sentence
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -19,8 +22,12 @@ class Scores:
     `columns` maps a name to one entry per t: `t`, `S` or `ES` with `_low` and `_high` (95 %
     interval), the same for `S_family` or `ES_family` (each family counts once), `alpha`, `beta`,
     `lambda`, `eta`, for ES `gamma` and `pi_1` …, `num_correct`, the number of failures of each kind
-    (`num_accuracy`, `num_runtime`, `num_compile` …) and `vacuous_share`, the share of samples
-    whose comparison at t an all-zero output would pass. None means not defined or not known.
+    (`num_accuracy`, `num_runtime`, `num_compile` …), `num_samples`, the N of this t (below that of
+    the others only in the variant "decidable"), `vacuous_share`, the share of samples whose
+    comparison at t an all-zero output would pass, and `undecidable_share`, that of the samples for
+    which it would, or whose eager run itself fails at t against float64. None means not defined or
+    not known. Of N, `warnings` counts the samples with warnings of each kind; `conditions` has
+    those in which the records differ, with the number of records under each.
 
     Iterating gives the rows as dicts, `scores["S"]` a column, `scores.at(t)` the row of t.
     `excluded` lists the runs that are not in N because they say nothing of the compiler.
@@ -35,6 +42,8 @@ class Scores:
     num_families: int
     num_without_family: int
     num_nondeterministic: int
+    warnings: dict[str, int]
+    conditions: dict[str, dict[str, int]]
     excluded: tuple[dict[str, Any], ...]
     columns: dict[str, list[Any]] = dataclasses.field(repr=False)
 
@@ -76,6 +85,8 @@ class Scores:
             "families": self.num_families,
             "samples_without_family": self.num_without_family,
             "nondeterministic": self.num_nondeterministic,
+            "warnings": dict(self.warnings),
+            "conditions": {name: dict(values) for name, values in self.conditions.items()},
             "excluded": [dict(row) for row in self.excluded],
             **{
                 name: dict(zip(keys, values, strict=True))
@@ -124,14 +135,23 @@ def describe(scores: Scores) -> str:
 def notes(scores: Scores) -> list[str]:
     """Return what must be read beside the numbers: what was left out, marked or unknown."""
     lines = []
-    if scores.excluded:
-        names = [f"{row['sample_id']} ({row['status']})" for row in scores.excluded]
+    for why, rows in _by_cause(scores.excluded).items():
+        names = [f"{row['sample_id']} ({row['status']})" for row in rows]
+        if why != _FAILED:
+            names = [row["sample_id"] for row in rows]
         listed = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-        lines.append(f"Not in N: {len(names)}, since eager or the harness failed: {listed}")
+        lines.append(f"Not in N: {len(names)}, since {why}: {listed}")
+    if scores.warnings:
+        lines.append(sentence(scores.warnings))
+    for name, values in list(scores.conditions.items())[:_MAX_CONDITIONS]:
+        lines.append(f"Merged over {len(values)} values of {name}: {say_values(values)}")
+    if len(scores.conditions) > _MAX_CONDITIONS:
+        others = ", ".join(list(scores.conditions)[_MAX_CONDITIONS:])
+        lines.append(f"Merged over several values of {others}")
     if scores.num_nondeterministic:
         lines.append(
             f"Nondeterministic under eager: {scores.num_nondeterministic} samples"
-            + (", judged above their own floor" if scores.variant == "report" else "")
+            + ("" if scores.variant.startswith("upstream") else ", judged above their own floor")
         )
     if scores.num_without_family:
         lines.append(
@@ -140,12 +160,29 @@ def notes(scores: Scores) -> list[str]:
     return lines
 
 
+_FAILED = "eager or the harness failed"
+_CAUSES = {
+    IMPOSSIBLE: "they were faster than the device can be (impossibly_fast)",
+    "nondeterministic": "eager differs from itself by as much as from zeros",
+}
+_MAX_CONDITIONS = 8
+
+
+def _by_cause(excluded: tuple[dict[str, Any], ...]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in excluded:
+        is_ok = row["status"] == Status.OK
+        found.setdefault(_CAUSES[row["reason"]] if is_ok else _FAILED, []).append(row)
+    return found
+
+
 def _cells(scores: Scores) -> tuple[list[str], list[list[str]]]:
     metric = scores.metric
     kinds = _kinds(scores)
     shares = [name for name in scores.columns if name == "gamma" or name.startswith("pi_")]
     head = ["t", metric, "95 %", f"{metric} family", "95 %", "alpha", "beta", "lambda", "eta"]
-    head += [*shares, "correct", *(name.removeprefix("num_") for name in kinds), "vacuous"]
+    head += [*shares, "correct", *(name.removeprefix("num_") for name in kinds)]
+    head += ["vacuous", "undecidable"]
     rows = []
     for row in scores:
         cells = [str(row["t"])]
@@ -153,7 +190,7 @@ def _cells(scores: Scores) -> tuple[list[str], list[list[str]]]:
             cells += [number(row[name]), interval(row[f"{name}_low"], row[f"{name}_high"])]
         cells += [number(row[name]) for name in ("alpha", "beta", "lambda", "eta", *shares)]
         cells += [str(row[name]) for name in ("num_correct", *kinds)]
-        cells.append(percentage(row["vacuous_share"]))
+        cells += [percentage(row["vacuous_share"]), percentage(row["undecidable_share"])]
         rows.append(cells)
     return head, rows
 
@@ -186,14 +223,19 @@ def _component_cells(scores: Scores) -> tuple[list[str], list[list[str]]]:
             *(number(row[name]) for name in columns),
             *(str(row[name]) for name in kinds),
             percentage(row["vacuous_share"]),
+            percentage(row["undecidable_share"]),
         ]
         for row in scores
     ]
-    return ["t", *columns, *(kind.removeprefix("num_") for kind in kinds), "vacuous"], rows
+    names = [kind.removeprefix("num_") for kind in kinds]
+    return ["t", *columns, *names, "vacuous", "undec."], rows
 
 
 def _kinds(scores: Scores) -> list[str]:
-    return [name for name in scores.columns if name.startswith("num_") and name != "num_correct"]
+    same = {"num_correct"}
+    if len(set(scores.columns["num_samples"])) == 1:
+        same.add("num_samples")
+    return [name for name in scores.columns if name.startswith("num_") and name not in same]
 
 
 def number(value: float | None) -> str:

@@ -1,7 +1,9 @@
 """Run records as an Arrow table, whatever they come as, and their parts.
 
-An arm is what a score belongs to: one compiler with its options on one kind of device, with weights
-and inputs made in one way. Mixing arms in one score would give a number that no compiler has.
+An arm is what a score belongs to: one version of one compiler with its options, against one
+baseline, on one kind of device, with weights and inputs made in one way. Mixing arms in one score
+would give a number that no compiler has. Other conditions in which records differ (machines,
+settings) are said beside the score: `conditions`.
 """
 
 from __future__ import annotations
@@ -15,18 +17,27 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import FormatVersionError, SchemaError, ScoreError
-from ..schema import RUNS_SCHEMA, SCHEMA_VERSION
+from ..schema import RUNS_SCHEMA, SCHEMA_VERSION, Status
 from ..schema.run_files import find_run_files, read_run_file, without_copies
 
 ARM_COLUMNS = (
     "compiler",
+    "compiler_version",
+    "compiler_source",
     "compiler_options",
+    "baseline",
     "device",
     "weights",
     "input_mode",
     "cache_mode",
+    "launch_mode",
     "num_threads",
 )
+_MAY_BE_UNKNOWN = (
+    "compiler_version", "compiler_source", "baseline", "cache_mode", "launch_mode", "num_threads",
+)  # fmt: skip
+"""Columns that a run which ended early, or an older file, lacks: there it may be of any arm."""
+
 REQUIRED_COLUMNS = ("sample_id", "status", "speedup", "min_t")
 
 NAMELESS = "unnamed compiler"
@@ -73,7 +84,32 @@ def as_table(runs: Any) -> pa.Table:
                 f"The run records are of format version {version}, but this library reads version "
                 f"{SCHEMA_VERSION}. Install the version of `graphnet-datasets` that wrote them."
             )
-    return pa.table(columns)
+    return _without_speedups_of_failures(pa.table(columns))
+
+
+def _without_speedups_of_failures(table: pa.Table) -> pa.Table:
+    """Leave a speedup to the runs that ended `ok`; earlier files gave one to wrong shapes too.
+
+    What upstream's tools make of one of their logs keeps it.
+    """
+    is_failed = np.array([status != Status.OK for status in table["status"].to_pylist()])
+    if not is_failed.any():
+        return table
+    speedup = table["speedup"].to_pylist()
+    logged = zip(
+        table["upstream_status"].to_pylist(), table["upstream_speedup"].to_pylist(), speedup,
+        strict=True,
+    )  # fmt: skip
+    columns = {"upstream_speedup": [known or (word and value) for word, known, value in logged]}
+    for name in ("speedup", "speedup_low", "speedup_high"):
+        values = table[name].to_pylist()
+        columns[name] = [
+            None if failed else value for failed, value in zip(is_failed, values, strict=True)
+        ]
+    for name, values in columns.items():
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, pa.array(values, pa.float64()))
+    return table
 
 
 def _read(runs: Any) -> pa.Table:
@@ -114,7 +150,10 @@ def split_arms(table: pa.Table) -> dict[str, pa.Table]:
     """
     if all(len(table[name].unique()) == 1 for name in ARM_COLUMNS):
         return {table["compiler"][0].as_py() or NAMELESS: table}
-    keys = list(zip(*(_arm_values(table, name) for name in ARM_COLUMNS), strict=True))
+    columns = {name: _arm_values(table, name) for name in ARM_COLUMNS}
+    for name in _MAY_BE_UNKNOWN:
+        columns[name] = _filled(columns[name], columns["compiler"])
+    keys = list(zip(*columns.values(), strict=True))
     index_of = {key: index for index, key in enumerate(dict.fromkeys(keys))}
     arm_of_row = np.array([index_of[key] for key in keys], dtype=np.int64)
     return {
@@ -131,6 +170,18 @@ def _arm_values(table: pa.Table, name: str) -> list[str]:
     if name == "compiler_options":
         return ["" if value == "{}" else value for value in values]
     return values
+
+
+def _filled(values: list[str], compilers: list[str]) -> list[str]:
+    """Fill in what a record does not tell with the only value of its compiler's others."""
+    told: dict[str, set[str]] = {}
+    for value, compiler in zip(values, compilers, strict=True):
+        if value:
+            told.setdefault(compiler, set()).add(value)
+    only = {compiler: next(iter(each)) for compiler, each in told.items() if len(each) == 1}
+    return [
+        value or only.get(compiler, "") for value, compiler in zip(values, compilers, strict=True)
+    ]
 
 
 def _arm_names(keys: list[tuple[str, ...]]) -> list[str]:

@@ -8,11 +8,13 @@ from typing import Any
 
 from .result import number, percentage
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
+from .warnings import IMPOSSIBLE, is_impossible
 
 COLUMNS = (
     "sample_id", "task", "family", "status", "latency_ms", "speedup", "speedup_low",
     "speedup_high", "min_t", "floor_ms", "light_share", "compile_time_s", "first_call_s",
-    "break_even_calls", "baseline_num_kernels", "candidate_num_kernels",
+    "break_even_calls", "baseline_num_kernels", "candidate_num_kernels", "null_t", "eager_t",
+    "warnings",
 )  # fmt: skip
 
 
@@ -60,7 +62,7 @@ def cells_by_sample(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[st
         [
             row["sample_id"],
             "-" if row["latency_ms"] is None else f"{row['latency_ms']:.3g}",
-            number(row["speedup"]) if row["status"] == "ok" else row["status"],
+            _speedup(row),
             "-" if row["min_t"] is None else f"{row['min_t']:.1f}",
             _share(row["light_share"]),
             "-" if row["compile_time_s"] is None else f"{row['compile_time_s']:.2f}",
@@ -85,6 +87,12 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def _speedup(row: dict[str, Any]) -> str:
+    if is_impossible(row["warnings"]):
+        return IMPOSSIBLE
+    return number(row["speedup"]) if row["status"] == "ok" else row["status"]
 
 
 def _head_room(row: dict[str, Any]) -> tuple[int, float]:

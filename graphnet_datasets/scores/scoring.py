@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ScoreError
-from . import bootstrap
+from . import intervals
 from .records import Floats, Records, make_records
 from .result import Scores
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
@@ -38,15 +38,15 @@ def speedup_score(
     variant: str = "report",
     *,
     duplicates: Duplicates = "refuse",
-    num_draws: int = bootstrap.NUM_DRAWS,
-    seed: int = 0,
+    has_intervals: bool = True,
 ) -> Scores:
     """Compute S(t) of the runs of one compiler at t = -10 … 4.
 
     `runs` is a `datasets.Dataset` of run records, an Arrow table, a path or rows; `p` is the
     penalty of slow samples (by default 0.1, and 0 in upstream's variants), `b` what a failed sample
-    counts for, `variant` one of "report", "upstream", "upstream-extended". In "report" S is not
-    defined for t > 0 and is None there. Intervals are 95 % by a bootstrap over families.
+    counts for, `variant` one of "report", "decidable", "upstream", "upstream-extended". In the
+    first two S is not defined for t > 0 and is None there. Intervals are 95 % over families, and
+    None with fewer than five of them.
 
     Raises:
         ScoreError: a parameter is out of range, the runs are of several compilers, a sample has
@@ -61,7 +61,7 @@ def speedup_score(
     >>> round(scores.at(0)["S"], 6)  # (2 * 0.1) ** (1 / 2)
     0.447214
     """
-    return _score(runs, "S", p, b, variant, duplicates, num_draws, seed)
+    return _score(runs, "S", p, b, variant, duplicates, has_intervals)
 
 
 def error_aware_speedup_score(
@@ -71,8 +71,7 @@ def error_aware_speedup_score(
     variant: str = "report",
     *,
     duplicates: Duplicates = "refuse",
-    num_draws: int = bootstrap.NUM_DRAWS,
-    seed: int = 0,
+    has_intervals: bool = True,
 ) -> Scores:
     """Compute ES(t) of the runs of one compiler at t = -10 … 4.
 
@@ -88,7 +87,7 @@ def error_aware_speedup_score(
     >>> [round(scores.at(t)["ES"], 6) for t in (0, 2, 3)]
     [0.447214, 0.447214, 1.414214]
     """
-    return _score(runs, "ES", p, b, variant, duplicates, num_draws, seed)
+    return _score(runs, "ES", p, b, variant, duplicates, has_intervals)
 
 
 def score_of_components(
@@ -110,8 +109,7 @@ def score_records(
     variant: Variant,
     *,
     compiler: str = "",
-    num_draws: int = bootstrap.NUM_DRAWS,
-    seed: int = 0,
+    has_intervals: bool = True,
 ) -> Scores:
     """Compute the scores of records that are already arrays.
 
@@ -123,27 +121,38 @@ def score_records(
         raise ScoreError(_nothing_to_score(records))
     t = np.array(TOLERANCES)
     deciding_t = np.minimum(t, variant.last_tolerance)
-    is_correct = (records.code == 0) & (records.min_t <= deciding_t[:, None])
-    errors = np.where(is_correct, 0, np.where(records.code == 0, ACCURACY, records.code))
+    is_undecidable = records.is_undecidable(deciding_t)
+    counts_in = ~is_undecidable if variant.leaves_out_undecidable else np.True_
+    is_correct = (records.code == 0) & (records.min_t <= deciding_t[:, None]) & counts_in
+    errors = np.where(records.code == 0, ACCURACY, records.code)
+    errors = np.where(is_correct | ~np.broadcast_to(counts_in, is_correct.shape), 0, errors)
     forgiven_from = np.array([-math.inf, *variant.forgiven_from])
-    is_penalised = ~is_correct
+    is_penalised = errors > 0
     if metric == "ES":
         is_penalised &= (t[:, None] < forgiven_from[errors]) | (t <= 0)[:, None]
     slow = np.minimum(records.log_speedup, 0.0)
     log_rectified = np.where(is_correct, records.log_speedup + p * slow, 0.0)
     log_rectified += np.where(is_penalised, math.log(b), 0.0)
+    log_error = np.where(is_correct, records.log_error * (1 + p * (slow < 0)), 0.0)
+    num_samples = np.broadcast_to(counts_in, is_correct.shape).sum(axis=1)
 
     columns: dict[str, list[Any]] = {"t": t.tolist()}
-    columns |= _scores_and_intervals(records, metric, log_rectified, num_draws, seed)
-    columns |= _components(records, is_correct, slow)
+    columns |= _scores_and_intervals(
+        records, metric, log_rectified, log_error, counts_in, has_intervals
+    )
+    columns |= _components(records, is_correct, slow, num_samples)
     num_codes = len(variant.error_names)
     counts = np.stack([(errors == c).sum(axis=1) for c in range(1, num_codes + 1)], axis=1)
     if metric == "ES":
         columns |= _gamma_and_pi(counts, t, b, variant)
+    columns["num_samples"] = num_samples.tolist()
     columns["num_correct"] = is_correct.sum(axis=1).tolist()
     for name, count in zip(variant.error_names, counts.T, strict=True):
         columns[f"num_{name}"] = count.tolist()
-    columns["vacuous_share"] = _vacuous_share(records, deciding_t)
+    columns["vacuous_share"] = _share(records.is_vacuous(deciding_t), records.vacuous_from)
+    columns["undecidable_share"] = _share(
+        is_undecidable, np.fmax(records.vacuous_from, records.eager_t)
+    )
     if metric == "S" and not variant.is_defined_above_zero:
         for name in [name for name in columns if name == "S" or name.startswith("S_")]:
             columns[name] = [
@@ -160,6 +169,8 @@ def score_records(
         num_families=records.num_families,
         num_without_family=records.num_without_family,
         num_nondeterministic=records.num_nondeterministic,
+        warnings=records.warnings,
+        conditions=records.conditions,
         excluded=records.excluded,
         columns=columns,
     )
@@ -172,8 +183,7 @@ def _score(
     b: float,
     variant: str,
     duplicates: Duplicates,
-    num_draws: int,
-    seed: int,
+    has_intervals: bool,
 ) -> Scores:
     chosen = find_variant(variant)
     p = chosen.default_p if p is None else p
@@ -182,7 +192,7 @@ def _score(
     compiler = single_arm(table)
     records = make_records(without_duplicates(table, duplicates), chosen)
     return score_records(
-        records, metric, p, b, chosen, compiler=compiler, num_draws=num_draws, seed=seed
+        records, metric, p, b, chosen, compiler=compiler, has_intervals=has_intervals
     )
 
 
@@ -198,26 +208,62 @@ def _nothing_to_score(records: Records) -> str:
 
 
 def _scores_and_intervals(
-    records: Records, metric: Metric, log_rectified: Floats, num_draws: int, seed: int
+    records: Records,
+    metric: Metric,
+    log_rectified: Floats,
+    log_error: Floats,
+    counts_in: npt.NDArray[np.bool_] | np.bool_,
+    has_intervals: bool,
 ) -> dict[str, list[Any]]:
-    totals, sizes = bootstrap.family_totals(log_rectified, records.family, records.num_families)
-    columns = {
-        metric: np.exp(log_rectified.mean(axis=1)),
-        f"{metric}_family": np.exp(bootstrap.family_means(totals, sizes)),
-    }
-    found = bootstrap.intervals(totals, sizes, num_draws=num_draws, seed=seed)
-    result: dict[str, list[Any]] = {}
-    for index, (name, score) in enumerate(columns.items()):
-        result[name] = score.tolist()
-        for end, suffix in enumerate(("low", "high")):
-            result[f"{name}_{suffix}"] = (
-                np.exp(found[index][end]).tolist() if found else [None] * len(score)
-            )
-    return result
+    """Return the score over samples and over families at each t, each with its interval."""
+    names = (metric, f"{metric}_family")
+    if counts_in.ndim == 0:
+        rows = _score_rows(log_rectified, log_error, records.family, has_intervals)
+    else:  # other samples at each t, and so other families
+        parts = [
+            _score_rows(values[None, which], errors[None, which], records.family[which], True)
+            for values, errors, which in zip(log_rectified, log_error, counts_in, strict=True)
+        ]
+        rows = [[column[0] for column in columns] for columns in zip(*parts, strict=True)]
+        if not has_intervals:
+            rows = [
+                column if index % 3 == 0 else [None] * len(column)
+                for index, column in enumerate(rows)
+            ]
+    suffixes = ("", "_low", "_high")
+    return dict(
+        zip((f"{name}{suffix}" for name in names for suffix in suffixes), rows, strict=True)
+    )
+
+
+def _score_rows(
+    log_rectified: Floats, log_error: Floats, family: npt.NDArray[np.int64], has_intervals: bool
+) -> list[list[float | None]]:
+    """Return score, low and high over samples, then over families, for each row."""
+    num_rows, num_samples = log_rectified.shape
+    nothing: list[float | None] = [None] * num_rows
+    if num_samples == 0:
+        return [nothing] * 6
+    _, numbers = np.unique(family, return_inverse=True)
+    num_families = int(numbers.max()) + 1
+    totals, sizes = intervals.family_totals(log_rectified, numbers, num_families)
+    found = None
+    if has_intervals:
+        timing, _ = intervals.family_totals(log_error**2, numbers, num_families)
+        found = intervals.intervals(totals, sizes, timing)
+    means = log_rectified.mean(axis=1), intervals.family_means(totals, sizes)
+    columns: list[list[float | None]] = []
+    for index, mean in enumerate(means):
+        columns.append(np.exp(mean).tolist())
+        columns += [nothing, nothing] if found is None else np.exp(found[index]).tolist()
+    return columns
 
 
 def _components(
-    records: Records, is_correct: npt.NDArray[np.bool_], slow: Floats
+    records: Records,
+    is_correct: npt.NDArray[np.bool_],
+    slow: Floats,
+    num_samples: npt.NDArray[np.int64],
 ) -> dict[str, list[float]]:
     num_correct = is_correct.sum(axis=1)
     num_slow = (is_correct & (slow < 0)).sum(axis=1)
@@ -226,7 +272,7 @@ def _components(
     return {
         "alpha": alpha.tolist(),
         "beta": beta.tolist(),
-        "lambda": (num_correct / records.num_samples).tolist(),
+        "lambda": (num_correct / np.maximum(num_samples, 1)).tolist(),
         "eta": (num_slow / np.maximum(num_correct, 1)).tolist(),
     }
 
@@ -241,9 +287,8 @@ def _gamma_and_pi(
     return {"gamma": (b**exponent).tolist(), **shares}
 
 
-def _vacuous_share(records: Records, deciding_t: npt.NDArray[np.int64]) -> list[float | None]:
-    """Share of the samples whose check an all-zero output would pass; None where none is known."""
-    if np.isnan(records.null_t).all():
-        return [None] * len(deciding_t)
-    with np.errstate(invalid="ignore"):
-        return (records.null_t <= deciding_t[:, None]).mean(axis=1).tolist()
+def _share(is_marked: npt.NDArray[np.bool_], known_from: Floats) -> list[float | None]:
+    """Return the share of marked samples at each t; None where nothing is known of any sample."""
+    if np.isnan(known_from).all():
+        return [None] * len(is_marked)
+    return is_marked.mean(axis=1).tolist()

@@ -26,9 +26,11 @@ class Variant:
 
     `error_names[c - 1]` names code c and `forgiven_from[c - 1]` is the smallest t that forgives it.
     `last_tolerance` is the largest t whose own tolerance decides correctness: at greater t
-    correctness stays as it was there. `codes` gives the code of a status and `upstream_codes` that
-    of a word of upstream's, which takes precedence where a record carries one; a status without a
-    code, other than `ok`, is out of N.
+    correctness stays as it was there. `is_held_against_zeros` counts an output as wrong that is no
+    nearer to eager's than zeros or the mean, and `leaves_out_undecidable` leaves a sample out of N
+    at each t that says nothing about it. `codes` gives the code of a status and `upstream_codes`
+    that of a word of upstream's, which takes precedence where a record carries one; a status
+    without a code, other than `ok`, is out of N.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Variant:
     last_tolerance: int
     is_defined_above_zero: bool
     has_determinism_floor: bool
+    is_held_against_zeros: bool
+    leaves_out_undecidable: bool
     codes: Mapping[Status, int]
     upstream_codes: Mapping[str, int] | None
 
@@ -56,11 +60,18 @@ REPORT = Variant(
     last_tolerance=0,
     is_defined_above_zero=False,
     has_determinism_floor=True,
+    is_held_against_zeros=True,
+    leaves_out_undecidable=False,
     codes=_REPORT_CODES,
     upstream_codes=None,
 )
 """The equations of the technical report (arXiv 2510.24035, section 3.2, appendices B and C): a
-positive t is a level of forgiven errors, correctness stays that at t = 0, S has no positive t."""
+positive t is a level of forgiven errors, correctness stays that at t = 0, S has no positive t. The
+one addition is that zeros are never correct: at t = 0 the report's tolerance passes them all."""
+
+DECIDABLE = dataclasses.replace(REPORT, name="decidable", leaves_out_undecidable=True)
+"""The report's equations over the samples of which t tells right from wrong: at each t those are
+left out that zeros would pass too, and those for which eager itself fails against float64."""
 
 UPSTREAM = Variant(
     name="upstream",
@@ -70,6 +81,8 @@ UPSTREAM = Variant(
     last_tolerance=1,
     is_defined_above_zero=True,
     has_determinism_floor=False,
+    is_held_against_zeros=False,
+    leaves_out_undecidable=False,
     codes={**_REPORT_CODES, Status.BASELINE_FAILED: 2},
     upstream_codes={
         "accuracy": 1,
@@ -94,6 +107,8 @@ UPSTREAM_EXTENDED = Variant(
     last_tolerance=1,
     is_defined_above_zero=True,
     has_determinism_floor=False,
+    is_held_against_zeros=False,
+    leaves_out_undecidable=False,
     codes={
         Status.OUTPUT_MISMATCH: 2,
         Status.RUN_FAILED: 3,
@@ -116,7 +131,7 @@ UPSTREAM_EXTENDED = Variant(
 failure of eager is never forgiven."""
 
 VARIANTS: dict[str, Variant] = {
-    variant.name: variant for variant in (REPORT, UPSTREAM, UPSTREAM_EXTENDED)
+    variant.name: variant for variant in (REPORT, DECIDABLE, UPSTREAM, UPSTREAM_EXTENDED)
 }
 
 

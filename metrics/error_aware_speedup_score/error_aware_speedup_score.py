@@ -3,7 +3,7 @@
 from typing import Any
 
 import evaluate
-from graphnet_datasets.metrics.description import ARGUMENTS, make_info
+from graphnet_datasets.metrics import description
 
 from graphnet_datasets.scores import error_aware_speedup_score, from_metric_inputs
 
@@ -19,7 +19,8 @@ Compute ES(t) at t = -10 ... 4.
 
 _RETURNS = """
 Returns:
-    A dict with `p`, `b`, `variant`, `samples`, `families`, `excluded`, and by t ("-10" ... "4")
+    A dict with `p`, `b`, `variant`, `samples`, `families`, `warnings`, `conditions`,
+    `excluded`, and by t ("-10" ... "4")
     `ES`, `ES_low` and `ES_high` (95 % interval), `ES_family`, `alpha`, `beta`, `lambda`, `eta`,
     `gamma`, `pi_1` ..., the counts `num_correct`, `num_accuracy`, `num_runtime`, `num_compile` ...
     and `vacuous_share`.
@@ -44,15 +45,15 @@ Examples:
 """
 
 
-_INPUTS = _SUMMARY + ARGUMENTS + _RETURNS
+_INPUTS = _SUMMARY + description.ARGUMENTS + _RETURNS
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class ErrorAwareSpeedupScore(evaluate.Metric):
+class ErrorAwareSpeedupScore(description.ScoreMetric):
     """ES(t), the error-aware speedup score."""
 
     def _info(self) -> evaluate.MetricInfo:
-        return make_info(_DESCRIPTION, _INPUTS)
+        return description.make_info(_DESCRIPTION, _INPUTS)
 
     # `evaluate` passes the inputs and options by name, and refuses `**kwargs`.
     def _compute(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -62,10 +63,6 @@ class ErrorAwareSpeedupScore(evaluate.Metric):
         p: float | None = None,
         b: float = 0.1,
         variant: str = "report",
-        num_draws: int = 1000,
-        seed: int = 0,
     ) -> dict[str, Any]:
         runs = from_metric_inputs(predictions, references)
-        return error_aware_speedup_score(
-            runs, p, b, variant, num_draws=num_draws, seed=seed
-        ).to_dict()
+        return error_aware_speedup_score(runs, p, b, variant).to_dict()

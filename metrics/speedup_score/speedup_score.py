@@ -3,7 +3,7 @@
 from typing import Any
 
 import evaluate
-from graphnet_datasets.metrics.description import ARGUMENTS, make_info
+from graphnet_datasets.metrics import description
 
 from graphnet_datasets.scores import from_metric_inputs, speedup_score
 
@@ -19,7 +19,8 @@ Compute S(t) at t = -10 ... 4.
 
 _RETURNS = """
 Returns:
-    A dict with `p`, `b`, `variant`, `samples`, `families`, `excluded`, and by t ("-10" ... "4")
+    A dict with `p`, `b`, `variant`, `samples`, `families`, `warnings`, `conditions`,
+    `excluded`, and by t ("-10" ... "4")
     `S`, `S_low` and `S_high` (95 % interval), `S_family`, `alpha`, `beta`, `lambda`, `eta`, the
     counts `num_correct`, `num_accuracy`, `num_runtime`, `num_compile` ... and `vacuous_share`.
 
@@ -45,15 +46,15 @@ Examples:
 """
 
 
-_INPUTS = _SUMMARY + ARGUMENTS + _RETURNS
+_INPUTS = _SUMMARY + description.ARGUMENTS + _RETURNS
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class SpeedupScore(evaluate.Metric):
+class SpeedupScore(description.ScoreMetric):
     """S(t), the speedup score."""
 
     def _info(self) -> evaluate.MetricInfo:
-        return make_info(_DESCRIPTION, _INPUTS)
+        return description.make_info(_DESCRIPTION, _INPUTS)
 
     # `evaluate` passes the inputs and options by name, and refuses `**kwargs`.
     def _compute(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -63,8 +64,6 @@ class SpeedupScore(evaluate.Metric):
         p: float | None = None,
         b: float = 0.1,
         variant: str = "report",
-        num_draws: int = 1000,
-        seed: int = 0,
     ) -> dict[str, Any]:
         runs = from_metric_inputs(predictions, references)
-        return speedup_score(runs, p, b, variant, num_draws=num_draws, seed=seed).to_dict()
+        return speedup_score(runs, p, b, variant).to_dict()

@@ -485,7 +485,7 @@ def test_upstreams_score_follows_from_the_lines_alone(
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "a.log"
         path.write_text("\n".join(line for block in blocks for line in block))
-        scores = speedup_score(import_log(path), variant="upstream", num_draws=0)
+        scores = speedup_score(import_log(path), variant="upstream", has_intervals=False)
     assert scores["S"] == pytest.approx([upstream_score(blocks, t) for t in scores["t"]])
 
 

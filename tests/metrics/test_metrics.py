@@ -13,7 +13,7 @@ import pytest
 from graphnet_datasets import metric_path, to_metric_inputs
 from graphnet_datasets.scores import error_aware_speedup_score, speedup_score
 
-from ..scores.run_rows import BROKEN_EAGER, FOUR
+from ..scores.run_rows import BROKEN_EAGER, FOUR, make_run
 
 evaluate = pytest.importorskip("evaluate", reason="evaluate is not installed")
 
@@ -57,6 +57,38 @@ def test_batches_and_single_runs_add_up(metric: Any) -> None:
     metric.add(prediction=predictions[2], reference=references[2])
     metric.add_batch(predictions=predictions[3:], references=references[3:])
     assert metric.compute() == expected
+
+
+@pytest.mark.parametrize("add", ["compute", "add_batch", "add"])
+@pytest.mark.parametrize("left_out", [(), ("family", "null_t"), ("status", "family", "warnings")])
+def test_what_is_not_known_may_be_none_or_left_out(
+    metric: Any, add: str, left_out: tuple[str, ...]
+) -> None:
+    for unknown in (
+        {"latency_ms": 1.0, "min_t": -5.0},
+        {"latency_ms": 1.0, "min_t": -5.0, **dict.fromkeys(left_out)},
+    ):
+        if add == "compute":
+            found = metric.compute(predictions=[unknown], references=[{"latency_ms": 2.0}])
+        else:
+            if add == "add":
+                metric.add(prediction=unknown, reference={"latency_ms": 2.0})
+            else:
+                metric.add_batch(predictions=[unknown], references=[{"latency_ms": 2.0}])
+            found = metric.compute()
+        key = "S" if "S" in found else "ES"
+        assert found[key]["-5"] == pytest.approx(2.0)
+
+
+def test_the_interval_of_the_timing_reaches_the_metric(metric: Any, name: str) -> None:
+    runs = [
+        make_run(str(i), 2.0, family=str(i), speedup_low=1.5, speedup_high=2.5, warnings=["noisy"])
+        for i in range(6)
+    ]
+    found = metric.compute(**to_metric_inputs(runs))
+    expected = FUNCTIONS[name](runs).to_dict()
+    assert without_names(found) == without_names(expected)
+    assert found["warnings"] == {"noisy": 6}
 
 
 def test_both_metrics_combine() -> None:

@@ -107,7 +107,9 @@ def test_p_b_and_variant_stand_in_the_title() -> None:
 
 
 def test_violins_hold_the_correct_samples_only() -> None:
-    assert log2_speedups([*FOUR, make_run("wrong", 8.0, min_t=1.0)]).tolist() == [-1.0, 1.0]
+    runs = [*FOUR, make_run("wrong", 8.0, min_t=1.0)]
+    assert log2_speedups(runs).tolist() == [1.0]
+    assert log2_speedups(runs, tolerance=-2).tolist() == [-1.0, 1.0]
     (axis,) = plot_speedups({"": {"x": np.linspace(-1, 1, 9), "y": np.array([0.5])}}).axes
     assert [label.get_text() for label in axis.get_xticklabels()] == ["x\nn = 9", "y\nn = 1"]
 

@@ -75,7 +75,7 @@ def test_the_text_names_p_b_variant_and_what_was_left_out() -> None:
     )
     assert lines[2].split() == ["t", "S", "95", "%", "family", "correct"]
     assert " ".join(lines[19].split()) == (
-        "t alpha beta lambda eta accuracy runtime compile vacuous"
+        "t alpha beta lambda eta accuracy runtime compile vacuous undec."
     )
     assert len(lines) == 2 + 16 + 1 + 16 + 2
     assert max(map(len, lines)) <= 80

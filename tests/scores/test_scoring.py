@@ -17,6 +17,7 @@ from graphnet_datasets.schema import RUNS_SCHEMA, Status
 from graphnet_datasets.scores import (
     TOLERANCES,
     VARIANTS,
+    as_table,
     error_aware_speedup_score,
     score_of_components,
     speedup_score,
@@ -152,9 +153,112 @@ def test_a_nondeterministic_sample_is_judged_above_its_own_floor_and_marked() ->
     assert speedup_score(runs, variant="upstream").at(-2)["num_correct"] == 0
 
 
+@pytest.mark.parametrize("variant", ["report", "decidable"])
+def test_zeros_are_correct_at_no_t(variant: str) -> None:
+    """At t = 0 every tolerance of the report passes them."""
+    nulls = [-0.5, -2.0, -5.4, -9.0, 0.0]
+    fake = [make_run(str(t), 2000.0, min_t=t, null_t=t, family=str(t)) for t in nulls]
+    for score, name in ((speedup_score, "S"), (error_aware_speedup_score, "ES")):
+        scores = score(fake, variant=variant)
+        assert all(value is None or value <= 0.1 + 1e-12 for value in scores[name][:11])
+        assert set(scores["num_correct"]) == {0}
+    assert speedup_score(fake, variant="upstream").at(0)["S"] == pytest.approx(2000.0)
+    # Zeros beside noise: eager differs from itself by as much, so that nothing is told of it.
+    noise = {"is_deterministic": False, "determinism_t": 0.5}
+    scores = speedup_score([make_run("honest", 1.5), *(run | noise for run in fake)])
+    assert scores.num_samples == 1
+    assert "since eager differs from itself by as much as from zeros: -0.5, -2.0" in str(scores)
+
+
+def test_what_is_bit_equal_is_correct_where_zeros_are_right() -> None:
+    assert speedup_score([make_run("a", 2.0, min_t=-math.inf, null_t=-math.inf)]).at(-10)[
+        "S"
+    ] == pytest.approx(2.0)
+
+
+def test_impossible_runs_are_out_of_n_and_listed() -> None:
+    warning = "impossibly_fast: the candidate took 1e-06 ms for work that takes at least 1 ms."
+    runs = [make_run("a", 2.0), make_run("b", 1e6, warnings=["noisy: x", warning])]
+    for variant in VARIANTS:
+        scores = speedup_score(runs, variant=variant)
+        assert scores.at(0)["S"] == pytest.approx(2.0)
+        (row,) = scores.excluded
+        assert (row["sample_id"], row["reason"]) == ("b", "impossibly_fast")
+        assert row["error_message"] == warning
+    assert "Not in N: 1, since they were faster than the device can be (impossibly_fast): b" in str(
+        speedup_score(runs)
+    )
+    with pytest.raises(ScoreError, match="There is nothing to score"):
+        speedup_score(runs[1:])
+
+
+def test_warnings_are_counted_beside_the_score() -> None:
+    runs = [
+        make_run("a", 2.0, warnings=["less_accurate_than_eager: 1", "less_accurate_than_eager: 2"]),
+        make_run("b", 2.0, warnings=["noisy: the machine was busy", "left 2 processes running"]),
+        make_run("c", 2.0, warnings=[]),
+    ]
+    scores = speedup_score(runs)
+    assert scores.warnings == {"less_accurate_than_eager": 1, "noisy": 1, "other": 1}
+    assert scores.to_dict()["warnings"] == scores.warnings
+    line = "Warnings: 1 less_accurate_than_eager, 1 noisy, 1 other"
+    assert line in str(scores)
+    assert line in scores._repr_html_()
+
+
+def test_a_run_that_is_not_ok_has_no_speedup() -> None:
+    """Files from before gave one to outputs of a wrong shape."""
+    runs = [make_run("a", 4.0), make_run("b", 9.0, status="output_mismatch", speedup_low=8.0)]
+    table = as_table(runs)
+    assert table["speedup"].to_pylist() == [4.0, None]
+    assert table["speedup_low"].to_pylist() == [None, None]
+    logged = make_run("c", 9.0, status="run_failed", upstream_status="correct")
+    assert speedup_score([logged], variant="upstream").at(0)["S"] == pytest.approx(9.0)
+
+
+ODD = make_run("odd", 8.0, min_t=-2.0, null_t=-1.0, eager_t=-1.5)
+"""Decidable at t in [-1.5, -1) only, which holds no whole t."""
+
+
+def test_undecidable_samples_are_told_and_can_be_left_out() -> None:
+    good = make_run("good", 2.0, min_t=-8.0, null_t=-0.5, eager_t=-7.5)
+    failed = make_run("failed", status="run_failed")
+    scores = speedup_score([good, ODD, failed])
+    at = {t: scores.at(t)["undecidable_share"] for t in (-9, -8, -7, -2, -1, 0)}
+    assert at == pytest.approx({-9: 2 / 3, -8: 2 / 3, -7: 1 / 3, -2: 1 / 3, -1: 1 / 3, 0: 2 / 3})
+    assert scores.at(-3)["S"] == pytest.approx((2 * 0.1 * 0.1) ** (1 / 3))
+    left = speedup_score([good, ODD, failed], variant="decidable")
+    assert left["num_samples"][:11] == [1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 1]
+    assert left.at(-3)["S"] == pytest.approx((2 * 0.1) ** 0.5)
+    assert left.at(-9)["S"] == pytest.approx(0.1)
+    assert left.at(-3)["lambda"] == 0.5
+    assert "samples" in str(left)
+
+
+def test_a_t_that_decides_nothing_has_no_score() -> None:
+    row = speedup_score([ODD], variant="decidable").at(-3)
+    assert row["S"] is row["S_family"] is None
+    assert row["num_samples"] == 0
+
+
+def test_outputs_that_are_not_finite_are_vacuous_at_every_t() -> None:
+    nan = make_run("nan", 3.0, min_t=-math.inf, null_t=math.inf)
+    nan["outputs"] = [{"dtype": "float32", "null_t": math.inf}]
+    told = make_run("int", 3.0, min_t=-math.inf, null_t=math.inf)
+    told["outputs"] = [{"dtype": "int64", "null_t": math.inf}, {"dtype": "float32", "null_t": -1.0}]
+    assert speedup_score([nan]).at(-10)["vacuous_share"] == 1
+    assert speedup_score([told]).at(0)["vacuous_share"] == 0
+    assert speedup_score([nan, told]).at(-10)["vacuous_share"] == 0.5
+    assert speedup_score([nan, told], variant="decidable")["num_samples"] == [1] * 15
+    bare = make_run("bare", 3.0, min_t=-math.inf, null_t=math.inf)
+    assert speedup_score([bare]).at(0)["vacuous_share"] == 1
+
+
 def rectified(row: dict[str, Any], t: int, p: float, b: float, penalised: bool) -> float:
     """Return what one sample counts for, straight from the report's sample-level definition."""
-    if row["status"] == "ok" and row["min_t"] <= min(t, 0):
+    min_t, null_t = row["min_t"], row["null_t"]
+    is_right = row["status"] == "ok" and min_t <= min(t, 0)
+    if is_right and (null_t is None or min_t < null_t - 1e-8 or min_t == -math.inf):
         return row["speedup"] if row["speedup"] >= 1 else row["speedup"] ** (p + 1)
     return b if penalised else 1.0
 
@@ -163,7 +267,7 @@ def rectified(row: dict[str, Any], t: int, p: float, b: float, penalised: bool) 
 def test_es_is_the_geometric_mean_over_samples(rows: list[dict[str, Any]], p: float) -> None:
     for row in rows:
         row["is_deterministic"] = True
-    scores = error_aware_speedup_score(rows, p, 0.2, num_draws=0)
+    scores = error_aware_speedup_score(rows, p, 0.2, has_intervals=False)
     codes = {"ok": 1, "run_failed": 2, "compile_failed": 3}
     for t in TOLERANCES:
         values = [rectified(row, t, p, 0.2, t < codes[row["status"]]) for row in rows]
@@ -172,8 +276,8 @@ def test_es_is_the_geometric_mean_over_samples(rows: list[dict[str, Any]], p: fl
 
 @given(run_rows(), PENALTIES, FAILURE_VALUES, st.sampled_from(sorted(VARIANTS)))
 def test_both_forms_agree(rows: list[dict[str, Any]], p: float, b: float, variant: str) -> None:
-    s = speedup_score(rows, p, b, variant, num_draws=0)
-    es = error_aware_speedup_score(rows, p, b, variant, num_draws=0)
+    s = speedup_score(rows, p, b, variant, has_intervals=False)
+    es = error_aware_speedup_score(rows, p, b, variant, has_intervals=False)
     for row, es_row in zip(s, es, strict=True):
         parts = [row[name] for name in ("alpha", "beta", "lambda", "eta")]
         assert parts == [es_row[name] for name in ("alpha", "beta", "lambda", "eta")]
@@ -189,7 +293,9 @@ def test_both_forms_agree(rows: list[dict[str, Any]], p: float, b: float, varian
 def test_the_order_of_the_records_does_not_matter(rows: list[dict[str, Any]], random: Any) -> None:
     shuffled = list(rows)
     random.shuffle(shuffled)
-    first, second = (error_aware_speedup_score(some, num_draws=0) for some in (rows, shuffled))
+    first, second = (
+        error_aware_speedup_score(some, has_intervals=False) for some in (rows, shuffled)
+    )
     for name in first.columns:
         if first[name][0] is not None:
             np.testing.assert_allclose(first[name], second[name], rtol=1e-12)
@@ -252,8 +358,8 @@ def test_an_unknown_variant_is_refused() -> None:
     with pytest.raises(ScoreError) as error:
         speedup_score(FOUR, variant="paper")
     assert str(error.value) == (
-        "There is no variant `paper` of the scores. Choose one of `report`, `upstream`, "
-        "`upstream-extended`."
+        "There is no variant `paper` of the scores. Choose one of `report`, `decidable`, "
+        "`upstream`, `upstream-extended`."
     )
 
 

@@ -134,6 +134,8 @@ def to_row(block: Block) -> dict[str, Any]:
         "hardware": block.config.get("hardware"),
         "compile_framework_version": framework_version,
     }
+    # The name of the sample's model is none of its settings.
+    settings = {name: value for name, value in block.config.items() if name != "model"}
     warnings = []
     if status is Status.OK and upstream_status != "correct":
         warnings.append(f"upstream's tools call this sample `{upstream_status}`")
@@ -173,8 +175,8 @@ def to_row(block: Block) -> dict[str, Any]:
         "warnings": warnings,
         "environment_id": hash_json(environment),
         "environment": json.dumps(environment),
-        "settings_hash": hash_json(block.config),
-        "settings": json.dumps(block.config),
+        "settings_hash": hash_json(settings),
+        "settings": json.dumps(settings),
     }
 
 

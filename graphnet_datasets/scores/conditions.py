@@ -1,0 +1,125 @@
+"""Under which conditions records were made, and in what those of one score differ.
+
+A score over two machines, or under two sets of settings, is a mixture. Some mixtures are wanted (a
+cluster, a run that was resumed after an update of the kernel), none should go unsaid.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+COLUMNS = (
+    "compiler", "compiler_version", "compiler_source", "compiler_options", "baseline", "device",
+    "weights", "input_mode", "seed", "cache_mode", "launch_mode", "num_threads", "clock",
+    "timed_in", "dataset",
+)  # fmt: skip
+"""Columns that say how a run was made."""
+JSON_COLUMNS = ("environment", "settings")
+"""Columns whose parts say so."""
+
+_MAX_VALUES = 3
+
+
+def differing_conditions(table: pa.Table) -> dict[str, dict[str, int]]:
+    """Return the conditions that are not the same in all records, each with its values.
+
+    A value, as text, comes with the number of records that have it, the commonest first. What a
+    record does not tell differs from nothing.
+
+    >>> rows = [{"device": "cpu", "environment": '{"cpu": {"model": "' + name + '"}}'}
+    ...     for name in "aab"]
+    >>> differing_conditions(pa.Table.from_pylist(rows))
+    {'environment cpu.model': {'a': 2, 'b': 1}}
+    """
+    return {name: values for name, values in conditions_of(table).items() if len(values) > 1}
+
+
+def conditions_of(table: pa.Table) -> dict[str, dict[str, int]]:
+    """Return every condition that the records tell, with its values and their counts.
+
+    >>> conditions_of(pa.Table.from_pylist([{"device": "cuda:0"}, {"device": "cuda:1"}]))
+    {'device': {'cuda': 2}}
+    """
+    found: dict[str, Counter[str]] = {}
+    for column in COLUMNS:
+        if column in table.column_names:
+            for text, count in _counts(table, column):
+                found.setdefault(column, Counter())[_plain(column, text)] += count
+    for column in JSON_COLUMNS:
+        if column in table.column_names:
+            for text, count in _counts(table, column):
+                for name, value in _parts(_parsed(text)):
+                    # Settings that have a column of their own are told once.
+                    if name not in COLUMNS:
+                        found.setdefault(f"{column} {name}".strip(), Counter())[value] += count
+    return {name: dict(counts.most_common()) for name, counts in found.items() if counts}
+
+
+def different_between(first: pa.Table, second: pa.Table) -> dict[str, tuple[str, str]]:
+    """Return the conditions whose values are not the same in both, as texts.
+
+    A condition that only one of the two tells is left out, but for a part of the environment or
+    the settings, which may be there in one alone (a package, a flag).
+
+    >>> a, b = (pa.Table.from_pylist([{"device": name}]) for name in ("cpu", "cuda"))
+    >>> different_between(a, b)
+    {'device': ('cpu', 'cuda')}
+    """
+    told = conditions_of(first), conditions_of(second)
+    # A log tells less of its environment than a run: only those that both tell in one form.
+    roots = [{name.partition(".")[0] for name in each} for each in told]
+    found = {}
+    for name in dict.fromkeys((*told[0], *told[1])):
+        values = [each.get(name, {}) for each in told]
+        is_told_by_both = all(values) or (
+            "." in name and all(name.partition(".")[0] in each for each in roots)
+        )
+        if is_told_by_both and values[0].keys() != values[1].keys():
+            found[name] = (say_values(values[0]), say_values(values[1]))
+    return found
+
+
+def say_values(values: Mapping[str, int]) -> str:
+    """Say which values there are, with counts where there are several.
+
+    >>> say_values({"2.12": 3, "2.13": 1}), say_values({"cpu": 9}), say_values({})
+    ('2.12 (3), 2.13 (1)', 'cpu', 'none')
+    """
+    if len(values) <= 1:
+        return next(iter(values), "none")
+    listed = [f"{value} ({count})" for value, count in values.items()]
+    more = f", and {len(listed) - _MAX_VALUES} more" if len(listed) > _MAX_VALUES else ""
+    return ", ".join(listed[:_MAX_VALUES]) + more
+
+
+def _counts(table: pa.Table, column: str) -> Iterator[tuple[str, int]]:
+    for item in table[column].value_counts().to_pylist():
+        if item["values"] is not None:
+            yield str(item["values"]), item["counts"]
+
+
+def _plain(column: str, text: str) -> str:
+    if column == "device":  # cuda:0 and cuda:1 of one machine are workers of one run
+        return text.partition(":")[0]
+    return "{}" if column == "compiler_options" and not text else text
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text
+
+
+def _parts(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the leaves of nested objects under their dotted names."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _parts(part, f"{prefix}.{name}" if prefix else str(name))
+    elif value not in (None, [], ""):
+        yield prefix, value if isinstance(value, str) else json.dumps(value)
