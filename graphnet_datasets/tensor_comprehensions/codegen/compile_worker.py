@@ -10,10 +10,10 @@ from ...isolation import Reporter, serve
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:  # noqa: ARG001
-    """Compile `kernel.c` in the job's directory to `result`, a shared object."""
+    """Compile the file `source` to `result` in the job's directory, a shared object."""
     libraries = [f"-l{each}" for each in payload["libraries"]]
     done = subprocess.run(  # noqa: S603 (our own command line, no shell)
-        [*payload["command"], "-o", "result", "kernel.c", *libraries],
+        [*payload["command"], "-o", "result", payload["source"], *libraries],
         cwd=directory,
         capture_output=True,
         text=True,

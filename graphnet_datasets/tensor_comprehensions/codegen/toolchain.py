@@ -131,20 +131,29 @@ def compile_object(
     path = object_directory() / f"{key}.so"
     if path.is_file():
         return path
-    payload = {
-        "command": command(program, compiler, extra_flags),
-        "libraries": list(program.libraries),
-    }
     limits = Limits(default_timeout_s=timeout_s, memory_bytes=memory_bytes, max_processes=16)
     with _lock:
         server = _server()
         with server.directory() as directory:
-            (directory / "kernel.c").write_text(program.source)
+            source = directory / "kernel.c"
+            source.write_text(program.source)
+            payload = compile_payload(program, compiler, extra_flags, source)
             outcome = server.run(payload, directory, phases=PHASES, limits=limits)
             if outcome.ending != "finished":
                 raise KernelCompileError(_explain(compiler, outcome, timeout_s))
             keep(directory / OBJECT_FILE, path)
     return path
+
+
+def compile_payload(
+    program: Program, compiler: str, extra_flags: tuple[str, ...], source: Path
+) -> dict[str, object]:
+    """Return what the compiling process is handed for a program that was written to `source`."""
+    return {
+        "command": command(program, compiler, extra_flags),
+        "libraries": list(program.libraries),
+        "source": str(source),
+    }
 
 
 def keep(made: Path, path: Path) -> None:

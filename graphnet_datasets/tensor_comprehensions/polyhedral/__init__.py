@@ -3,11 +3,13 @@
 from .dependences import Dependences, dependences
 from .domains import Domains, domains
 from .legality import check_schedule
-from .schedule import Schedule, StatementSchedule
+from .schedule import Loop, Nested, Schedule, StatementSchedule
 
 __all__ = [
     "Dependences",
     "Domains",
+    "Loop",
+    "Nested",
     "Schedule",
     "StatementSchedule",
     "check_schedule",

@@ -1,0 +1,233 @@
+"""The cache of tuned options: a table that many processes write and that can be shared.
+
+A row is one set of options for one definition at one size on one kind of machine, with all measured
+times. It holds no code: options are checked against what each may be when they are read, and a
+kernel is always generated anew from the definition in hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import statistics
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import TensorComprehensionError
+from .codegen.machine import default_threads, this_machine
+from .codegen.toolchain import compiler_identity
+from .language.instance import Instance, Tensor
+from .options import Options
+from .tuner.config import Candidate
+
+GENERATOR_VERSION = 1
+"""Changes when the same options come to other code, so that old times no longer count."""
+
+CACHE_SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("definition", pa.string(), nullable=False),
+        pa.field("inputs", pa.list_(pa.string()), nullable=False),
+        pa.field("outputs", pa.list_(pa.string()), nullable=False),
+        pa.field("backend", pa.string(), nullable=False),
+        pa.field("processor", pa.string(), nullable=False),
+        pa.field("isa", pa.string(), nullable=False),
+        pa.field("threads", pa.int32(), nullable=False),
+        pa.field("compiler", pa.string(), nullable=False),
+        pa.field("generator_version", pa.int32(), nullable=False),
+        pa.field("options", pa.string(), nullable=False),
+        pa.field("times_ms", pa.list_(pa.float64()), nullable=False),
+        pa.field("median_ms", pa.float64(), nullable=False),
+        pa.field("source_hash", pa.string(), nullable=False),
+        pa.field("error", pa.string(), nullable=False),
+        pa.field("machine", pa.string(), nullable=False),
+    ]
+)
+"""Columns of the table.
+
+`key` is the SHA-256 of all from `definition` to `generator_version`. `definition` is the SHA-256 of
+the canonical text, so the table does not say what was computed. `options` is JSON.
+"""
+
+MAX_ROWS_PER_KEY = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CacheKey:
+    """What times depend on besides the options."""
+
+    definition: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    backend: str
+    processor: str
+    isa: str
+    threads: int
+    compiler: str
+    generator_version: int = GENERATOR_VERSION
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all of it."""
+        return hashlib.sha256(json.dumps(dataclasses.astuple(self)).encode()).hexdigest()
+
+
+def cache_key(instance: Instance, options: Options | None = None) -> CacheKey:
+    """Return the key of an instance on this machine."""
+    options = options or Options()
+    machine = this_machine()
+    return CacheKey(
+        hashlib.sha256(instance.canonical_text.encode()).hexdigest(),
+        tuple(map(_described, instance.inputs)),
+        tuple(map(_described, instance.outputs)),
+        "cpu",
+        machine.model,
+        machine.isa,
+        options.threads or default_threads(),
+        compiler_identity(options.compiler)[1],
+    )
+
+
+def _described(tensor: Tensor) -> str:
+    shape, strides = (",".join(map(str, each)) for each in (tensor.shape, tensor.strides))
+    return f"{tensor.dtype.name}[{shape}]/{strides}"
+
+
+class TuningCache:
+    """A table of tuned options in a Parquet file, safe for many processes at once.
+
+    >>> import tempfile
+    >>> from graphnet_datasets.tensor_comprehensions.language import check, instantiate
+    >>> f = instantiate(check("def f(float(N) A) -> (B) { B(i) = A(i) }")[0], [(6,)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = TuningCache(Path(folder) / "cache.parquet")
+    ...     cache.add(cache_key(f), [Candidate(Options(unroll=2), (1.0, 2.0, 3.0))])
+    ...     cache.best(cache_key(f)).unroll
+    2
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def table(self) -> pa.Table:
+        """Return all rows.
+
+        Raises:
+            TensorComprehensionError: the file is not such a table.
+        """
+        if not self.path.exists():
+            return CACHE_SCHEMA.empty_table()
+        try:
+            table = pq.read_table(self.path)
+            return table.select(CACHE_SCHEMA.names).cast(CACHE_SCHEMA)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, OSError, ValueError) as error:
+            raise TensorComprehensionError(
+                f"`{self.path}` is not a table of tuned options: {error}. Take another path, or "
+                "delete it."
+            ) from error
+
+    def add(self, key: CacheKey, candidates: Iterable[Candidate]) -> None:
+        """Add candidates that ran; the best few of a key are kept, equal options once."""
+        rows = [_row(key, each) for each in candidates if each.times_ms]
+        if rows:
+            self.merge(pa.Table.from_pylist(rows, schema=CACHE_SCHEMA))
+
+    def merge(self, other: pa.Table | TuningCache) -> None:
+        """Add all rows of another table: times of equal options are put together."""
+        table = other.table() if isinstance(other, TuningCache) else other.cast(CACHE_SCHEMA)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            merged = _pruned([*self.table().to_pylist(), *table.to_pylist()])
+            self._write(pa.Table.from_pylist(merged, schema=CACHE_SCHEMA))
+
+    def best(self, key: CacheKey, *, any_machine: bool = False) -> Options | None:
+        """Return the fastest options of a key, None if there are none.
+
+        Args:
+            any_machine: where this machine has none, take those of another processor with the same
+                vectors and threads.
+        """
+        found = self.ranked(key, any_machine=any_machine)
+        return found[0] if found else None
+
+    def ranked(self, key: CacheKey, *, any_machine: bool = False) -> list[Options]:
+        """Return all options of a key, fastest first; rows that cannot be options are left out."""
+        rows = [each for each in self.table().to_pylist() if each["median_ms"] > 0]
+        same = [each for each in rows if each["key"] == key.digest]
+        if not same and any_machine:
+            same = [each for each in rows if _is_alike(each, key)]
+        found = []
+        for row in sorted(same, key=lambda each: each["median_ms"]):
+            with contextlib.suppress(TensorComprehensionError, ValueError, TypeError):
+                found.append(Options.from_dict(json.loads(row["options"])))
+        return found
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = self.path.with_name(self.path.name + ".lock")
+        with lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _write(self, table: pa.Table) -> None:
+        descriptor, name = tempfile.mkstemp(dir=self.path.parent, suffix=".part")
+        os.close(descriptor)
+        try:
+            pq.write_table(table, name, compression="zstd")
+            Path(name).replace(self.path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def _row(key: CacheKey, candidate: Candidate) -> dict[str, Any]:
+    return {
+        "key": key.digest,
+        **{name: _plain(value) for name, value in dataclasses.asdict(key).items()},
+        "options": json.dumps(candidate.options.to_dict(), sort_keys=True),
+        "times_ms": list(candidate.times_ms),
+        "median_ms": candidate.median_ms,
+        "source_hash": candidate.source_hash,
+        "error": candidate.error,
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+    }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _is_alike(row: dict[str, Any], key: CacheKey) -> bool:
+    mine = dataclasses.asdict(key)
+    names = ("definition", "inputs", "outputs", "backend", "isa", "threads", "generator_version")
+    return all(row[name] == _plain(mine[name]) for name in names)
+
+
+def _pruned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the best rows of each key, in the order of the keys; equal options become one row."""
+    merged: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        same = merged.get((row["key"], row["options"]))
+        if same is None:
+            merged[row["key"], row["options"]] = dict(row)
+        elif same["times_ms"] != row["times_ms"]:
+            same["times_ms"] = [*same["times_ms"], *row["times_ms"]][-100:]
+            same["median_ms"] = statistics.median(same["times_ms"])
+    by_key: dict[str, list[dict[str, Any]]] = {}
+    for row in merged.values():
+        by_key.setdefault(row["key"], []).append(row)
+    kept = []
+    for key in sorted(by_key):
+        ranked = sorted(by_key[key], key=lambda each: (each["median_ms"], each["options"]))
+        kept += ranked[:MAX_ROWS_PER_KEY]
+    return kept
