@@ -44,6 +44,8 @@ class Reason(enum.StrEnum):
     SHAPE = "output_shape"
     DTYPE = "output_dtype"
     TYPE = "output_type"
+    CONSTANT = "output_constant"
+    """The outputs, which hardly move with the inputs, do not do so in the way of eager's."""
     MUTATION = "input_mutation"
     TAMPERING = "tampering"
     """The candidate replaced a part of what times it, or the parent saw other times."""

@@ -25,6 +25,7 @@ SETTINGS = quick(
     phase_timeouts_s=dict.fromkeys(("load", "baseline", "compile", "run", "oracle"), 60.0),
 )
 
+BUILT_IN = ("eager", "torchscript")
 Trial = Callable[..., dict[str, Any]]
 
 
@@ -45,7 +46,7 @@ def make_trial(runner: SampleRunner) -> Trial:
             phase_timeouts_s={**before.phase_timeouts_s, **timeouts_s},
             max_processes=max_processes or before.max_processes,
         )
-        name = "eager" if candidate == "eager" else f"{module}:{candidate}"
+        name = candidate if candidate in BUILT_IN else f"{module}:{candidate}"
         row = sample_to_row(sample, derived_columns(sample))
         try:
             (record,) = runner.run(SampleJob(sample, row, [("id", Arm(name, "torch", {}, ""))]))

@@ -13,7 +13,7 @@ import pytest
 
 from graphnet_datasets.benchmark import TimingSettings
 from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
-from graphnet_datasets.sample import Input, Op, Value
+from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref
 from tests.adversarial.conftest import SETTINGS, Trial, make_trial
 from tests.benchmark.samples import LINEAR, make_sample
@@ -162,6 +162,38 @@ def test_weights_that_are_inputs_vary_too() -> None:
         assert is_found_out(trial("caches_for_ever", STORED_SUM, module=MODULE))
     finally:
         runner.close()
+
+
+FAINT = make_sample(
+    "faint",
+    Op("torch.nn.functional.linear", (Ref(0), Ref(1), Ref(2))),
+    inputs=(
+        Input("input", Value("float32", (4, 16))),
+        Input("parameter", Value("float32", (8, 16)), statistics=Statistics(mean=0, std=1e-5)),
+        Input("parameter", Value("float32", (8,)), statistics=Statistics(mean=1, std=0.3)),
+    ),
+)
+"""A graph whose outputs move by a hundred thousandth of their size with the inputs."""
+
+
+@pytest.mark.parametrize(
+    "candidate", ["caches_for_ever", "skips_a_third_at_random", "skips_one_late_call"]
+)
+def test_a_stored_answer_is_told_where_it_is_right_at_every_usual_tolerance(
+    long_trial: Trial, candidate: str
+) -> None:
+    record = long_trial(candidate, FAINT, module=MODULE)
+    assert (record["status"], record["reason"]) == ("output_mismatch", "output_constant")
+    assert "the outputs do not follow their inputs as eager's do" in record["error_message"]
+    assert record["outputs"][0]["constant_t"] < LOOSE_T
+
+
+@pytest.mark.parametrize("compiler", ["eager", "torchscript"])
+def test_right_answers_are_right_there(long_trial: Trial, compiler: str) -> None:
+    record = long_trial(compiler, FAINT)
+    assert record["status"] == "ok"
+    assert record["min_t"] < -5
+    assert record["null_t"] == record["outputs"][0]["constant_t"] < LOOSE_T
 
 
 FOLDED = make_sample(

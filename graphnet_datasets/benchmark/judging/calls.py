@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+from ...scores.formats import decode
 from ...scores.tolerance import min_t
 from .correctness import Output, compare_outputs
 
 Pair: TypeAlias = tuple[Sequence[Output], Sequence[Output]]
 """The outputs of eager and of the candidate in one call; they differ in their elements at most."""
 
+DECIDED_T = -3.0
+"""The tolerance at which verdicts are made: where a stored answer passes there, a right one has to
+be told from it in another way."""
+MAX_ASTRAY = 0.75
+"""Share of what eager's outputs move from call to call by which a candidate's may be astray. One
+that returns a stored answer misses all of it, 1.0. Where outputs move by 2e-6 of their size, honest
+ones were astray by 0.05 in float32, and by 1.2 in bfloat16, in which the inputs are lost."""
 MAX_CONSTANT_CALLS = 16
 """Calls that the outputs of the first are held against, to see whether these would pass there."""
 
@@ -40,6 +51,69 @@ def compare_calls(
             expected[place], [pair[0][place] for pair in later[:MAX_CONSTANT_CALLS]]
         )
     return rows
+
+
+def find_constant(rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair]) -> str | None:
+    """Say in what the outputs do not follow their inputs, where a stored answer would pass too.
+
+    Where the outputs of eager move so little from call to call that those of the first would pass
+    for all at `DECIDED_T`, being right at a tolerance says nothing. There the way is looked at by
+    which each call's outputs are away from the first's, the candidate's against eager's: errors
+    that are the same in all calls drop out.
+    """
+    known = [row["constant_t"] for row in rows if row["constant_t"] is not None]
+    if not known or max(known) > DECIDED_T:
+        return None
+    shares = [share for call in calls[1:] if (share := astray(calls[0], call)) is not None]
+    num_astray = sum(share > MAX_ASTRAY for share in shares)
+    if not num_astray:
+        return None
+    return (
+        f"In {num_astray} of {len(shares)} calls the outputs do not follow their inputs as eager's "
+        f"do: what a stored answer would give, which passes here at t = {max(known):.3g}."
+    )
+
+
+def astray(first: Pair, call: Pair) -> float | None:
+    """Return by what share of eager's move from the first call the candidate's differs from it.
+
+    None where eager's outputs did not move.
+
+    >>> def pair(eager, candidate):
+    ...     return [Output("float32", np.array([each], "f4")) for each in (eager, candidate)]
+    >>> first = [[each] for each in pair(1.0, 1.0)]
+    >>> [astray(first, [[each] for each in pair(1.25, given)]) for given in (1.25, 1.0)]
+    [0.0, 1.0]
+    """
+    missed = moved = 0.0
+    for place in range(len(call[0])):
+        eager_then, candidate_then, eager_now, candidate_now = (
+            _numbers(pair[side][place], call[0][place].part)
+            for pair in (first, call)
+            for side in (0, 1)
+        )
+        if eager_now is None or eager_then is None or eager_now.shape != eager_then.shape:
+            continue
+        if candidate_now is None or candidate_then is None:
+            continue
+        with np.errstate(invalid="ignore", over="ignore"):
+            way = eager_now - eager_then
+            difference = candidate_now - candidate_then - way
+        is_finite = np.isfinite(way) & np.isfinite(difference)
+        missed += float(np.sum(np.abs(difference[is_finite]) ** 2))
+        moved += float(np.sum(np.abs(way[is_finite]) ** 2))
+    return math.sqrt(missed / moved) if moved else None
+
+
+def _numbers(output: Output, part: slice | None) -> npt.NDArray | None:
+    """Return the elements of a part as numbers of 8 or 16 bytes; None where they are no floats."""
+    if "float" not in output.dtype and "complex" not in output.dtype:
+        return None
+    elements = output.elements.reshape(-1)
+    if output.part is None and part is not None:
+        elements = elements[part]
+    numbers = decode(elements, output.dtype)
+    return numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
 
 
 _ERRORS = ("max_abs_error", "max_rel_error", "mismatch_share", "is_nonfinite_mismatch", "min_t")

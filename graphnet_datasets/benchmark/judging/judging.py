@@ -15,7 +15,7 @@ from typing import Any
 from ...isolation import Ending, Outcome
 from ...schema import ERROR_CODES, Reason, Status, empty_run
 from ..handover import FIRST, JudgedCall
-from .calls import compare_calls
+from .calls import compare_calls, find_constant
 from .correctness import (
     Output,
     compare_outputs,
@@ -253,6 +253,11 @@ class Run:
                 return
         rows = compare_calls(compared, _fitting(reference))
         self.record["judged"] = self._describe_judged(compared)
+        if constant := find_constant(rows, compared):
+            self.record["outputs"] = rows
+            error = {"type": "", "message": constant}
+            self._fail(Status.OUTPUT_MISMATCH, Reason.CONSTANT, "judge", error)
+            return
         self._warn_of_accuracy(rows, reference.oracle_problem)
         self.record |= {
             "status": str(Status.OK),
