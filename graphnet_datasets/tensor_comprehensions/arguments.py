@@ -1,0 +1,170 @@
+"""Arrays of NumPy, torch and paddle as kernels see them: dtype, shape, strides, address.
+
+Which framework an array belongs to is told by the module of its class, so that no framework is
+imported for an array of another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import KernelInputError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Framework:
+    """What bindings need of a framework.
+
+    Attributes:
+        describe: name of the dtype, shape and strides in elements of an array.
+        address: the address of its first element.
+        allocate: makes an array of a shape and the name of a dtype.
+        matching: returns the array with the given strides, copied if need be.
+        to_numpy: returns its elements; bfloat16 as float32.
+        from_numpy: the opposite, for a dtype name.
+    """
+
+    name: str
+    describe: Callable[[Any], tuple[str, tuple[int, ...], tuple[int, ...]]]
+    address: Callable[[Any], int]
+    allocate: Callable[[Sequence[int], str], Any]
+    matching: Callable[[Any, Sequence[int]], Any]
+    to_numpy: Callable[[Any], np.ndarray[Any, Any]]
+    from_numpy: Callable[[np.ndarray[Any, Any], str], Any]
+
+
+def framework_of(arrays: Sequence[Any]) -> Framework:
+    """Return the framework that arrays belong to; numbers and lists are NumPy's.
+
+    Raises:
+        KernelInputError: they belong to more than one.
+    """
+    found = {_root(each) for each in arrays} & {"torch", "paddle"}
+    if len(found) > 1:
+        raise KernelInputError("The inputs are tensors of torch and of paddle. Pass one kind.")
+    return _made(found.pop() if found else "numpy")
+
+
+def _root(array: Any) -> str:
+    return type(array).__module__.partition(".")[0]
+
+
+_frameworks: dict[str, Framework] = {}
+
+
+def _made(name: str) -> Framework:
+    if name not in _frameworks:
+        makers = {"numpy": _numpy, "torch": _torch, "paddle": _paddle}
+        _frameworks[name] = makers[name]()
+    return _frameworks[name]
+
+
+def _numpy() -> Framework:
+    def describe(array: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+        array = np.asarray(array)
+        steps = tuple(each // array.itemsize for each in array.strides)
+        return array.dtype.name, array.shape, steps
+
+    def matching(array: Any, strides: Sequence[int]) -> Any:
+        made = np.asarray(array)
+        have = [each // made.itemsize for each in made.strides]
+        if _same_strides(made.shape, have, strides):
+            return made
+        size = 1 + sum((n - 1) * s for n, s in zip(made.shape, strides, strict=True))
+        buffer = np.empty(size, made.dtype)
+        steps = [each * made.itemsize for each in strides]
+        view = np.lib.stride_tricks.as_strided(buffer, made.shape, steps)
+        view[...] = made
+        return view
+
+    def allocate(shape: Sequence[int], dtype: str) -> Any:
+        return np.empty(tuple(shape), "float32" if dtype == "bfloat16" else dtype)
+
+    return Framework(
+        "numpy",
+        describe,
+        lambda array: array.ctypes.data,
+        allocate,
+        matching,
+        np.asarray,
+        lambda array, _: array,
+    )
+
+
+def _torch() -> Framework:
+    torch: Any = sys.modules["torch"]
+
+    names = {
+        each: str(each).removeprefix("torch.")
+        for each in vars(torch).values()
+        if isinstance(each, torch.dtype)
+    }
+
+    def describe(tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+        if not tensor.is_cpu:
+            raise KernelInputError(
+                f"A tensor is on `{tensor.device}`; kernels of the CPU take tensors there."
+            )
+        return names[tensor.dtype], tuple(tensor.shape), tensor.stride()
+
+    def matching(tensor: Any, strides: Sequence[int]) -> Any:
+        tensor = torch.as_tensor(tensor)
+        if _same_strides(tensor.shape, tensor.stride(), strides):
+            return tensor
+        made = torch.empty_strided(tuple(tensor.shape), tuple(strides), dtype=tensor.dtype)
+        return made.copy_(tensor.detach())
+
+    def to_numpy(tensor: Any) -> Any:
+        tensor = torch.as_tensor(tensor).detach().cpu()
+        return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
+
+    return Framework(
+        "torch",
+        describe,
+        lambda tensor: tensor.data_ptr(),
+        lambda shape, dtype: torch.empty(tuple(shape), dtype=getattr(torch, dtype)),
+        matching,
+        to_numpy,
+        lambda array, dtype: torch.from_numpy(np.asarray(array)).to(getattr(torch, dtype)),
+    )
+
+
+def _paddle() -> Framework:
+    paddle: Any = sys.modules["paddle"]
+
+    def describe(tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+        if not tensor.place.is_cpu_place():
+            raise KernelInputError(
+                f"A tensor is on `{tensor.place}`; kernels of the CPU take tensors there."
+            )
+        return str(tensor.dtype).rpartition(".")[2], tuple(tensor.shape), tuple(tensor.strides)
+
+    def matching(tensor: Any, strides: Sequence[int]) -> Any:
+        if _same_strides(tensor.shape, tensor.strides, strides):
+            return tensor
+        return tensor.contiguous()
+
+    def to_numpy(tensor: Any) -> Any:
+        tensor = tensor.detach()
+        is_bfloat16 = str(tensor.dtype).endswith("bfloat16")
+        return (tensor.astype("float32") if is_bfloat16 else tensor).numpy()
+
+    return Framework(
+        "paddle",
+        describe,
+        lambda tensor: tensor.data_ptr(),
+        lambda shape, dtype: paddle.empty(list(shape), dtype=dtype),
+        matching,
+        to_numpy,
+        lambda array, dtype: paddle.to_tensor(np.asarray(array)).astype(dtype),
+    )
+
+
+def _same_strides(shape: Sequence[int], have: Sequence[int], want: Sequence[int]) -> bool:
+    given = zip(shape, have, want, strict=True)
+    return all(size <= 1 or mine == theirs for size, mine, theirs in given)
