@@ -7,6 +7,7 @@ imported for an array of another.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +24,8 @@ class Framework:
     Attributes:
         describe: name of the dtype, shape and strides in elements of an array.
         address: the address of its first element.
-        allocate: makes an array of a shape and the name of a dtype.
+        test: for a dtype name, shape and strides, a quick test whether an array has those.
+        allocator: for a shape and dtype name, what makes such an array.
         matching: returns the array with the given strides, copied if need be.
         to_numpy: returns its elements; bfloat16 as float32.
         from_numpy: the opposite, for a dtype name.
@@ -32,7 +34,8 @@ class Framework:
     name: str
     describe: Callable[[Any], tuple[str, tuple[int, ...], tuple[int, ...]]]
     address: Callable[[Any], int]
-    allocate: Callable[[Sequence[int], str], Any]
+    test: Callable[[str, Sequence[int], Sequence[int]], Callable[[Any], bool]]
+    allocator: Callable[[Sequence[int], str], Callable[[], Any]]
     matching: Callable[[Any, Sequence[int]], Any]
     to_numpy: Callable[[Any], np.ndarray[Any, Any]]
     from_numpy: Callable[[np.ndarray[Any, Any], str], Any]
@@ -82,14 +85,26 @@ def _numpy() -> Framework:
         view[...] = made
         return view
 
-    def allocate(shape: Sequence[int], dtype: str) -> Any:
-        return np.empty(tuple(shape), "float32" if dtype == "bfloat16" else dtype)
+    def test(dtype: str, shape: Sequence[int], strides: Sequence[int]) -> Callable[[Any], bool]:
+        kind, sizes = np.dtype("float32" if dtype == "bfloat16" else dtype), tuple(shape)
+        steps = tuple(each * kind.itemsize for each in strides)
+        return lambda array: (
+            type(array) is np.ndarray
+            and array.dtype == kind
+            and array.shape == sizes
+            and array.strides == steps
+        )
+
+    def allocator(shape: Sequence[int], dtype: str) -> Callable[[], Any]:
+        kind = np.dtype("float32" if dtype == "bfloat16" else dtype)
+        return functools.partial(np.empty, tuple(shape), kind)
 
     return Framework(
         "numpy",
         describe,
-        lambda array: array.ctypes.data,
-        allocate,
+        lambda array: array.__array_interface__["data"][0],
+        test,
+        allocator,
         matching,
         np.asarray,
         lambda array, _: array,
@@ -112,6 +127,17 @@ def _torch() -> Framework:
             )
         return names[tensor.dtype], tuple(tensor.shape), tensor.stride()
 
+    def test(dtype: str, shape: Sequence[int], strides: Sequence[int]) -> Callable[[Any], bool]:
+        kind, sizes, steps = getattr(torch, dtype), torch.Size(shape), tuple(strides)
+        tensor_type = torch.Tensor
+        return lambda tensor: (
+            isinstance(tensor, tensor_type)
+            and tensor.dtype is kind
+            and tensor.shape == sizes
+            and tensor.stride() == steps
+            and tensor.is_cpu
+        )
+
     def matching(tensor: Any, strides: Sequence[int]) -> Any:
         tensor = torch.as_tensor(tensor)
         if _same_strides(tensor.shape, tensor.stride(), strides):
@@ -126,8 +152,11 @@ def _torch() -> Framework:
     return Framework(
         "torch",
         describe,
-        lambda tensor: tensor.data_ptr(),
-        lambda shape, dtype: torch.empty(tuple(shape), dtype=getattr(torch, dtype)),
+        torch.Tensor.data_ptr,
+        test,
+        lambda shape, dtype: functools.partial(
+            torch.empty, tuple(shape), dtype=getattr(torch, dtype)
+        ),
         matching,
         to_numpy,
         lambda array, dtype: torch.from_numpy(np.asarray(array)).to(getattr(torch, dtype)),
@@ -158,7 +187,13 @@ def _paddle() -> Framework:
         "paddle",
         describe,
         lambda tensor: tensor.data_ptr(),
-        lambda shape, dtype: paddle.empty(list(shape), dtype=dtype),
+        lambda dtype, shape, strides: (
+            lambda tensor: (
+                isinstance(tensor, paddle.Tensor)
+                and describe(tensor) == (dtype, tuple(shape), tuple(strides))
+            )
+        ),
+        lambda shape, dtype: functools.partial(paddle.empty, list(shape), dtype=dtype),
         matching,
         to_numpy,
         lambda array, dtype: paddle.to_tensor(np.asarray(array)).astype(dtype),

@@ -24,12 +24,14 @@ class BoundKernel:
         self.kernel, self.framework, self.constants = kernel, framework, dict(constants)
         instance = self.instance = kernel.instance
         self._inputs = [(each.dtype.name, each.shape, each.strides) for each in instance.inputs]
-        self._outputs = [(each.shape, each.dtype.name) for each in instance.outputs]
+        self._tests = [framework.test(*each) for each in self._inputs]
+        self._allocators = [
+            framework.allocator(each.shape, each.dtype.name) for each in instance.outputs
+        ]
         self._needs_outputs = any(each.is_updated for each in instance.outputs)
         self._launch = kernel.launch
-        self._is_single = len(self._outputs) == 1
+        self._is_single = len(self._allocators) == 1
         self._describe, self._address = framework.describe, framework.address
-        self._allocate = framework.allocate
 
     @property
     def source(self) -> str:
@@ -67,7 +69,7 @@ class BoundKernel:
         if not unchecked:
             inputs = self._checked(inputs)
         if outputs is None and not self._needs_outputs:
-            made = [self._allocate(shape, dtype) for shape, dtype in self._outputs]
+            made = [allocate() for allocate in self._allocators]
         else:
             made = self._given(outputs, inputs)
         address = self._address
@@ -89,13 +91,18 @@ class BoundKernel:
                 f"`{self.instance.name}` takes {len(self._inputs)} inputs but was given "
                 f"{len(inputs)}."
             )
-        describe = self._describe
-        for place, expected in enumerate(self._inputs):
-            given = describe(inputs[place])
-            if given != expected:
-                mended = self._mended(place, inputs[place], given)
+        for place, fits in enumerate(self._tests):
+            if not fits(inputs[place]):
+                mended = self._mended(place, inputs[place], self._describe(inputs[place]))
                 inputs = (*inputs[:place], mended, *inputs[place + 1 :])
         return inputs
+
+    def fits(self, inputs: Sequence[Any]) -> bool:
+        """Tell whether inputs can be passed unchecked."""
+        tests = self._tests
+        return len(inputs) == len(tests) and all(
+            [test(each) for test, each in zip(tests, inputs, strict=True)]
+        )
 
     def _mended(self, place: int, array: Any, given: tuple[Any, ...]) -> Any:
         name = self.instance.inputs[place].name
@@ -124,7 +131,7 @@ class BoundKernel:
         given = dict(outputs or {})
         made = []
         taken = {self._address(each) for each in inputs}
-        for tensor in tensors:
+        for tensor, allocate in zip(tensors, self._allocators, strict=True):
             array = given.pop(tensor.name, None)
             if array is None:
                 if tensor.is_updated:
@@ -132,7 +139,7 @@ class BoundKernel:
                         f"The output `{tensor.name}` is accumulated into, so its contents have to "
                         f"be given: `outputs={{'{tensor.name}': …}}`."
                     )
-                made.append(self._allocate(tensor.shape, tensor.dtype.name))
+                made.append(allocate())
                 continue
             dtype, shape, strides = self._describe(array)
             if (dtype, tuple(shape)) != (tensor.dtype.name, tensor.shape):
