@@ -1,0 +1,243 @@
+"""Kernels of the paper against torch eager, and inductor if asked for, one JSON line a figure.
+
+    python benchmarks/tensor_comprehensions.py                       # every kernel, 2 threads and 1
+    python benchmarks/tensor_comprehensions.py --kernel gconv --threads 1
+    python benchmarks/tensor_comprehensions.py --inductor --tune 60  # against inductor, and tuned
+
+Each line has the medians and minima of interleaved calls, their ratio (of medians), the largest
+error relative to the largest value of each output of a float64 reference, and the seconds from the
+text to the first result. `untuned` is what the model chooses, `tuned` what a search of so many
+seconds found; searching is part of no time. Our results are allocated beforehand, torch's by its
+own allocator. A last line has the geometric means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 (torch's own name for it)
+
+from graphnet_datasets.tensor_comprehensions import paper
+from graphnet_datasets.tensor_comprehensions.codegen.machine import this_machine
+from graphnet_datasets.tensor_comprehensions.compiling import compile_instance
+from graphnet_datasets.tensor_comprehensions.kernel import Kernel
+from graphnet_datasets.tensor_comprehensions.language import check, instantiate
+from graphnet_datasets.tensor_comprehensions.options import Options
+from graphnet_datasets.tensor_comprehensions.tuner import TunerConfig, autotune
+
+Tensors = Sequence[torch.Tensor]
+LARGE_BYTES = 300 << 20
+"""Above this a float64 reference of the whole would take too much memory; float32's is taken."""
+
+
+def convolution(i: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> Tensors:
+    n, g, c, height, width = i.shape
+    flat = i.reshape(n, g * c, height, width)
+    out = F.conv2d(flat, w.reshape(-1, *w.shape[2:]), b.reshape(-1), groups=g)
+    return (out.reshape(n, g, -1, *out.shape[2:]),)
+
+
+def mlp3(i: torch.Tensor, *weights: torch.Tensor) -> Tensors:
+    results, value = [], i
+    for weight, bias in zip(weights[::2], weights[1::2], strict=True):
+        value = torch.relu(F.linear(value, weight, bias))
+        results.append(value)
+    return results
+
+
+def bags(l1: torch.Tensor, i1: torch.Tensor, *rest: torch.Tensor) -> Tensors:
+    first = F.embedding_bag(i1, l1, mode="sum")
+    return (first, *bags(*rest)) if rest else (first,)
+
+
+def production(*inputs: torch.Tensor) -> Tensors:
+    i3, w, i4, w1, b1, *layers = inputs[4:]
+    first = torch.relu(torch.addmm(b1, i4, w1))
+    return (*bags(*inputs[:4]), F.linear(i3, w), first, *mlp3(first, *layers))
+
+
+def kronecker3(w0: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, x: torch.Tensor) -> Tensors:
+    xw2 = x @ w2.T
+    xw1 = torch.matmul(w1, xw2)
+    m, n0, d1, d2 = xw1.shape
+    return torch.matmul(w0, xw1.reshape(m, n0, d1 * d2)).reshape(m, -1, d1, d2), xw1, xw2
+
+
+def moments(i: torch.Tensor) -> Tensors:
+    total, total2 = i.sum(1), (i * i).sum(1)
+    mean = total / i.shape[1]
+    return total, mean, total2, total2 / i.shape[1] - mean * mean
+
+
+def group_norm(i: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor) -> Tensors:
+    n, g, d, height, width = i.shape
+    flat = i.reshape(n, g * d, height, width)
+    return (F.group_norm(flat, g, gamma.reshape(-1), beta.reshape(-1)).reshape(i.shape),)
+
+
+def wavenet(*inputs: torch.Tensor) -> Tensors:
+    data, fw, fb, gw, gb, rw, rb, sw, sb, dilation = inputs
+    distance = dilation.shape[0]
+    padded = F.pad(data, (distance, 0))
+    filtered = F.conv1d(padded, fw, fb, dilation=distance)
+    gate = F.conv1d(padded, gw, gb, dilation=distance)
+    z = torch.tanh(filtered) * torch.sigmoid(gate)
+    return filtered, gate, z, data + F.conv1d(z, rw[..., None], rb), F.conv1d(z, sw[..., None], sb)
+
+
+EAGER: dict[str, Callable[..., Tensors]] = {
+    "tmm": lambda a, b: (a @ b.T,),
+    "tbmm": lambda x, y: (torch.bmm(x, y),),
+    "gconv": convolution,
+    "1LUT": bags,
+    "2LUT": bags,
+    "C3": lambda i, w: (F.linear(i, w),),
+    "MLP1": lambda i, w, b: (torch.relu(torch.addmm(b, i, w)),),
+    "MLP3": mlp3,
+    "production": production,
+    "Kronecker3": kronecker3,
+    "moments": moments,
+    "group norm": group_norm,
+    "WaveNet": wavenet,
+    "layer norm": lambda i, g, b: (F.layer_norm(i, (i.shape[1],), g, b),),
+}
+
+
+def inputs_of(kernel: paper.PaperKernel) -> list[np.ndarray]:
+    """Return seeded inputs: normal values, or subscripts below their limits."""
+    generator, limits = np.random.default_rng(0), dict(kernel.gathers)
+    return [
+        generator.integers(0, limits[place], shape)
+        if place in limits
+        else generator.standard_normal(shape, np.float32)
+        for place, shape in enumerate(kernel.shapes)
+    ]
+
+
+def error_of(outputs: Sequence[np.ndarray], wanted: Tensors) -> float:
+    """Return the largest difference relative to the largest value of its output."""
+    worst = 0.0
+    for got, want in zip(outputs, wanted, strict=False):
+        reference = want.numpy()
+        difference = float(np.abs(got - reference).max())
+        worst = max(worst, difference / max(float(np.abs(reference).max()), 1e-30))
+    return worst
+
+
+def timed(arms: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
+    """Call the arms in turn for so many seconds, 5 times at least; return their times in ms."""
+    times: dict[str, list[float]] = {name: [] for name in arms}
+    for call in arms.values():
+        call()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(next(iter(times.values()))) < 5:
+        for name, call in arms.items():
+            start = time.perf_counter()
+            call()
+            times[name].append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def bound(kernel: Kernel, inputs: Sequence[np.ndarray]) -> tuple[Callable[[], None], list[Any]]:
+    """Return a call of a kernel on fixed memory, and the outputs that it writes."""
+    outputs = [np.empty(each.shape, each.dtype.name) for each in kernel.instance.outputs]
+    arrays = (*inputs, *outputs)
+    addresses = [each.ctypes.data for each in arrays]
+
+    def call(held: Sequence[np.ndarray] = arrays) -> None:  # the memory lives as long as the call
+        kernel.launch(addresses)
+
+    return call, outputs
+
+
+def measure(
+    kernel: paper.PaperKernel, threads: int, arguments: argparse.Namespace
+) -> dict[str, float]:
+    """Print the figures of one kernel and return the ratios by arm."""
+    torch.set_num_threads(threads)
+    start = time.perf_counter()
+    instance = instantiate(check(kernel.source)[0], kernel.shapes)
+    compiled = compile_instance(instance, Options(threads=threads))
+    made_s = time.perf_counter() - start
+    inputs = inputs_of(kernel)
+    call, outputs = bound(compiled, inputs)
+    start = time.perf_counter()
+    call()
+    made_s += time.perf_counter() - start
+    tensors = [torch.from_numpy(each) for each in inputs]
+    eager = EAGER[kernel.name]
+    is_large = sum(each.nbytes for each in inputs) > LARGE_BYTES
+    wide = [
+        each.double() if each.is_floating_point() and not is_large else each for each in tensors
+    ]
+    error = error_of(outputs, eager(*wide))
+    del wide
+    arms: dict[str, Callable[[], Any]] = {"eager": lambda: eager(*tensors), "untuned": call}
+    line: dict[str, Any] = {"kernel": kernel.name, "size": kernel.size, "threads": threads}
+    line |= {"error": error, "reference": "float32" if is_large else "float64"}
+    line |= {"first_result_s": round(made_s, 3), "compile_s": round(compiled.seconds["compile"], 3)}
+    if arguments.tune:
+        config = TunerConfig(generations=1000, budget_s=arguments.tune)
+        found = autotune(instance, inputs, start=[Options(threads=threads)], config=config)
+        arms["tuned"] = bound(compile_instance(instance, found.options), inputs)[0]
+        line |= {"tuning_s": round(found.seconds, 1), "num_candidates": len(found.candidates)}
+    if arguments.inductor:
+        torch.compiler.reset()
+        optimized = torch.compile(eager, dynamic=False)
+        arms["inductor"] = lambda: optimized(*tensors)
+    with torch.no_grad():
+        times = timed(arms, arguments.seconds)
+    medians = {name: statistics.median(each) for name, each in times.items()}
+    ratios = {
+        f"{name}_vs_{other}": medians[other] / medians[name]
+        for name in ("untuned", "tuned")
+        for other in ("eager", "inductor")
+        if name in medians and other in medians
+    }
+    line["median_ms"] = {name: round(each, 5) for name, each in medians.items()}
+    line["least_ms"] = {name: round(min(each), 5) for name, each in times.items()}
+    line["num_runs"] = len(times["eager"])
+    print(json.dumps(line | {name: round(each, 3) for name, each in ratios.items()}), flush=True)
+    return ratios
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--kernel", action="append", help="part of a label, such as `tmm 128,256`")
+    parser.add_argument("--threads", type=int, action="append", help="default: 2 and 1")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of timing for each kernel")
+    parser.add_argument("--tune", type=float, default=0.0, help="seconds of search for each kernel")
+    parser.add_argument("--inductor", action="store_true")
+    parser.add_argument("--embeddings", type=int, default=100_000, help="rows of a look-up table")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")  # that subscripts of look-ups are not checked
+    for threads in arguments.threads or [2, 1]:
+        found: dict[str, list[float]] = {}
+        for kernel in paper.kernels(arguments.embeddings):
+            if arguments.kernel and not any(each in kernel.label for each in arguments.kernel):
+                continue
+            for name, ratio in measure(kernel, threads, arguments).items():
+                found.setdefault(name, []).append(ratio)
+        summary: dict[str, Any] = {"summary": "tensor_comprehensions", "threads": threads}
+        summary |= {"processor": this_machine().model, "isa": this_machine().isa}
+        for name, ratios in found.items():
+            summary[name] = {
+                "geometric_mean": round(math.exp(statistics.fmean(map(math.log, ratios))), 3),
+                "at_least_1": sum(each >= 1 for each in ratios),
+                "least": round(min(ratios), 3),
+                "num_kernels": len(ratios),
+            }
+        print(json.dumps(summary), flush=True)
+
+
+if __name__ == "__main__":
+    main()
