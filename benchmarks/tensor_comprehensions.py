@@ -147,14 +147,15 @@ def timed(arms: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[
     return times
 
 
-def bound(kernel: Kernel, inputs: Sequence[np.ndarray]) -> tuple[Callable[[], None], list[Any]]:
+def bound(kernel: Kernel, inputs: Sequence[np.ndarray]) -> tuple[Callable[[], int], list[Any]]:
     """Return a call of a kernel on fixed memory, and the outputs that it writes."""
     outputs = [np.empty(each.shape, each.dtype.name) for each in kernel.instance.outputs]
     arrays = (*inputs, *outputs)
     addresses = [each.ctypes.data for each in arrays]
 
-    def call(held: Sequence[np.ndarray] = arrays) -> None:  # the memory lives as long as the call
+    def call() -> int:
         kernel.launch(addresses)
+        return len(arrays)  # which keeps the memory alive for as long as the call
 
     return call, outputs
 
