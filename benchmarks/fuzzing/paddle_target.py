@@ -17,11 +17,13 @@ with warnings.catch_warnings():
 
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.frameworks.paddle.calls import check_lists
+from graphnet_datasets.frameworks.paddle.checked import is_checked as checked
+from graphnet_datasets.frameworks.paddle.guards import Guarded
 from graphnet_datasets.frameworks.paddle.operators import CORE, OPERATORS, lookup, resolve
 from graphnet_datasets.frameworks.paddle.signatures import argument_names
 
 from .paddle_values import make
-from .specs import Call, Mutator, Tensor, read_call
+from .specs import Call, Mutator, Named, Tensor, read_call
 
 SEEDS = Path(__file__).with_name("paddle_seeds.jsonl.gz")
 _MATRIX, _INDEX = Tensor("float32", (3, 4)), Tensor("int64", (3,), "small")
@@ -30,6 +32,54 @@ _PYTHON_SEEDS = (
     (Tensor("int64", (3, 4), "small"), Tensor("int64", (4,), "ones")),
     (Tensor("int32", (5,), "count"), 2), (_MATRIX, 0), (3, 4), (Tensor("bool", (4,), "ones"), True),
 )  # fmt: skip
+
+
+_LABELS, _MASK = Tensor("int64", (3, 2), "small"), Tensor("bool", (3, 4), "small")
+_FLOAT, _PLACE = Named("dtype", "float32"), Named("place", "cpu")
+_WHOLE = Named("dtype", "int64")
+_IMAGE, _SQUARE = Tensor("float32", (2, 4, 6, 6)), Tensor("float32", (2, 4, 4))
+_MORE: dict[str, tuple[tuple[object, ...], ...]] = {
+    "argmax": ((_MATRIX, 1, False, False, _WHOLE), (_MATRIX, -1, True, True, _WHOLE)),
+    "masked_select": ((_MATRIX, _MASK),), "masked_fill": ((_MATRIX, _MASK, Tensor("float32", ())),),
+    "index_sample": ((_MATRIX, _LABELS),),
+    "put_along_axis": ((_MATRIX, _LABELS, Tensor("float32", (3, 2)), 1, "add", True),),
+    "amax": ((_MATRIX, [1], True), (_MATRIX, [], False)), "variance": ((_MATRIX, [1], True),),
+    "std": ((_MATRIX, [0], False, True, 1.0),), "frobenius_norm": ((_MATRIX, [0, 1], True, False),),
+    "unique": ((_INDEX, True, True, True, [], _WHOLE), (_MATRIX, True, True, True, [0], _WHOLE)),
+    "searchsorted": ((Tensor("float32", (5,), "count"), _MATRIX, True, False),),
+    "cummax": ((_MATRIX, 1, _WHOLE), (_MATRIX, -1, Named("dtype", "int32"))),
+    "trace": ((_MATRIX, 1, 0, 1),), "diagonal": ((_IMAGE, -1, 2, 3),),
+    "diag_embed": ((_MATRIX, 0, -2, -1),), "nansum": ((_MATRIX, [0], None, True),),
+    "rms_norm": ((_MATRIX, Tensor("float32", (4,)), [4], 1e-5),),
+    "bincount": ((_INDEX, None, 3), (_INDEX, Tensor("float32", (3,)), 0)),
+    "unstack": ((_MATRIX, 0, 3),), "randint": ((0, 5, [2, 3], _WHOLE, _PLACE),),
+    "gaussian": (([2, 3], 0.0, 1.0, 0, _FLOAT, _PLACE),), "randperm": ((5, _WHOLE, _PLACE),),
+    "bernoulli": ((Tensor("float32", (3, 4), "ones"),),),
+    "fused_softmax_mask": ((_IMAGE, Tensor("float32", (2, 1, 6, 6))),),
+    "fused_softmax_mask_upper_triangle": ((_IMAGE,),),
+    "affine_channel": ((_IMAGE, Tensor("float32", (4,)), Tensor("float32", (4,)), "NCHW"),),
+    "matmul_with_flatten": ((_MATRIX, Tensor("float32", (4, 2)), 1, 1),),
+    "triangular_solve": ((_SQUARE, _SQUARE, True, False, False),), "cholesky": ((_SQUARE, False),),
+    "inverse": ((_SQUARE,),), "increment": ((Tensor("float32", (1,)), 1.0),), "det": ((_SQUARE,),),
+    "index_add": ((_MATRIX, _INDEX, _MATRIX, 0),), "matrix_power": ((_SQUARE, 3), (_SQUARE, -2)),
+    "index_put": ((_MATRIX, [_INDEX, _INDEX], Tensor("float32", (3,)), True),),
+    "multinomial": ((Tensor("float32", (2, 5), "ones"), 2, True),),
+    "full_int_array": (([1, 2], _WHOLE, _PLACE),), "median": ((_MATRIX, [1], True, "avg"),),
+    "logcumsumexp": ((_MATRIX, 1, False, False, False),),
+    "nms": ((Tensor("float32", (5, 4)), 0.5),),
+    "fold": ((Tensor("float32", (1, 16, 25)), [6, 6], [2, 2], [1, 1], [0, 0, 0, 0], [1, 1]),),
+    "huber_loss": ((_MATRIX, _MATRIX, 1.0),), "kldiv_loss": ((_MATRIX, _MATRIX, "mean", False),),
+    "label_smooth": ((_MATRIX, None, 0.1),), "temporal_shift": ((_IMAGE, 2, 0.25, "NCHW"),),
+    "maxout": ((_IMAGE, 2, 1),), "norm": ((_MATRIX, 1, 1e-10, False),),
+    "mv": ((_MATRIX, Tensor("float32", (4,))),),
+}  # fmt: skip
+_MORE |= {
+    "argmin": _MORE["argmax"],
+    "amin": _MORE["amax"],
+    "var": _MORE["std"],
+    "cummin": _MORE["cummax"],
+}
+"""Valid calls of operators that no recorded graph has."""
 
 
 def set_up() -> None:
@@ -64,7 +114,8 @@ def _seeds() -> dict[str, list[Call]]:
 @functools.cache
 def seeds_of(name: str) -> tuple[Call, ...]:
     """Return calls to start from: recorded ones, or those of the form that does not write."""
-    own = list(_seeds().get(name, ()))
+    own = [Call(name, args) for args in _MORE.get(name.removeprefix(CORE).removesuffix("_"), ())]
+    own += _seeds().get(name, ())
     if name.endswith("_"):
         own += [Call(name, call.args) for call in _seeds().get(name[:-1], ())]
     if name.startswith("operator."):
@@ -88,8 +139,11 @@ def _run(call: Call, chance: random.Random) -> bool:
             return False  # refused when a plan is made
         check_lists(call.args)
     with paddle.no_grad():
-        result = resolve(lookup(call.name))(*(make(arg, chance) for arg in call.args))
-        read(result)
+        operator = lookup(call.name)
+        run = resolve(operator)
+        if checked(operator):
+            run = Guarded(call.name, run)
+        read(run(*(make(arg, chance) for arg in call.args)))
     return True
 
 
@@ -105,4 +159,4 @@ def read(result: Any) -> None:
 
 def is_checked(name: str) -> bool:
     """Tell whether `materialize` takes the operator unasked."""
-    return not name
+    return checked(lookup(name))

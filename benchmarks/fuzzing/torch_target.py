@@ -17,9 +17,19 @@ from typing import Any
 import torch
 
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.frameworks.torch.building.unchecked import (
+    check_call_constants,
+    why_unchecked,
+)
 from graphnet_datasets.frameworks.torch.operators import Operator, all_names, lookup, resolve
 from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
-from graphnet_datasets.frameworks.torch.operators.schema import keywords_of
+from graphnet_datasets.frameworks.torch.operators import is_checked as checked
+from graphnet_datasets.frameworks.torch.operators.schema import check_keywords, keywords_of
+from graphnet_datasets.frameworks.torch.walking.bombs import check_call
+from graphnet_datasets.frameworks.torch.walking.operands import check_operands
+from graphnet_datasets.sample import Op
+from graphnet_datasets.sample.arguments import ListArg, Ref
+from graphnet_datasets.sample.arguments import Named as RowNamed
 
 from .specs import Call, Mutator, Named, Tensor, read_call
 from .torch_values import make
@@ -177,8 +187,33 @@ def attempt(name: str, seed: str) -> tuple[Call, Callable[[], bool]]:
 def _run(operator: Operator, call: Call, chance: random.Random) -> bool:
     args = make(call.args, chance)
     kwargs = {key: make(value, chance) for key, value in call.kwargs.items()}
+    if checked(operator):
+        op = Op(call.name, tuple(map(_as_row, call.args)), tuple(_rows(call.kwargs)))
+        check_keywords(op, operator)
+        check_call_constants(op, operator, "The call")
+        if why_unchecked(op, operator):
+            return False
+        check_call(operator, args, kwargs)
+        check_operands(operator, args, kwargs)
     read(resolve(operator)(*args, **kwargs))
     return True
+
+
+def _rows(kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((key, _as_row(value)) for key, value in kwargs.items())
+
+
+def _as_row(value: Any) -> Any:
+    """Return an argument as a row holds it, tensors as references to nothing in particular."""
+    if isinstance(value, Tensor):
+        return Ref(0)
+    if isinstance(value, Named):
+        return RowNamed(value.kind, value.name)
+    if isinstance(value, list):
+        return ListArg(tuple(map(_as_row, value)))
+    if isinstance(value, tuple):
+        return tuple(map(_as_row, value))
+    return value
 
 
 def read(result: Any) -> None:
@@ -193,4 +228,4 @@ def read(result: Any) -> None:
 
 def is_checked(name: str) -> bool:
     """Tell whether `materialize` takes the operator unasked."""
-    return not name
+    return checked(lookup(name))

@@ -22,7 +22,9 @@ def materialize(
     seed: int = 0,
     mode: Mode = "replay",
     memory_limit_bytes: int | None = None,
+    time_limit_s: float | None = None,
     trust_remote_code: bool = False,
+    allow_unchecked_operators: bool = False,
 ) -> Any:
     """Return something that runs the sample: for torch a `torch.fx.GraphModule`.
 
@@ -35,12 +37,18 @@ def materialize(
     device in the graph becomes `device`. The one exception are custom operators, which come with
     their source: it runs, after it was logged, only where `trust_remote_code` is true. Shapes are
     propagated first without memory; `memory_limit_bytes` bounds inputs and live values together
-    (default: the memory of this machine).
+    (default: the memory of this machine), `time_limit_s` the time that this takes.
+
+    Operators whose kernels trust their operands could corrupt the memory of your process if the
+    sample lies about them. They are refused unless `allow_unchecked_operators` is true; `run` and
+    `validate` take them always, in processes of their own (see docs/security.md).
 
     Raises:
         UnknownOperatorError: an operator is not in the table, or the installed framework lacks it.
+        UncheckedOperatorError: an operator is not allowed to run in any process.
         UntrustedCodeError: the sample brings custom operators that may not run, or were changed.
         MemoryLimitError: the sample needs more memory than it may.
+        TimeLimitError: preparing it takes more time than it may.
         MaterializeError: the sample cannot be turned into something that runs.
         MissingExtraError: the sample's framework is not installed.
 
@@ -68,6 +76,8 @@ def materialize(
         seed=seed,
         mode=mode,
         memory_limit_bytes=memory_limit_bytes,
+        time_limit_s=time_limit_s,
+        allow_unchecked_operators=allow_unchecked_operators,
         **options,
     )
 

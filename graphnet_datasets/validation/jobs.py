@@ -22,10 +22,14 @@ from .validator import SAMPLE_FILE
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """What a sample may do while it is checked: the memory it takes, and whether its code runs."""
+    """What a sample may do while it is checked: the memory it takes, and whether its code runs.
+
+    Unchecked operators are always allowed, since a check has a process of its own.
+    """
 
     memory_limit_bytes: int
     trust_remote_code: bool
+    allow_unchecked_operators: bool = True
 
 
 Check = Callable[[Sample, Terms], "str | None"]

@@ -129,7 +129,12 @@ def _rounded(sample: Sample) -> Sample:
 def _capture(sample: Sample, inputs: Sequence[Any], terms: Terms) -> Sample:
     # The first dimension of every argument becomes a symbol, so weights must not be arguments.
     weights = "parameters" if sample.is_dynamic else "inputs"
-    layer = materialize(sample, weights=weights, memory_limit_bytes=terms.memory_limit_bytes)
+    layer = materialize(
+        sample,
+        weights=weights,
+        memory_limit_bytes=terms.memory_limit_bytes,
+        allow_unchecked_operators=terms.allow_unchecked_operators,
+    )
     capturing: Any = extract(name="again", dynamic=sample.is_dynamic)(layer)
     named = dict(zip(sample.input_names, inputs, strict=True))
     paddle.seed(SEED)
@@ -156,7 +161,11 @@ def _inputs_of(again: Sample, sample: Sample) -> list[Any]:
 
 def _runner(terms: Terms) -> Runner:
     def build(sample: Sample) -> Callable[[Sequence[Any]], Any]:
-        layer = materialize(sample, memory_limit_bytes=terms.memory_limit_bytes)
+        layer = materialize(
+            sample,
+            memory_limit_bytes=terms.memory_limit_bytes,
+            allow_unchecked_operators=terms.allow_unchecked_operators,
+        )
 
         def run(values: Sequence[Any]) -> Any:
             with paddle.no_grad():

@@ -15,6 +15,7 @@ from ..choices import check_choice, is_weight
 from .plan import Plan
 from .shapes import check_memory
 from .tensors import Weights, make_input, place_of
+from .unchecked import check_operators
 
 
 def materialize(
@@ -25,6 +26,8 @@ def materialize(
     seed: int = 0,
     mode: Mode = "replay",
     memory_limit_bytes: int | None = None,
+    time_limit_s: float | None = None,
+    allow_unchecked_operators: bool = False,
 ) -> PaddleGraph:
     """Return a layer that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
@@ -33,6 +36,9 @@ def materialize(
 
     Raises:
         UnknownOperatorError: an operator is not in the table.
+        UncheckedOperatorError: an operator may not run in any process, and
+            `allow_unchecked_operators` is false.
+        TimeLimitError: finding the shapes takes longer than `time_limit_s`.
         MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default:
             the memory of this machine).
         MaterializeError: the sample cannot be turned into something that runs.
@@ -42,8 +48,19 @@ def materialize(
     if sample.framework != "paddle":
         raise MaterializeError(f"`{sample.id}` is a sample of {sample.framework}, not of paddle.")
     place_of(device)
-    plan = Plan(sample, device)
-    check_memory(sample, memory_limit_bytes)
+    check_operators(sample, allow_unchecked_operators=allow_unchecked_operators)
+    plan = Plan(
+        sample,
+        device,
+        is_guarded=not allow_unchecked_operators,
+        memory_limit_bytes=memory_limit_bytes,
+    )
+    check_memory(
+        sample,
+        memory_limit_bytes,
+        time_limit_s,
+        allow_unchecked_operators=allow_unchecked_operators,
+    )
     layer = _layer_class(sample, weights)(plan, weights)
     if weights == "parameters":
         layer.make_weights(seed, mode)

@@ -11,10 +11,14 @@ import operator as python_operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import psutil
+
 from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
 from ...sample import Op, Sample
 from ...sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 from .calls import check_lists, in_order
+from .checked import is_checked
+from .guards import Guarded
 from .operators import CORE, lookup, resolve
 from .tensors import dtype_of, place_of
 
@@ -33,13 +37,25 @@ class Step(NamedTuple):
 class Plan:
     """Runs the operators of a sample on values of its inputs.
 
+    Checked operators have their guards before them where `is_guarded` is true (see `guards`).
+
     Raises:
         UnknownOperatorError: an operator is not in the table.
         MaterializeError: an argument means nothing to paddle, or paddle lacks the operator.
     """
 
-    def __init__(self, sample: Sample, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        sample: Sample,
+        device: str = "cpu",
+        *,
+        is_guarded: bool = True,
+        memory_limit_bytes: int | None = None,
+    ) -> None:
         self.sample = sample
+        memory = psutil.virtual_memory().total
+        self.memory_limit_bytes = memory if memory_limit_bytes is None else memory_limit_bytes
+        self.is_guarded = is_guarded
         self.device = device
         self.num_inputs = len(sample.inputs)
         self.template: list[Any] = [None] * (self.num_inputs + sample.num_ops)
@@ -66,14 +82,19 @@ class Plan:
                 slots[slot] = None
         return slots[self._outputs]
 
-    def observe(self, values: Sequence[Any], observer: Observer) -> Any:
+    def observe(
+        self, values: Sequence[Any], observer: Observer, skipped: frozenset[int] = frozenset()
+    ) -> Any:
         """Run as `run` does, with `observer(position, result)` in the place of each result.
 
-        `position` is the operator's; an operator that raises gives its exception as the result.
+        `position` is the operator's; an operator that raises gives its exception as the result, and
+        so do those in `skipped`, which are not called.
         """
         slots = [*values, *self._rest]
         for call, arguments, own, _ in self.steps:
             try:
+                if own - self.num_inputs in skipped:
+                    raise MaterializeError("is not one of the checked operators.")
                 given = arguments(slots)
                 if own in self._core:
                     check_lists(given)
@@ -93,7 +114,10 @@ class Plan:
         return freed
 
     def _add(self, op: Op, own: int, freed: list[int]) -> None:
-        call = resolve(lookup(op.target))
+        operator = lookup(op.target)
+        call = resolve(operator)
+        if self.is_guarded and is_checked(operator):
+            call = Guarded(operator.name, call, self.memory_limit_bytes)
         before = len(self.steps)
         positional, named = op.args, op.kwargs
         if op.target.startswith(CORE):

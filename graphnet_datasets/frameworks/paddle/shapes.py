@@ -20,6 +20,9 @@ from ...errors import MemoryLimitError
 from ...inputs import make_array
 from ...sample import Sample, Value
 from ...sample.vocabulary import ITEM_SIZE_BYTES
+from ..deadline import Deadline
+from .checked import is_checked
+from .operators import lookup
 from .plan import Plan
 from .tensors import dtype_of
 
@@ -42,7 +45,18 @@ class Footprint:
     total_bytes: int
 
 
-def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results:
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What finding the shapes of a sample may take; None is no limit of its own."""
+
+    memory_bytes: int | None = None
+    time_s: float | None = None
+    allow_unchecked_operators: bool = False
+
+
+def propagate(
+    sample: Sample, sizes: Mapping[str, int] | None = None, limits: Limits | None = None
+) -> Results:
     """Return what each operator gives: one `Value` per tensor, or None where it is unknown.
 
     `sizes` maps the sample's symbols to integers (default: those it was captured with). A result
@@ -64,24 +78,43 @@ def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results
         elif not isinstance(result, Unknown):
             found[position] = (describe(result),)
 
-    walk(sample, note, sizes)
+    walk(sample, note, sizes, limits)
     return tuple(found)
 
 
 def walk(
-    sample: Sample, note: Callable[[int, Any], None], sizes: Mapping[str, int] | None = None
+    sample: Sample,
+    note: Callable[[int, Any], None],
+    sizes: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
 ) -> None:
     """Add the operators to a program that never runs, and note what each gives there.
 
     `note(position, result)` gets a value of the program, a list or tuple of them, a Python number,
-    or an `Unknown`.
+    or an `Unknown`. Unchecked operators, whose rules for shapes may end the process, give an
+    `Unknown` unless `limits` allows them.
 
     Raises:
         UnknownOperatorError, MaterializeError: as `Plan`.
+        MemoryLimitError: a call would build more than any graph needs.
+        TimeLimitError: it takes longer than `limits` allows.
     """
-    plan = Plan(sample)
+    limits = limits or Limits()
+    plan = Plan(sample, memory_limit_bytes=limits.memory_bytes)
+    deadline = Deadline(limits.time_s)
+    skipped = frozenset(
+        position
+        for position, op in enumerate(sample.ops)
+        if not (limits.allow_unchecked_operators or is_checked(lookup(op.target)))
+    )
 
     def observe(position: int, result: Any) -> Any:
+        deadline.check(f"Finding the shapes of `{sample.id}`")
+        if isinstance(result, MemoryLimitError):
+            op = sample.ops[position]
+            raise MemoryLimitError(
+                f"Op {position} (`{op.target}`) of `{sample.id}`: {result}"
+            ) from result
         if isinstance(result, Exception):
             result = Unknown()
         note(position, result)
@@ -92,7 +125,9 @@ def walk(
         main = paddle.static.Program()
         with paddle.static.program_guard(main, paddle.static.Program()):
             plan.observe(
-                [_argument(sample, index, sizes) for index in range(plan.num_inputs)], observe
+                [_argument(sample, index, sizes) for index in range(plan.num_inputs)],
+                observe,
+                skipped,
             )
 
     infer()
@@ -128,14 +163,16 @@ def describe(result: Any) -> Value:
     )
 
 
-def measure_footprint(sample: Sample, sizes: Mapping[str, int] | None = None) -> Footprint:
+def measure_footprint(
+    sample: Sample, sizes: Mapping[str, int] | None = None, limits: Limits | None = None
+) -> Footprint:
     """Return shapes and memory of a sample for the given sizes of its symbols.
 
     Where paddle cannot infer a shape, the recorded one counts.
     """
     results = tuple(
         values if values is not None and _is_known(values) else op.results
-        for values, op in zip(propagate(sample, sizes), sample.ops, strict=True)
+        for values, op in zip(propagate(sample, sizes, limits), sample.ops, strict=True)
     )
     bytes_of = [sum(map(_bytes, values or ())) for values in results]
     freed_at: list[list[int]] = [[] for _ in results]
@@ -150,16 +187,24 @@ def measure_footprint(sample: Sample, sizes: Mapping[str, int] | None = None) ->
     return Footprint(results, sample.input_bytes, sample.input_bytes + peak, sum(bytes_of))
 
 
-def check_memory(sample: Sample, memory_limit_bytes: int | None = None) -> None:
+def check_memory(
+    sample: Sample,
+    memory_limit_bytes: int | None = None,
+    time_limit_s: float | None = None,
+    *,
+    allow_unchecked_operators: bool = False,
+) -> None:
     """Refuse a sample that would need more memory than allowed, before it costs anything.
 
     Raises:
         MemoryLimitError: the limit (default: the memory of this machine) is not enough.
+        TimeLimitError: finding out takes longer than `time_limit_s`.
     """
     limit = psutil.virtual_memory().total if memory_limit_bytes is None else memory_limit_bytes
     needed = sample.input_bytes
     if needed <= limit:
-        needed = measure_footprint(sample).peak_bytes
+        limits = Limits(limit, time_limit_s, allow_unchecked_operators)
+        needed = measure_footprint(sample, limits=limits).peak_bytes
     if needed > limit:
         raise MemoryLimitError(
             f"`{sample.id}` needs about {needed / 2**30:.3g} GiB for its tensors, more than the "

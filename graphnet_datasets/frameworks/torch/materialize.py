@@ -25,6 +25,7 @@ from .building.literals import autocast_arguments, to_fx
 from .building.region_state import RestoringModule
 from .building.regions import AUTOCAST, check_regions, has_regions
 from .building.scalars import find_scalars
+from .building.unchecked import check_operators
 from .operators import Operator, lookup, resolve
 from .operators.schema import check_keywords
 from .shapes import check_memory
@@ -64,7 +65,9 @@ def materialize(
     seed: int = 0,
     mode: Mode = "replay",
     memory_limit_bytes: int | None = None,
+    time_limit_s: float | None = None,
     trust_remote_code: bool = False,
+    allow_unchecked_operators: bool = False,
 ) -> torch.fx.GraphModule:
     """Return a module that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
@@ -72,8 +75,11 @@ def materialize(
         UnknownOperatorError: an operator is not in the table, or the installed torch lacks it.
         UntrustedCodeError: it brings custom operators, and `trust_remote_code` is false, or their
             source is not what was captured.
+        UncheckedOperatorError: an operator may not run in any process, and
+            `allow_unchecked_operators` is false.
         MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default:
             the memory of this machine).
+        TimeLimitError: finding that out takes longer than `time_limit_s` (default: two minutes).
         MaterializeError: the sample cannot be turned into something that runs.
     """
     check_choice("weights", weights, ("inputs", "parameters"))
@@ -81,14 +87,24 @@ def materialize(
     if sample.framework != "torch":
         raise MaterializeError(f"`{sample.id}` is a sample of {sample.framework}, not of torch.")
     customs: Mapping[str, Any] = {}
+    check_operators(sample, allow_unchecked_operators=allow_unchecked_operators)
+
+    def check_limits() -> None:
+        check_memory(
+            sample,
+            memory_limit_bytes,
+            time_limit_s,
+            allow_unchecked_operators=allow_unchecked_operators,
+        )
+
     if sample.custom_operators:
         check_trust(sample, trust_remote_code=trust_remote_code)
-        check_memory(sample, memory_limit_bytes)  # and all else, before any text is run
+        check_limits()  # and all else, before any text is run
         customs = register(sample, trust_remote_code=trust_remote_code)
     builder = _Builder(sample, _device(device), customs)
     builder.add_arguments(weights)
     builder.add_ops()
-    check_memory(sample, memory_limit_bytes)
+    check_limits()
     return builder.finish(seed, mode)
 
 

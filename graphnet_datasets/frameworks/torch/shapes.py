@@ -26,7 +26,7 @@ from ..deadline import Deadline
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
 from .building.regions import AUTOCAST, Regions, check_regions
-from .operators import Operator, lookup, resolve
+from .operators import Operator, is_walkable, lookup, resolve
 from .tensors import concrete_stride, dtype_of, storage_elements, to_tensor
 from .walking.bombs import check_call, check_result
 from .walking.confined_fakes import ConfinedFakeMode
@@ -82,11 +82,14 @@ def measure_footprint(
     limit_bytes: int | None = None,
     observer: Observer | None = None,
     time_limit_s: float | None = None,
+    *,
+    allow_unchecked_operators: bool = False,
 ) -> Footprint:
     """Return shapes and memory of a sample for the given sizes of its symbols.
 
     `observer` sees each operator before and after its call. No kernel runs but harmless ones, on
-    single elements (see `confined_fakes`), whatever the sample stores.
+    single elements (see `confined_fakes`), whatever the sample stores. Of unchecked operators not
+    even the shapes are asked for, unless they are allowed: what the sample records stands in.
 
     Raises:
         MemoryLimitError: inputs and live values would take more than `limit_bytes`, or an operator
@@ -97,11 +100,17 @@ def measure_footprint(
     """
     check_regions(sample)
     sizes = sample.hints if sizes is None else sizes
-    return _Walk(sample, sizes, limit_bytes, observer, Deadline(time_limit_s)).run()
+    deadline = Deadline(time_limit_s)
+    walk = _Walk(sample, sizes, limit_bytes, observer, deadline, allow_unchecked_operators)
+    return walk.run()
 
 
 def check_memory(
-    sample: Sample, limit_bytes: int | None = None, time_limit_s: float | None = None
+    sample: Sample,
+    limit_bytes: int | None = None,
+    time_limit_s: float | None = None,
+    *,
+    allow_unchecked_operators: bool = False,
 ) -> Footprint:
     """Return the footprint of a sample, after comparing it with a limit.
 
@@ -115,7 +124,13 @@ def check_memory(
     limit = psutil.virtual_memory().total if limit_bytes is None else limit_bytes
     known = _WALKED.get(id(sample))
     if known is None or known[0]() is not sample or known[1].peak_bytes > limit:
-        footprint = measure_footprint(sample, None, limit, time_limit_s=time_limit_s)
+        footprint = measure_footprint(
+            sample,
+            None,
+            limit,
+            time_limit_s=time_limit_s,
+            allow_unchecked_operators=allow_unchecked_operators,
+        )
         key = id(sample)
         _WALKED[key] = (weakref.ref(sample, lambda _: _WALKED.pop(key, None)), footprint)
         return footprint
@@ -153,7 +168,9 @@ class _Walk:
         limit_bytes: int | None,
         observer: Observer | None,
         deadline: Deadline,
+        allow_unchecked_operators: bool,
     ) -> None:
+        self.allow_unchecked_operators = allow_unchecked_operators
         self.observer = observer or Observer()
         self.sample = sample
         self.sizes = sizes
@@ -245,8 +262,9 @@ class _Walk:
             self._check_bits(index, op, result)
             check_result(result)
             self.observer.end(result)
-        except TimeLimitError:
-            raise
+        except TimeLimitError as error:
+            located = str(error) if str(error).startswith("Finding") else f"{where} {error}"
+            raise TimeLimitError(located) from error
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{where} {error}") from error
         except MaterializeError as error:
@@ -279,6 +297,9 @@ class _Walk:
         if unknown and is_trusting(operator):
             raise MaterializeError("has operands whose sizes are not known before it runs.")
         check_operands(operator, args, kwargs)
+        if not (self.allow_unchecked_operators or is_walkable(operator)):
+            self.mode.forget_elements(args, kwargs)
+            return self._recorded(op)
         if unknown and not operator.is_state:
             return self._recorded(op)
         try:

@@ -3,6 +3,7 @@
 Looking a name up and asking what a call does need no torch; resolving an entry imports it.
 """
 
+from .checked import is_checked, is_walkable
 from .effects import draws_random_numbers, mutates
 from .resolve import all_names, dispatched_names, name_of, resolve
 from .table import Kind, Operator, canonical, lookup
@@ -14,6 +15,8 @@ __all__ = [
     "canonical",
     "dispatched_names",
     "draws_random_numbers",
+    "is_checked",
+    "is_walkable",
     "lookup",
     "mutates",
     "name_of",

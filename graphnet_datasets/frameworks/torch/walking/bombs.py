@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ....errors import MemoryLimitError
+from ....errors import MemoryLimitError, TimeLimitError
 from ..operators import Operator, dispatched_names, resolve
 
 MAX_BITS = 64
@@ -23,6 +23,15 @@ MAX_ITEMS = 100_000
 MAX_DECIMALS = 400
 """`round(x, n)` computes 10**n; a float has no more than 324 decimals."""
 
+MAX_ITERATIONS = 10_000
+"""Rounds of a loop that an argument counts: powers of matrices, degrees, refinements."""
+
+_LOOPS = frozenset(
+    {
+        "linalg_matrix_power", "lobpcg", "matrix_power", "multigammaln", "mvlgamma", "pca_lowrank",
+        "polygamma", "special_multigammaln", "special_polygamma", "svd_lowrank",
+    }
+)  # fmt: skip
 _COMPARISONS = frozenset({"eq", "ne", "is_", "is_not"})
 _SPLITS_BY_SIZE = frozenset({"split", "split_copy", "unsafe_split"})
 _SPLITS_BY_COUNT = frozenset(
@@ -35,6 +44,7 @@ def check_call(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any
 
     Raises:
         MemoryLimitError: it would build a huge integer, text or list.
+        TimeLimitError: it would go round a loop too often.
 
     >>> from ..operators import lookup
     >>> check_call(lookup("operator.pow"), (2, 10), {})
@@ -42,6 +52,7 @@ def check_call(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any
     if operator.name.startswith(("operator.", "builtins.", "math.")):
         _check_python(operator.last_name, args)
     elif operator.kind == "method" or operator.name.startswith("torch."):
+        _check_loops(operator, args, kwargs)
         _check_packet(operator, args, kwargs)
         _check_parts(operator.last_name, args, kwargs)
 
@@ -58,11 +69,23 @@ def check_result(result: Any) -> None:
         raise MemoryLimitError(f"gives {len(result)} items, not {MAX_ITEMS} at most.")
 
 
+def _check_loops(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse numbers that say how often a kernel, or torch's own Python, goes round."""
+    name = operator.name.removeprefix("torch.ops.aten.").partition(".")[0]
+    last = name if operator.name.startswith("torch.ops.") else operator.last_name
+    numbers = [arg for arg in (*args[1:], *kwargs.values()) if isinstance(arg, int | float)]
+    is_loop = last in _LOOPS or "polynomial" in last
+    if is_loop and any(not abs(number) <= MAX_ITERATIONS for number in numbers):
+        raise TimeLimitError(f"goes round a loop more than {MAX_ITERATIONS} times.")
+
+
 def _check_python(last: str, args: Sequence[Any]) -> None:
-    if any(isinstance(arg, torch.Tensor) for arg in args):
-        return
+    # Python asks a tensor for its number where text or a list is the other operand.
     if last not in _COMPARISONS and any(isinstance(arg, str) for arg in args):
         raise MemoryLimitError("computes with text, which no graph needs.")
+    is_repeating = last in ("mul", "imul") and any(isinstance(arg, tuple | list) for arg in args)
+    if any(isinstance(arg, torch.Tensor) for arg in args) and not is_repeating:
+        return
     if last in ("pow", "ipow", "lshift", "ilshift") and len(args) == 2:
         _check_growth(last, *args)
     elif last in ("mul", "imul"):

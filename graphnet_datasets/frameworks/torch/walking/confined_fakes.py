@@ -69,6 +69,12 @@ class ConfinedFakeMode(FakeTensorMode):
         with self._without_constants(func, args, kwargs):
             return super().dispatch(func, types, args, kwargs)
 
+    def forget_elements(self, *operands: Any) -> None:
+        """Forget the elements of operands that a call may have written to."""
+        for each in pytree.arg_tree_leaves(operands):
+            if isinstance(each, FakeTensor) and each.constant is not None:
+                self.fake_tensor_converter.invalidate_constant_aliases(each.constant)
+
     @contextlib.contextmanager
     def _without_constants(
         self, func: Any, args: Sequence[object], kwargs: Mapping[str, object]

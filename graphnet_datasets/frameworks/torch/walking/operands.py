@@ -23,6 +23,7 @@ def is_trusting(operator: Operator) -> bool:
     return (
         _is_batch_norm(operator)
         or _packet(operator) == "native_group_norm"
+        or _packet(operator) == "_weight_norm"
         or kind_of(operator.name) is not None
     )
 
@@ -46,6 +47,8 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
         raise MaterializeError("does not take its input as the first operand.")
     if _is_batch_norm(operator):
         _check_channels(tensors)
+    elif _packet(operator) == "_weight_norm":
+        _check_norms(args, kwargs, tensors)
     else:
         _check_groups(args, kwargs, tensors)
 
@@ -54,11 +57,28 @@ def _check_channels(tensors: list[torch.Tensor]) -> None:
     shape = tensors[0].shape
     channels = shape[1] if len(shape) > 1 else 0
     for each in tensors[1:]:
-        is_like_input = each.shape == shape
-        if not is_like_input and each.numel() not in (0, channels):
+        if each.numel() != channels:
             raise MaterializeError(
                 f"normalises {channels} channels with a tensor of {each.numel()} elements."
             )
+
+
+def _check_norms(
+    args: Sequence[Any], kwargs: Mapping[str, Any], tensors: list[torch.Tensor]
+) -> None:
+    weight = tensors[0]
+    dim = args[2] if len(args) > 2 else kwargs.get("dim", 0)
+    rank = weight.dim()
+    if type(dim) is not int or not -1 <= dim < rank or len(tensors) != 2:
+        raise MaterializeError(f"has no dimension {dim} of which it could take the norms.")
+    norms = tuple(size if at == dim else 1 for at, size in enumerate(weight.shape))
+    if dim == -1:
+        norms = ()
+    if tuple(tensors[1].shape) != norms or 0 in weight.shape:
+        raise MaterializeError(
+            f"scales weights of shape {list(weight.shape)} with norms of shape "
+            f"{list(tensors[1].shape)} where {list(norms)} would fit."
+        )
 
 
 def _check_groups(

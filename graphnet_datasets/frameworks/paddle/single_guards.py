@@ -1,0 +1,149 @@
+"""What is compared before single operators of paddle are called: equations, windows, lengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import paddle
+import paddle.pir
+
+from ...errors import MaterializeError, MemoryLimitError
+from .operators import CORE
+
+MAX_PADDING = 2**20
+MAX_ELEMENTS = 2**33
+
+
+def is_tensor(value: Any) -> bool:
+    """Tell whether something is a tensor of paddle or a value of a program."""
+    return isinstance(value, (paddle.Tensor, vars(paddle.pir)["Value"]))
+
+
+def shape_of(tensor: Any) -> tuple[int, ...] | None:
+    """Return the shape of a tensor, None where it is unknown (in a program)."""
+    if not is_tensor(tensor):
+        return ()
+    shape = tuple(tensor.shape)
+    return None if any(size < 0 for size in shape) else shape
+
+
+def _check_einsum(args: Sequence[Any]) -> None:
+    operands, equation = args
+    terms = equation.partition("->")[0].split(",")
+    if len(terms) != len(operands) or not all(
+        len(term.replace("...", "").strip()) <= len(operand.shape)
+        and ("..." in term or len(term.strip()) == len(operand.shape))
+        and term.replace("...", "").strip().isalpha()
+        for term, operand in zip(terms, operands, strict=False)
+    ):
+        raise MaterializeError(f"has the equation {equation[:60]!r} and {len(operands)} operands.")
+    sizes: dict[str, int] = {}
+    for term, operand in zip(terms, operands, strict=True):
+        letters = term.strip()
+        if "..." in letters:
+            continue
+        for letter, size in zip(letters, operand.shape, strict=True):
+            if sizes.setdefault(letter, size) != size and size >= 0:
+                raise MaterializeError(f"has two sizes for `{letter}` in {equation[:60]!r}.")
+
+
+def _check_repeats(args: Sequence[Any]) -> None:
+    tensor, repeats, axis, size = args
+    shape = shape_of(tensor)
+    if repeats < 0:
+        raise MaterializeError("repeats less than no time.")
+    if shape is not None and repeats * math.prod(shape) > MAX_ELEMENTS:
+        raise MemoryLimitError(f"gives more than {MAX_ELEMENTS} elements.")
+    if shape is not None and not -len(shape) <= axis < max(1, len(shape)):
+        raise MaterializeError(f"has no axis {axis}.")
+    if shape and size not in (-1, repeats * shape[axis]):
+        raise MaterializeError(f"is told to give {size} elements, which it does not.")
+
+
+def _check_transform(args: Sequence[Any]) -> None:
+    tensor, axes = args[0], args[1]
+    shape = shape_of(tensor)
+    if not axes or len(set(axes)) != len(axes):
+        raise MaterializeError(f"has the axes {list(axes)}.")
+    if shape is None:
+        return
+    if not all(0 <= axis < len(shape) for axis in axes) or 0 in shape:
+        raise MaterializeError(f"has the axes {list(axes)} for a shape of {list(shape)}.")
+    if len(args) == 5 and type(args[4]) is int:  # the length of what is real, of fft_c2r
+        length, given = args[4], shape[axes[-1]]
+        if not (length == 0 or 0 < length // 2 + 1 <= given):
+            raise MaterializeError(f"makes {length} numbers of {given}.")
+
+
+def _check_factor(args: Sequence[Any]) -> None:
+    if not 0 < args[1] <= 2**15:
+        raise MaterializeError(f"has the factor {args[1]}.")
+
+
+def _check_paddings(args: Sequence[Any]) -> None:
+    if len(args[1]) != 6 or min(args[1]) < 0:
+        raise MaterializeError(f"has the paddings {list(args[1])}.")
+
+
+def _check_window(args: Sequence[Any]) -> None:
+    numbers = [each for arg in args[1:] if isinstance(arg, (list, tuple)) for each in arg]
+    if any(type(each) is int and abs(each) > MAX_PADDING for each in numbers):
+        raise MaterializeError("has a window, stride or dilation that no image has room for.")
+
+
+def _check_convolution(args: Sequence[Any]) -> None:
+    _check_window(args)
+    images, weights, _, paddings, algorithm = args[:5]
+    shape, sizes = shape_of(images), shape_of(weights)
+    if shape is None or sizes is None or algorithm == "SAME":
+        return
+    rank = len(shape) - 2
+    is_last = args[-1] in ("NHWC", "NDHWC")
+    if rank not in (1, 2, 3) or len(sizes) != len(shape) or 0 in sizes or 0 in shape[1:]:
+        raise MaterializeError(f"has images of shape {list(shape)}, weights of {list(sizes)}.")
+    dilations = next(each for each in args[5:] if isinstance(each, (list, tuple)))
+    padded = _both_sides(paddings, rank) if algorithm == "EXPLICIT" else [0] * rank
+    if len(padded) != rank:
+        raise MaterializeError(f"has the paddings {list(paddings)}.")
+    images_at, steps = shape[1:-1] if is_last else shape[2:], [*dilations, *dilations, *dilations]
+    for size, width, step, more in zip(images_at, sizes[2:], steps, padded, strict=False):
+        if size + more < step * (width - 1) + 1:
+            raise MaterializeError(f"has a window of {width} for a length of {size}.")
+
+
+def _both_sides(paddings: Sequence[int], rank: int) -> list[int]:
+    if len(paddings) == 2 * rank:
+        return [paddings[2 * at] + paddings[2 * at + 1] for at in range(rank)]
+    return [2 * each for each in paddings]
+
+
+def _check_flattened(args: Sequence[Any]) -> None:
+    if args[3] and args[1] != 0:
+        raise MaterializeError("has an axis though it flattens its operand.")
+
+
+CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
+    f"{CORE}argmax": _check_flattened,
+    f"{CORE}argmin": _check_flattened,
+    f"{CORE}einsum": _check_einsum,
+    f"{CORE}repeat_interleave": _check_repeats,
+    f"{CORE}fft_c2c": _check_transform,
+    f"{CORE}fft_c2r": _check_transform,
+    f"{CORE}fft_r2c": _check_transform,
+    f"{CORE}pixel_shuffle": _check_factor,
+    f"{CORE}pixel_unshuffle": _check_factor,
+    f"{CORE}channel_shuffle": _check_factor,
+    f"{CORE}pad3d": _check_paddings,
+    f"{CORE}conv2d": _check_convolution,
+    f"{CORE}conv3d": _check_convolution,
+    f"{CORE}conv2d_transpose": _check_window,
+    f"{CORE}conv3d_transpose": _check_window,
+    f"{CORE}depthwise_conv2d": _check_convolution,
+    f"{CORE}depthwise_conv2d_transpose": _check_window,
+    f"{CORE}deformable_conv": _check_window,
+    f"{CORE}pool2d": _check_window,
+    f"{CORE}pool3d": _check_window,
+    f"{CORE}unfold": _check_window,
+}

@@ -1,0 +1,142 @@
+"""How much memory a call of paddle takes that follows from the values of its operands.
+
+Paddle infers shapes out of literals before anything runs; what comes out of tensors (the end of a
+range, a number of classes, a shape) is known when the operator is called, and compared then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import paddle
+
+from ...errors import MaterializeError, MemoryLimitError
+from .operators import CORE
+
+
+def check_size(name: str, args: Sequence[Any], limit_bytes: int) -> None:
+    """Compare what a call is about to make with `limit_bytes`; 4 bytes an element, or more.
+
+    Raises:
+        MemoryLimitError: it would take more.
+        MaterializeError: its size is no number.
+    """
+    estimate = _ELEMENTS.get(name)
+    if estimate is None:
+        return
+    num = estimate(args)
+    if num is None:
+        return
+    if not num == num:
+        raise MaterializeError("has a size that is no number.")
+    if 4 * num > limit_bytes:
+        raise MemoryLimitError(
+            f"gives about {num:.3g} elements, more than the limit of {limit_bytes / 1e9:,.3f} GB "
+            "allows. Raise `memory_limit_bytes`, or skip the sample."
+        )
+
+
+def number_of(operand: Any) -> float | None:
+    """Return a number that is given as a literal or as a tensor of one element, else None."""
+    if isinstance(operand, bool | int | float):
+        return operand
+    if isinstance(operand, paddle.Tensor) and operand.size == 1:
+        return float(operand.astype("float64").reshape([1]).numpy()[0])
+    return None
+
+
+def _numbers(operand: Any) -> list[float] | None:
+    if isinstance(operand, paddle.Tensor):
+        if operand.size > 16:
+            return None
+        return [float(each) for each in operand.astype("float64").reshape([-1]).numpy()]
+    if isinstance(operand, list | tuple):
+        found = [number_of(each) for each in operand]
+        return None if None in found else [each for each in found if each is not None]
+    number = number_of(operand)
+    return None if number is None else [number]
+
+
+def _size(tensor: Any) -> int:
+    return math.prod(max(1, size) for size in tensor.shape)
+
+
+def _range(args: Sequence[Any]) -> float | None:
+    given = [number_of(each) for each in args[:3]]
+    if len(given) < 3 or None in given:
+        return None
+    start, end, step = (each for each in given if each is not None)
+    if step == 0 or not all(map(math.isfinite, (start, end, step))):
+        return math.nan
+    return max(0.0, (end - start) / step)
+
+
+def _count(args: Sequence[Any]) -> float | None:
+    return number_of(args[2])
+
+
+def _classes(args: Sequence[Any]) -> float | None:
+    number = number_of(args[1])
+    return None if number is None else _size(args[0]) * max(0.0, number)
+
+
+def _square(args: Sequence[Any]) -> float | None:
+    return abs(args[0]) * abs(args[1] if args[1] != -1 else args[0])
+
+
+def _shape_at(position: int) -> Callable[[Sequence[Any]], float | None]:
+    def elements(args: Sequence[Any]) -> float | None:
+        sizes = _numbers(args[position])
+        return None if sizes is None else math.prod(max(1.0, size) for size in sizes)
+
+    return elements
+
+
+def _tiled(args: Sequence[Any]) -> float | None:
+    times = _numbers(args[1])
+    return None if times is None else _size(args[0]) * math.prod(max(1.0, each) for each in times)
+
+
+def _padded(args: Sequence[Any]) -> float | None:
+    paddings = _numbers(args[1])
+    if paddings is None:
+        return None
+    return _size(args[0]) * math.prod(1.0 + max(0.0, each) for each in paddings)
+
+
+def _interpolated(args: Sequence[Any]) -> float | None:
+    images = args[0]
+    sizes = _numbers(args[1]) if args[1] is not None else [each for each in args[5:8] if each > 0]
+    if args[2]:
+        sizes = [number for each in args[2] if (number := number_of(each)) is not None]
+    scales = _numbers(args[3]) if args[3] is not None else _numbers(args[8])
+    channels = math.prod(max(1, size) for size in images.shape[:2])
+    largest = channels * math.prod(max(1.0, size) for size in sizes or [])
+    scaled = [max(1.0, abs(each)) for each in scales or []]
+    rank = len(images.shape) - 2
+    if scaled:
+        factor = scaled[0] ** rank if len(scaled) == 1 else math.prod(scaled)
+        largest = max(largest, _size(images) * factor)
+    return largest
+
+
+_ELEMENTS: Mapping[str, Callable[[Sequence[Any]], float | None]] = {
+    f"{CORE}arange": _range,
+    "paddle.arange": _range,
+    f"{CORE}linspace": _count,
+    f"{CORE}one_hot": _classes,
+    f"{CORE}eye": _square,
+    f"{CORE}full": _shape_at(0),
+    f"{CORE}uniform": _shape_at(0),
+    f"{CORE}full_with_tensor": _shape_at(1),
+    f"{CORE}expand": _shape_at(1),
+    f"{CORE}tile": _tiled,
+    f"{CORE}pad": _padded,
+    f"{CORE}pad3d": _padded,
+    **{
+        f"{CORE}{name}_interp": _interpolated
+        for name in ("bicubic", "bilinear", "linear", "nearest", "trilinear")
+    },
+}

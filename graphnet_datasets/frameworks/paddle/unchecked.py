@@ -1,0 +1,28 @@
+"""Which operators of a sample may run in the caller's process, found before anything is built."""
+
+from __future__ import annotations
+
+from ...errors import UncheckedOperatorError
+from ...sample import Sample
+from .checked import is_checked
+from .operators import lookup
+
+
+def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
+    """Check that a sample calls checked operators alone.
+
+    Raises:
+        UncheckedOperatorError: it calls another, and `allow_unchecked_operators` is false.
+        UnknownOperatorError: an operator is not in the table.
+    """
+    if allow_unchecked_operators:
+        return
+    for position, op in enumerate(sample.ops):
+        if not is_checked(lookup(op.target)):
+            raise UncheckedOperatorError(
+                f"Op {position} (`{op.target}`) of `{sample.id}` is not one of the checked "
+                "operators: with wrong operands it could corrupt the memory of this process. Pass "
+                "`allow_unchecked_operators=True` if you trust the sample, or leave it to "
+                "`graphnet run` and `graphnet validate`, which run samples in processes of their "
+                "own."
+            )

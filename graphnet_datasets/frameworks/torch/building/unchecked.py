@@ -1,0 +1,135 @@
+"""Which operators of a sample may run in the caller's process, found before anything is built."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import torch
+
+from ....errors import MaterializeError, UncheckedOperatorError, UnknownOperatorError
+from ....sample import Op, Sample
+from ....sample.arguments import Arg, DictArg, ListArg, Named, Ref
+from ..operators import Operator, is_checked, resolve
+from .entries import custom_operator_of, entries_of
+
+_QUANTIZED = frozenset({"quint8", "qint8", "qint32"})
+_ENUMERATED = {"ScalarType": "dtype", "Layout": "layout", "MemoryFormat": "memory_format"}
+"""Arguments that ATen takes as plain integers and looks up in tables without a bounds check."""
+
+
+def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
+    """Check that a sample calls checked operators alone, on operands that those check.
+
+    Raises:
+        UncheckedOperatorError: it calls another, or makes sparse or quantized tensors, and
+            `allow_unchecked_operators` is false.
+        MaterializeError: a dtype, layout or memory format is given as something else.
+    """
+    for position, (op, operator) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
+        if custom_operator_of(sample, op) is not None:
+            continue
+        where = f"Op {position} (`{op.target}`) of `{sample.id}`"
+        check_call_constants(op, operator, where)
+        if not allow_unchecked_operators:
+            reason = why_unchecked(op, operator)
+            if reason:
+                raise UncheckedOperatorError(_refusal(where, reason))
+    if not allow_unchecked_operators:
+        for name, each in zip(sample.input_names, sample.inputs, strict=True):
+            if each.value.dtype in _QUANTIZED:
+                raise UncheckedOperatorError(
+                    _refusal(f"Input `{name}` of `{sample.id}`", "is a quantized tensor")
+                )
+
+
+def why_unchecked(op: Op, operator: Operator) -> str:
+    """Return why a call may not run in any process, "" if it may.
+
+    >>> from ..operators import lookup
+    >>> why_unchecked(Op("torch.relu"), lookup("torch.relu"))
+    ''
+    >>> why_unchecked(Op("torch._fused_sgd_"), lookup("torch.ops.aten._fused_sgd_"))
+    'is not one of the checked operators'
+    """
+    if not is_checked(operator):
+        return "is not one of the checked operators"
+    if any(named.kind == "layout" and named.name != "strided" for named in _constants(op)):
+        return "makes a sparse tensor, whose indices nobody checks"
+    for key, arg in op.kwargs:
+        if key in ("sparse_grad", "sparse") and arg is not False:
+            return "makes a sparse tensor, whose indices nobody checks"
+        if key == "out" and arg is not None:
+            return "writes to an operand that it may resize"
+    return ""
+
+
+def _refusal(where: str, reason: str) -> str:
+    return (
+        f"{where} {reason}: with wrong operands it could corrupt the memory of this process. Pass "
+        "`allow_unchecked_operators=True` if you trust the sample, or leave it to `graphnet run` "
+        "and `graphnet validate`, which run samples in processes of their own."
+    )
+
+
+def _constants(op: Op) -> Iterator[Named]:
+    pending: list[Arg] = [*op.args, *(arg for _, arg in op.kwargs)]
+    while pending:
+        arg = pending.pop()
+        if isinstance(arg, Named):
+            yield arg
+        elif isinstance(arg, tuple):
+            pending += arg
+        elif isinstance(arg, ListArg):
+            pending += arg.items
+        elif isinstance(arg, DictArg):
+            pending += [item for _, item in arg.items]
+
+
+def check_call_constants(op: Op, operator: Operator, where: str) -> None:
+    """Check that dtypes, layouts and memory formats of an ATen call are constants of their kind.
+
+    Raises:
+        MaterializeError: one is a number, a text or a tensor; the message begins with `where`.
+    """
+    if not operator.name.startswith("torch.ops.aten."):
+        return
+    by_name, by_position = _enumerated(operator)
+    given: list[tuple[str, Arg]] = list(op.kwargs)
+    given += [(by_position[i], arg) for i, arg in enumerate(op.args) if i in by_position]
+    for name, arg in given:
+        kind = by_name.get(name)
+        if kind and isinstance(arg, (Ref, bool, int, float, complex, str)):
+            raise MaterializeError(f"{where} has a `{name}` that is no {kind} of torch.")
+
+
+@functools.lru_cache(maxsize=4096)
+def _enumerated(operator: Operator) -> tuple[dict[str, str], dict[int, str]]:
+    """Return the enumerated arguments of an ATen operator, by name and by position.
+
+    Where overloads differ, a position counts if none of them takes a number or a tensor there.
+    """
+    try:
+        target = resolve(operator)
+    except UnknownOperatorError:
+        return {}, {}
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        schemas = [getattr(target, overload)._schema for overload in target.overloads()]
+    else:
+        schemas = [target._schema]  # type: ignore[attr-defined]
+    by_name: dict[str, str] = {}
+    by_position: dict[int, str] = {}
+    others: set[int] = set()
+    for schema in schemas:
+        for position, argument in enumerate(schema.arguments):
+            kind = _kind_of(str(argument.real_type))
+            if kind:
+                by_name[argument.name] = kind
+                by_position.setdefault(position, argument.name)
+            elif not argument.kwarg_only:
+                others.add(position)
+    return by_name, {at: name for at, name in by_position.items() if at not in others}
+
+
+def _kind_of(type_name: str) -> str | None:
+    return next((kind for sign, kind in _ENUMERATED.items() if sign in type_name), None)
