@@ -167,7 +167,7 @@ class _Checker:
         reading = scope.reading.get(output.text)
         variable = self.variable(syntax, found, reading)
         self.check_own_reads(value, variable, subscripts, operator, bool(reductions))
-        self.read |= set(scope.reading)
+        self.read |= {*scope.reading, *scope.measured}
         self.written.add(output.text)
         type_ = variable.type.compute
         return Statement(

@@ -46,6 +46,8 @@ class Scope:
         indices: every index met, in order of first appearance.
         may_index: whether an unknown name is a new index; if not, it is undefined.
         budget: nodes that may still be made.
+        reading: an access to each tensor that is read.
+        measured: the tensors whose sizes are used.
     """
 
     tensors: Mapping[str, TensorName]
@@ -58,6 +60,7 @@ class Scope:
     budget: int = MAX_NODES
     depth: int = 0
     reading: dict[str, Access] = dataclasses.field(default_factory=dict)
+    measured: set[str] = dataclasses.field(default_factory=set)
 
 
 Typed = tuple[Expression, ScalarType]
@@ -241,6 +244,7 @@ def _size_of(node: SizeOf, scope: Scope) -> Typed:
             f"`{node.name.text}.{node.dimension}`; they count from 0.",
             node.span,
         )
+    scope.measured.add(node.name.text)
     return Size(node.name.text, node.dimension, span=node.span), INT32
 
 

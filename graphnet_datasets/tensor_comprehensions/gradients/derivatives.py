@@ -1,0 +1,153 @@
+"""The derivative of an expression with respect to one element that it reads, as text."""
+
+from __future__ import annotations
+
+from ...errors import TensorComprehensionError
+from ..language.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Constant,
+    Expression,
+    Index,
+    Select,
+    Size,
+    Unary,
+)
+from ..language.printing import Printer
+
+ZERO, ONE = "", "1.0"
+"""The texts of the derivatives that are left out of products and sums."""
+
+_UNARY = {
+    "acos": "(-rsqrt(1.0 - {0} * {0}))",
+    "asin": "rsqrt(1.0 - {0} * {0})",
+    "asinh": "rsqrt({0} * {0} + 1.0)",
+    "atan": "(1.0 / (1.0 + {0} * {0}))",
+    "atanh": "(1.0 / (1.0 - {0} * {0}))",
+    "cbrt": "(1.0 / (3.0 * cbrt({0}) * cbrt({0})))",
+    "cos": "(-sin({0}))",
+    "cosh": "sinh({0})",
+    "erf": "(1.1283791670955126 * exp(-({0} * {0})))",
+    "erfc": "(-1.1283791670955126 * exp(-({0} * {0})))",
+    "exp": "exp({0})",
+    "exp2": "(0.6931471805599453 * exp2({0}))",
+    "expm1": "exp({0})",
+    "fabs": "({0} < 0 ? -1.0 : 1.0)",
+    "log": "(1.0 / {0})",
+    "log10": "(0.4342944819032518 / {0})",
+    "log1p": "(1.0 / (1.0 + {0}))",
+    "log2": "(1.4426950408889634 / {0})",
+    "normcdf": "(0.3989422804014327 * exp(-0.5 * {0} * {0}))",
+    "rsqrt": "(-0.5 * rsqrt({0}) / {0})",
+    "sin": "cos({0})",
+    "sinh": "cosh({0})",
+    "sqrt": "(0.5 / sqrt({0}))",
+    "tan": "(1.0 + tan({0}) * tan({0}))",
+    "tanh": "(1.0 - tanh({0}) * tanh({0}))",
+    **dict.fromkeys(("ceil", "floor", "round", "trunc"), ZERO),
+}
+_OTHERS = {
+    "atan2": ("({1} / ({0} * {0} + {1} * {1}))", "(-{0} / ({0} * {0} + {1} * {1}))"),
+    "fdivide": ("(1.0 / {1})", "(-{0} / ({1} * {1}))"),
+    "fma": ("{1}", "{0}", ONE),
+    "fmax": ("({0} > {1} ? 1.0 : 0.0)", "({0} > {1} ? 0.0 : 1.0)"),
+    "fmin": ("({0} < {1} ? 1.0 : 0.0)", "({0} < {1} ? 0.0 : 1.0)"),
+    "hypot": ("({0} / hypot({0}, {1}))", "({1} / hypot({0}, {1}))"),
+    "pow": ("({1} * pow({0}, {1} - 1.0))", "(pow({0}, {1}) * log({0}))"),
+}
+
+
+def derivative(node: Expression, target: Access, printer: Printer) -> str:
+    """Return the derivative by every element of `node` that equals `target`; "" is zero.
+
+    Raises:
+        TensorComprehensionError: no derivative of a function is known.
+    """
+    match node:
+        case Access():
+            return ONE if node == target else ZERO
+        case Constant() | Index() | Size():
+            return ZERO
+        case Cast():
+            is_float = node.operand.type.is_float and node.type.is_float
+            return derivative(node.operand, target, printer) if is_float else ZERO
+        case Unary():
+            inner = derivative(node.operand, target, printer)
+            return f"(-{inner})" if inner else ZERO
+        case Select():
+            positive = derivative(node.positive, target, printer)
+            negative = derivative(node.negative, target, printer)
+            return _either(printer.expression(node.condition), positive, negative)
+        case Binary():
+            return _of_binary(node, target, printer)
+        case Call():
+            return _of_call(node, target, printer)
+    return ZERO
+
+
+def times(left: str, right: str) -> str:
+    """Return the product of two derivatives."""
+    if not left or not right:
+        return ZERO
+    if left == ONE or right == ONE:
+        return right if left == ONE else left
+    return f"({left} * {right})"
+
+
+def plus(left: str, right: str) -> str:
+    """Return the sum of two derivatives."""
+    return f"({left} + {right})" if left and right else left or right
+
+
+def _either(condition: str, positive: str, negative: str) -> str:
+    if not positive and not negative:
+        return ZERO
+    return f"({condition} ? {positive or '0.0'} : {negative or '0.0'})"
+
+
+def _of_binary(node: Binary, target: Access, printer: Printer) -> str:
+    if not node.left.type.is_float or node.type.is_bool:
+        return ZERO
+    left = derivative(node.left, target, printer)
+    right = derivative(node.right, target, printer)
+    if not left and not right:
+        return ZERO
+    a, b = printer.expression(node.left), printer.expression(node.right)
+    match node.operator:
+        case "+":
+            return plus(left, right)
+        case "-":
+            return plus(left, f"(-{right})" if right else ZERO)
+        case "*":
+            return plus(times(left, b), times(a, right))
+        case "/":
+            first = f"({left} / {b})" if left else ZERO
+            second = f"(-({a} * {right}) / ({b} * {b}))" if right else ZERO
+            return plus(first, second)
+        case "min":
+            return _either(f"{a} < {b}", left, right)
+        case "max":
+            return _either(f"{a} > {b}", left, right)
+    raise TensorComprehensionError(
+        f"The derivative of `{node.operator}` of floats is not known. Give the backward definition "
+        "yourself (`backward=`)."
+    )
+
+
+def _of_call(node: Call, target: Access, printer: Printer) -> str:
+    inner = [derivative(each, target, printer) for each in node.arguments]
+    if not any(inner):
+        return ZERO
+    known = (_UNARY[node.function],) if node.function in _UNARY else _OTHERS.get(node.function)
+    if known is None:
+        raise TensorComprehensionError(
+            f"The derivative of `{node.function}` is not known. Give the backward definition "
+            "yourself (`backward=`)."
+        )
+    texts = [printer.expression(each) for each in node.arguments]
+    total = ZERO
+    for outer, own in zip(known, inner, strict=True):
+        total = plus(total, times(outer.format(*texts), own))
+    return total

@@ -1,0 +1,222 @@
+"""Definitions as operators of torch: traced by shape, differentiable, under `torch.compile`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..errors import TensorComprehensionError
+from .definition import Definition, define
+from .gradients.deriving import derive_backward
+from .language import CheckedDefinition, Instance, PreconditionWarning
+from .language.checked import Parameter
+from .options import Options
+
+
+def as_torch_op(
+    qualified_name: str,
+    definition: Definition,
+    name: str | None = None,
+    *,
+    backward: Definition | Callable[..., Any] | None = None,
+    differentiable: bool = True,
+    options: Options | None = None,
+) -> Callable[..., Any]:
+    """Register a definition as the operator `namespace::name` of torch and return it.
+
+    It works under `torch.compile(fullgraph=True)` and `torch.export`. Its inputs are tensors;
+    integral scalars are Python ints and constants of the kernel.
+
+    Args:
+        definition: the text that the definition is in.
+        name: which one; may be left out where there is one only.
+        backward: how gradients are computed, where they are not to be derived: a definition that
+            takes the inputs and then the gradients of the outputs, or a function that does. It
+            returns a gradient for each input of floats.
+        differentiable: False for an operator without gradients.
+        options: how kernels are compiled.
+
+    Raises:
+        TensorComprehensionError: no gradient can be derived and none is given, or an output
+            would be accumulated into.
+
+    >>> tc = define("def double_it(float(N) A) -> (B) { B(i) = 2 * A(i) }")
+    >>> op = as_torch_op("doctest_tc::double_it", tc)
+    >>> op(torch.ones(3))
+    tensor([2., 2., 2.])
+    """
+    own = name or _only(definition)
+    checked = definition.checked(own)
+    if any(each.is_updated for each in checked.outputs):
+        raise TensorComprehensionError(
+            f"`{own}` accumulates into an output that nothing wrote before; an operator of torch "
+            "has no such contents. Write `+=!`, or pass the tensor as an input."
+        )
+    operator = _register(qualified_name, definition, own, options)
+    if differentiable:
+        gradient = _gradient(qualified_name, definition, checked, backward, options)
+        _register_autograd(operator, checked, gradient)
+    return operator
+
+
+def make_autograd(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of tensors whose gradients a second function computes.
+
+    Args:
+        forward: takes tensors, returns a tensor or a tuple of them.
+        backward: takes the same inputs and then a contiguous gradient of each output; returns a
+            gradient for each input, None for those that need none.
+
+    >>> tc = define("def f(float(N) A) -> (B) { B(i) = A(i) * A(i) }"
+    ...             "def g(float(N) A, float(N) D) -> (G) { G(i) = 2 * A(i) * D(i) }")
+    >>> square = make_autograd(tc.f, tc.g)
+    >>> x = torch.tensor([3.0], requires_grad=True)
+    >>> square(x).backward()
+    >>> x.grad
+    tensor([6.])
+    """
+
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any) -> Any:
+            ctx.save_for_backward(*(each for each in inputs if isinstance(each, torch.Tensor)))
+            ctx.others = [None if isinstance(each, torch.Tensor) else each for each in inputs]
+            detached = [e.detach() if isinstance(e, torch.Tensor) else e for e in inputs]
+            return forward(*detached)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            saved = iter(ctx.saved_tensors)
+            inputs = [next(saved) if each is None else each for each in ctx.others]
+            found = backward(*inputs, *(each.contiguous() for each in gradients))
+            found = list(found) if isinstance(found, tuple) else [found]
+            missing = [None] * (len(inputs) - len(tuple(found)))
+            return (*found, *missing)
+
+    return Function.apply
+
+
+def _only(definition: Definition) -> str:
+    if len(definition.names) != 1:
+        raise TensorComprehensionError(
+            f"The text has {len(definition.names)} definitions ({', '.join(definition.names)}). "
+            "Say which one is meant with `name=`."
+        )
+    return definition.names[0]
+
+
+def _is_int(parameter: Parameter) -> bool:
+    return not parameter.dimensions and parameter.type.is_integral
+
+
+def _schema(checked: CheckedDefinition) -> str:
+    parts = [f"{'int' if _is_int(each) else 'Tensor'} {each.name}" for each in checked.parameters]
+    returned = ", ".join("Tensor" for _ in checked.outputs)
+    results = returned if len(checked.outputs) == 1 else f"({returned})"
+    return f"({', '.join(parts)}) -> {results}"
+
+
+def _register(
+    qualified_name: str, definition: Definition, name: str, options: Options | None
+) -> Callable[..., Any]:
+    checked = definition.checked(name)
+
+    def compute(*inputs: Any) -> Any:
+        return definition(name, *inputs, options=options)
+
+    def fake(*inputs: Any) -> Any:
+        instance = _instance(definition, name, inputs)
+        made = tuple(
+            inputs_device(inputs).new_empty(each.shape, dtype=getattr(torch, each.dtype.name))
+            for each in instance.outputs
+        )
+        return made if len(made) > 1 else made[0]
+
+    operator = torch.library.custom_op(
+        qualified_name, compute, mutates_args=(), schema=_schema(checked)
+    )
+    operator.register_fake(fake)
+    return operator
+
+
+def inputs_device(inputs: Sequence[Any]) -> torch.Tensor:
+    """Return the first tensor among inputs, an empty one if there is none."""
+    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+    return tensors[0] if tensors else torch.empty(0)
+
+
+def _instance(definition: Definition, name: str, inputs: Sequence[Any]) -> Instance:
+    """Return the instance for inputs of which only shapes are known."""
+    checked = definition.checked(name)
+    pairs = list(zip(checked.parameters, inputs, strict=True))
+    constants = {each.name: int(given) for each, given in pairs if _is_int(each)}
+    shapes = [[int(n) for n in given.shape] for each, given in pairs if not _is_int(each)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PreconditionWarning)
+        return definition.infer(name, *shapes, constants=constants).instance
+
+
+def _gradient(
+    qualified_name: str,
+    definition: Definition,
+    checked: CheckedDefinition,
+    backward: Definition | Callable[..., Any] | None,
+    options: Options | None,
+) -> Callable[..., Any]:
+    """Return the function of inputs and output gradients; a definition becomes an operator too."""
+    if backward is not None and not isinstance(backward, Definition):
+        return backward
+    if backward is None:
+        derived = define(derive_backward(checked))
+        gradient = _register(f"{qualified_name}_backward", derived, derived.names[0], options)
+        return _from_origin(definition, checked.name, gradient)
+    return _register(f"{qualified_name}_backward", backward, _only(backward), options)
+
+
+def _from_origin(
+    definition: Definition, name: str, gradient: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return the gradient, which raises where a tensor does not begin at coordinate 0.
+
+    A gradient that is passed in knows no origin, so that a derived one would be shifted.
+    """
+    seen: set[Any] = set()
+    count = len(definition.checked(name).parameters)
+
+    def checked_gradient(*inputs: Any) -> Any:
+        key = tuple(getattr(each, "shape", each) for each in inputs[:count])
+        if key not in seen:
+            instance = _instance(definition, name, inputs[:count])
+            shifted = [each.name for each in instance.tensors if any(each.origin)]
+            if shifted:
+                raise TensorComprehensionError(
+                    f"`{shifted[0]}` of `{name}` does not begin at coordinate 0, so that no "
+                    "gradient is derived. Let its ranges begin at 0, or give `backward=`."
+                )
+            seen.add(key)
+        return gradient(*inputs)
+
+    return checked_gradient
+
+
+def _register_autograd(
+    operator: Any, checked: CheckedDefinition, gradient: Callable[..., Any]
+) -> None:
+    is_float = [each.type.is_float for each in checked.parameters]
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        del output
+        ctx.save_for_backward(*(each for each in inputs if isinstance(each, torch.Tensor)))
+        ctx.others = [None if isinstance(each, torch.Tensor) else each for each in inputs]
+
+    def compute(ctx: Any, *gradients: Any) -> Any:
+        saved = iter(ctx.saved_tensors)
+        inputs = [next(saved) if each is None else each for each in ctx.others]
+        found = gradient(*inputs, *(each.contiguous() for each in gradients))
+        remaining = iter(found if isinstance(found, tuple | list) else (found,))
+        return tuple(next(remaining) if each else None for each in is_float)
+
+    operator.register_autograd(compute, setup_context=setup_context)
