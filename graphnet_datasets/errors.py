@@ -54,6 +54,12 @@ class FormatVersionError(SchemaError):
     """A table was written in another format version than the one this library reads."""
 
 
+UNKNOWN_ADVICE = (
+    "This version of graphnet-datasets does not know it: leave the sample out, or ask for the "
+    "operator on the project's issue page."
+)
+
+
 class UnknownOperatorError(SampleError, LookupError):
     """An operator is not in the operator table of its framework."""
 

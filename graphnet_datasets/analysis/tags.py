@@ -14,7 +14,7 @@ TAGS = (
     "norm", "pooling", "quantized", "random", "recurrent", "scatter_gather", "sort", "state",
 )  # fmt: skip
 """All tags. `in_place`, `random` and `state` (autocast, grad mode, vmap) hold for the calls that
-are made, not for operators that could; `dynamic` graphs have symbolic dimensions."""
+are made, not for operators that could; `dynamic` holds where `Sample.is_dynamic` does."""
 
 _WORDS = {
     "attention": r"scaled_dot_product|(flash|efficient|cudnn|multi_head)_attention|flash_attn",

@@ -23,6 +23,7 @@ from ..terminal import printable
 from ..verbosity import disable_progress_bars, log_to_stderr
 from ..version import __version__
 from . import (
+    calibrate,
     compare,
     compilers,
     datasets,
@@ -129,6 +130,7 @@ _GROUPS = (
     translate,
     run,
     score,
+    calibrate,
     compare,
     compilers,
     device,

@@ -34,6 +34,7 @@ _PARSERS: Mapping[str, Callable[..., Sample]] = {"torch": parse_torch, "paddle":
 _SUBGRAPH = re.compile(r"subgraph_(\d{1,6})\Z")
 _SAMPLES_FOLDER = re.compile(r"(\w+_)?samples\Z")
 _NOT_ID = re.compile(r"[^A-Za-z0-9_.+=@-]+")
+_IMPORTS_PADDLE = re.compile(r"^import paddle\b", re.MULTILINE)
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
@@ -157,7 +158,8 @@ def read_texts(
     error messages name; `custom_operators` are what the graph may call beside those that the texts
     themselves declare.
     """
-    record = parse_record(texts["graph_net.json"], f"{where}/graph_net.json")
+    is_paddle = _IMPORTS_PADDLE.search(texts["model.py"]) is not None
+    record = parse_record(texts["graph_net.json"], f"{where}/graph_net.json", is_paddle=is_paddle)
     metas = parse_metas(texts["weight_meta.py"], f"{where}/weight_meta.py")
     for name, meta in parse_metas(texts.get("input_meta.py", ""), f"{where}/input_meta.py").items():
         if name in metas:

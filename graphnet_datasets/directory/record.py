@@ -34,8 +34,10 @@ _OWN_KEYS = ("framework", "model_name", "source", "original_tag", "heuristic_tag
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
 
 
-def parse_record(text: str, file: str) -> dict[str, Any]:
+def parse_record(text: str, file: str, *, is_paddle: bool = False) -> dict[str, Any]:
     """Return the object in `graph_net.json`, after checking the types of the keys that are used.
+
+    `is_paddle` says that the graph is one of paddle, where the record names no framework.
 
     Raises:
         SourceError: the text is not such an object.
@@ -49,6 +51,8 @@ def parse_record(text: str, file: str) -> dict[str, Any]:
         ) from error
     if not isinstance(record, dict):
         raise SourceError(f"`{file}` holds no JSON object. Correct it or leave the sample out.")
+    if "framework" not in record and is_paddle:
+        record["framework"] = "paddle"  # which the oldest of paddle's directories do not say
     if record.get("framework") not in FRAMEWORKS:
         raise SourceError(
             f"`{file}` names the framework {str(record.get('framework'))[:40]!r} (accepted: "

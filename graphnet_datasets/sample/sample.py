@@ -19,7 +19,7 @@ from typing import Any
 
 from .arguments import Arg, iterate_refs
 from .invariants import check_sample
-from .symbols import Dim, evaluate
+from .symbols import Dim, evaluate, free_symbols
 from .vocabulary import ITEM_SIZE_BYTES, Calibration, Framework, Origin, Relation, Role, Task
 
 
@@ -35,6 +35,10 @@ class Value:
     dtype: str | None = None
     shape: tuple[Dim, ...] | None = None
     stride: tuple[Dim, ...] | None = None
+
+
+def _is_symbolic(value: Value) -> bool:
+    return any(isinstance(dim, str) and free_symbols(dim) for dim in value.shape or ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -217,8 +221,17 @@ class Sample:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether any dimension is symbolic."""
-        return bool(self.symbols)
+        """Whether the graph is known to run at other sizes than those of its capture.
+
+        That is so where a symbol is an input of its own, or where a dimension of an input depends
+        on a symbol and a recorded result follows it. Symbols that are declared while the graph has
+        the sizes as literals (GraphNet declares two for almost every graph) make nothing dynamic.
+        """
+        if any(each.role == "symbol" for each in self.inputs):
+            return True
+        if not self.symbols or not any(_is_symbolic(each.value) for each in self.inputs):
+            return False
+        return any(_is_symbolic(value) for op in self.ops for value in op.results or ())
 
     @functools.cached_property
     def input_names(self) -> tuple[str, ...]:

@@ -253,3 +253,23 @@ def test_a_pipe_is_not_opened(folder: Path) -> None:
     os.mkfifo(folder / "model.py")
     with pytest.raises(SourceError, match=r"model\.py` is not a regular file\."):
         read_directory(folder)
+
+
+def test_an_old_directory_of_paddle_that_names_no_framework_is_read(tmp_path: Path) -> None:
+    ops = (Op("paddle._C_ops.relu", (Ref(0),)),)
+    inputs = (Input("input", Value("float32", (2, 3)), "data_0"),)
+    relu = Sample("old/relu", "paddle", "other", inputs, ops, Ref(1))
+    folder = write_directory(relu, tmp_path / "paddle_samples" / "old")
+    record = json.loads((folder / "graph_net.json").read_text())
+    del record["framework"]
+    (folder / "graph_net.json").write_text(json.dumps(record))
+    assert read_directory(folder)[0].framework == "paddle"
+
+
+def test_a_directory_of_torch_has_to_name_its_framework(tmp_path: Path) -> None:
+    folder = write_directory(SAMPLE, tmp_path / "samples" / "old")
+    record = json.loads((folder / "graph_net.json").read_text())
+    del record["framework"]
+    (folder / "graph_net.json").write_text(json.dumps(record))
+    with pytest.raises(SourceError, match="names the framework 'None'"):
+        read_directory(folder)

@@ -51,7 +51,6 @@ def test_a_value_dies_at_its_last_use() -> None:
 
 def test_sizes_follow_the_hints_of_the_symbols() -> None:
     sample = make_sample()
-    assert sample.is_dynamic
     assert sample.num_params == 21
     assert sample.input_bytes == 2 * 6 * 4 + 21 * 2
     assert sample.shape_of(WEIGHT.value, {"s0": 10}) == (10, 3)
@@ -186,3 +185,17 @@ def test_arguments_of_every_kind_are_accepted() -> None:
 def test_a_sample_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         make_sample().id = "other"  # type: ignore[misc]
+
+
+def test_a_graph_is_dynamic_where_its_sizes_are_known_to_follow_a_symbol() -> None:
+    x = Input("input", Value("float32", ("s0", 3)))
+    symbols = (Symbol("s0", 2),)
+
+    def build(inputs: tuple[Input, ...], *results: Value) -> Sample:
+        op = Op("torch.relu", (Ref(0),), results=results or None)
+        return Sample("a/b", "torch", "other", inputs, (op,), Ref(len(inputs)), symbols)
+
+    assert not build((x,)).is_dynamic, "declared, and nothing is known to follow it"
+    assert not build((x,), Value("float32", (2, 3))).is_dynamic, "the size became a literal"
+    assert build((x,), Value("float32", ("s0", 3))).is_dynamic
+    assert build((x, Input("symbol", Value(), "s0"))).is_dynamic

@@ -16,7 +16,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from ...errors import MaterializeError, UnknownOperatorError
+from ...errors import UNKNOWN_ADVICE, MaterializeError, UnknownOperatorError
 from ...sample import Op
 from .operator_names import FUNCTION_NAMES, IN_PLACE, RANDOM_NAMES
 
@@ -124,9 +124,7 @@ def lookup(name: str) -> Operator:
     found = OPERATORS.get(name)
     if found is None:
         raise UnknownOperatorError(
-            f"`{name[:120]}` is not in paddle's operator table. Add it to "
-            "`graphnet_datasets/frameworks/paddle/operator_names.py` with a test, if it only "
-            "computes on tensors, or leave the sample out."
+            f"`{name[:120]}` is not in paddle's operator table. {UNKNOWN_ADVICE}"
         )
     return found
 

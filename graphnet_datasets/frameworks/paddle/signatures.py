@@ -49,8 +49,8 @@ def argument_names(name: str, attributes: Container[str] = ()) -> tuple[str, ...
     described = _described()
     if name not in described:
         raise CaptureError(
-            f"The order of the arguments of `{name}` is unknown. Add it to "
-            "`graphnet_datasets/frameworks/paddle/signatures.py` with a test."
+            f"The order of the arguments of `{name}` is unknown. Leave the sample out, or ask for "
+            "the operator on the project's issue page."
         )
     return tuple(
         each if each in attributes or f"{each}_" not in attributes else f"{each}_"

@@ -16,7 +16,7 @@ from ...sample.arguments import Ref
 from ...sample.symbols import Dim
 from ...sample.vocabulary import Task
 from ..metas import TensorMeta
-from .text.expressions import BINARY, RESERVED, ROOTS, Lowering, source_error
+from .text.expressions import BINARY, RESERVED, ROOTS, UNUSABLE, Lowering, source_error
 from .text.placeholders import InputMaker
 
 MAX_SOURCE_CHARACTERS = 8 * 2**20
@@ -204,11 +204,11 @@ class _Statements(Lowering):
         return None if last.value is None else self.lower(last.value)
 
     def _assign(self, node: ast.Assign) -> None:
-        value = self.lower(node.value)
+        value = UNUSABLE if self.is_context(node.value) else self.lower(node.value)
         for target in node.targets:
             if isinstance(target, ast.Name):
                 self._bind(target, value)
-            elif isinstance(target, ast.Subscript):
+            elif isinstance(target, ast.Subscript) and value is not UNUSABLE:
                 base, index = self._value(target.value, 0), self.lower(target.slice)
                 self.emit("operator.setitem", (base, index, value))
             else:
@@ -238,6 +238,7 @@ class _Statements(Lowering):
 
     def _bind(self, target: ast.Name, value: Any) -> None:
         name = target.id
-        if name in RESERVED and name not in self.arguments:
+        # `device` is a name that models use; once it is a value, it cannot be called any more.
+        if name in RESERVED and name != "device" and name not in self.arguments:
             self.fail(target, f"a value takes the name `{name}`, which has a meaning of its own")
         self.names[name] = value

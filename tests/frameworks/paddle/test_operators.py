@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from graphnet_datasets.errors import MaterializeError, UnknownOperatorError
+from graphnet_datasets.errors import UNKNOWN_ADVICE, MaterializeError, UnknownOperatorError
 from graphnet_datasets.frameworks.paddle.operator_names import FUNCTION_NAMES
 from graphnet_datasets.frameworks.paddle.operators import (
     OPERATORS,
@@ -59,11 +59,7 @@ def test_reading_the_table_imports_no_framework() -> None:
 def test_what_does_more_than_compute_is_unknown(name: str) -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         lookup(name)
-    assert str(caught.value) == (
-        f"`{name}` is not in paddle's operator table. Add it to "
-        "`graphnet_datasets/frameworks/paddle/operator_names.py` with a test, if it only computes "
-        "on tensors, or leave the sample out."
-    )
+    assert str(caught.value) == (f"`{name}` is not in paddle's operator table. {UNKNOWN_ADVICE}")
 
 
 def test_names_of_programs_lead_to_the_same_operator() -> None:

@@ -12,7 +12,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphnet_datasets.errors import GraphNetError, MaterializeError, UnknownOperatorError
+from graphnet_datasets.errors import (
+    UNKNOWN_ADVICE,
+    GraphNetError,
+    MaterializeError,
+    UnknownOperatorError,
+)
 from graphnet_datasets.frameworks import make_inputs, materialize
 from graphnet_datasets.frameworks.torch.shapes import propagate
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
@@ -336,9 +341,7 @@ def test_an_unknown_operator_is_refused_with_its_place(check: Callable[[Sample],
         check(build(("torch.relu", Ref(0)), ("torch.load", "x")))
     assert str(caught.value) == (
         "Op 1 of `example/by_hand` cannot run: `torch.load` is not in the operator table of torch. "
-        "If it computes on tensors and touches nothing else, add it to "
-        "`graphnet_datasets/frameworks/torch/operators/functions.py` (or `_methods`, `_aten`, "
-        "`_python`) with a test; otherwise skip the sample."
+        + UNKNOWN_ADVICE
     )
 
 

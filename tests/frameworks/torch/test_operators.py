@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphnet_datasets.errors import UnknownOperatorError
+from graphnet_datasets.errors import UNKNOWN_ADVICE, UnknownOperatorError
 from graphnet_datasets.frameworks.torch import operators
 from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
 from graphnet_datasets.frameworks.torch.operators import (
@@ -206,10 +206,7 @@ def test_an_unknown_operator_is_named_with_what_to_do() -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         lookup("torch.ops.aten._foo")
     assert str(caught.value) == (
-        "`torch.ops.aten._foo` is not in the operator table of torch. If it computes on tensors "
-        "and touches nothing else, add it to "
-        "`graphnet_datasets/frameworks/torch/operators/functions.py` (or `_methods`, `_aten`, "
-        "`_python`) with a test; otherwise skip the sample."
+        f"`torch.ops.aten._foo` is not in the operator table of torch. {UNKNOWN_ADVICE}"
     )
 
 

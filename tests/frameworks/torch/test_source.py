@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from graphnet_datasets.errors import SampleError, SourceError, UnknownOperatorError
+from graphnet_datasets.errors import UNKNOWN_ADVICE, SampleError, SourceError, UnknownOperatorError
 from graphnet_datasets.frameworks.metas import TensorMeta, parse_metas
 from graphnet_datasets.frameworks.torch.printer import argument_names, print_source
 from graphnet_datasets.frameworks.torch.source import MAX_SOURCE_CHARACTERS, parse_source
@@ -362,8 +362,7 @@ def test_an_unknown_operator_is_named_with_its_line(body: str, name: str) -> Non
     with pytest.raises(UnknownOperatorError) as caught:
         read(body)
     assert str(caught.value) == (
-        f"`model.py`, line 5: `{name}` is not in the operator table of torch. Add it to "
-        "`graphnet_datasets/frameworks/torch/operators.py` with a test, or leave the sample out."
+        f"`model.py`, line 5: `{name}` is not in the operator table of torch. " + UNKNOWN_ADVICE
     )
 
 
@@ -420,3 +419,39 @@ def test_dense_text_is_refused_before_it_is_parsed() -> None:
 def test_null_bytes_are_refused() -> None:
     with pytest.raises(SourceError, match=r"`model\.py`, line 1: "):
         parse_source("import torch\x00\n", {}, sample_id="a/b")
+
+
+def test_a_context_of_autograd_that_nothing_reads_is_left_out() -> None:
+    sample = read("c = torch.autograd.function.FunctionCtx()\nc = None\nreturn torch.relu(x)")
+    assert [op.target for op in sample.ops] == ["torch.relu"]
+    unread = read("c = torch.autograd.function.FunctionCtx()\nreturn torch.relu(x)")
+    assert unread == sample
+
+
+@pytest.mark.parametrize(
+    "use", ["return c", "return torch.add(x, c)", "return c.T", "c += x\nreturn x"]
+)
+def test_a_context_of_autograd_that_is_read_is_refused(use: str) -> None:
+    with pytest.raises(SourceError, match=r"`c` is a context of autograd, which is used\."):
+        read(f"c = torch.autograd.function.FunctionCtx()\n{use}")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("[2, 3]", (2, 3)), ("(4,)", (4,)), ("[]", ()), ("[2, x]", (2, Ref(0)))]
+)
+def test_a_size_is_the_tuple_that_it_is(text: str, size: tuple) -> None:
+    assert read(f"return x.view(torch.Size({text}))").ops[0].args == (Ref(0), size)
+
+
+@pytest.mark.parametrize("text", ["x", "", "2", "[2], [3]", "{'a': 2}"])
+def test_a_size_of_something_else_is_refused(text: str) -> None:
+    with pytest.raises(SourceError, match=r"`torch\.Size` is called with something other"):
+        read(f"return x.view(torch.Size({text}))")
+
+
+def test_a_value_may_be_named_device() -> None:
+    sample = read("device = x.device\ny = x.to(device)\ndevice = None\nreturn y")
+    assert [op.target for op in sample.ops] == ["torch.Tensor.device", "torch.Tensor.to"]
+    assert sample.ops[1].args == (Ref(0), Ref(len(sample.inputs)))
+    with pytest.raises(SourceError, match="`device` is called"):
+        read("device = x.device\nreturn x.to(device('cpu'))")

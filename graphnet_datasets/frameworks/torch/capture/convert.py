@@ -241,9 +241,9 @@ class _Converter:
                 self.custom_operators[custom.name] = custom
                 return f"torch.ops.{custom.name.replace('::', '.')}.default"
             raise self._error(
-                f"calls `{written}`, which is not in the operator table. Add it to "
-                "`graphnet_datasets/frameworks/torch/operators.py` with a test, or keep the call "
-                "out of the captured part with `torch.compiler.disable`."
+                f"calls `{written}`, which is not in the operator table. Keep the call out of the "
+                "captured part with `torch.compiler.disable`, or ask for the operator on the "
+                "project's issue page."
             ) from error
 
     def _inline(self, graph_module: torch.fx.GraphModule, node: torch.fx.Node) -> None:

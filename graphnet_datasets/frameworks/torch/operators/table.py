@@ -14,7 +14,7 @@ import functools
 import re
 from typing import Literal, TypeAlias
 
-from ....errors import UnknownOperatorError
+from ....errors import UNKNOWN_ADVICE, UnknownOperatorError
 from . import aten, functions, methods, python
 from .unsafe import why_left_out
 from .words import words
@@ -104,10 +104,7 @@ def lookup(name: str) -> Operator:
                 "sample."
             )
         raise UnknownOperatorError(
-            f"`{str(name)[:100]}` is not in the operator table of torch. If it computes on tensors "
-            "and touches nothing else, add it to "
-            "`graphnet_datasets/frameworks/torch/operators/functions.py` (or `_methods`, `_aten`, "
-            "`_python`) with a test; otherwise skip the sample."
+            f"`{str(name)[:100]}` is not in the operator table of torch. {UNKNOWN_ADVICE}"
         )
     return operator
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ....errors import SourceError, UnknownOperatorError
+from ....errors import UNKNOWN_ADVICE, SourceError, UnknownOperatorError
 from ....sample import Op
 from ....sample.arguments import INT64_MAX, DictArg, ListArg, Named, Ref, SliceArg
 from ..operators import lookup
@@ -36,6 +36,13 @@ _FLOATS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _CONSTRUCTORS = frozenset({"slice", "device", "float", "complex"})
 RESERVED = ROOTS | frozenset(_LITERALS) | _CONSTRUCTORS
 """Names with a meaning of their own, which a graph may use for an argument but not for a value."""
+
+
+UNUSABLE = object()
+"""What a name stands for that was given something which is no part of a graph; whoever reads it
+before it is overwritten fails."""
+
+_CONTEXT = "torch.autograd.function.FunctionCtx"
 
 
 class Lowering:
@@ -109,9 +116,7 @@ class Lowering:
         except UnknownOperatorError as error:
             raise UnknownOperatorError(
                 f"`{self.file}`, line {getattr(node, 'lineno', 0)}: `{name[:120]}` is not in the "
-                "operator table of torch. Add it to "
-                "`graphnet_datasets/frameworks/torch/operators.py` with a test, or leave the "
-                "sample out."
+                f"operator table of torch. {UNKNOWN_ADVICE}"
             ) from error
         if (operator.kind == "attribute") != (kind == "attribute"):
             form = "read, not called" if operator.kind == "attribute" else "called"
@@ -121,7 +126,10 @@ class Lowering:
     def _name(self, node: ast.Name, _depth: int) -> Any:
         name = node.id
         if name in self.names:
-            return self.names[name]
+            held = self.names[name]
+            if held is UNUSABLE:
+                self.fail(node, f"`{name[:80]}` is a context of autograd, which is used")
+            return held
         if name in _LITERALS:
             return _LITERALS[name]
         self.fail(node, f"the name `{name[:80]}` has no value here")
@@ -217,11 +225,32 @@ class Lowering:
             name, kind = f"torch.Tensor.{func.attr}", "method"
         elif name == "torch.device":
             return self._construct(node, "device", depth)
+        elif name == "torch.Size":
+            return self._size(node, depth)
         else:
             receiver, kind = (), "function"
         target = self.find_operator(node, name, kind)
         args = receiver + tuple([self.lower(argument, depth) for argument in node.args])
         return self.emit(target, args, self._keywords(node, depth))
+
+    def is_context(self, node: ast.expr) -> bool:
+        """Tell whether an expression makes a context of autograd, which dynamo leaves behind."""
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and not node.args
+            and not node.keywords
+            and self._dotted(node.func) == _CONTEXT
+        )
+
+    def _size(self, node: ast.Call, depth: int) -> tuple[Any, ...]:
+        """Return `torch.Size([2, 3])`, as a size is printed, as the tuple that it is."""
+        sizes = self.lower(node.args[0], depth) if len(node.args) == 1 else None
+        if isinstance(sizes, ListArg):
+            sizes = sizes.items
+        if not isinstance(sizes, tuple) or node.keywords:
+            self.fail(node, "`torch.Size` is called with something other than a list of sizes")
+        return sizes
 
     def _call_builtin(self, node: ast.Call, name: str, depth: int) -> Ref:
         if name in self.names:

@@ -1,0 +1,83 @@
+"""`calibrate_rows`: many rows, each in a process of its own within limits on time and memory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ...errors import SchemaError
+from ...isolation import Limits, LocalPool, PoolJob, Work, num_processors
+from ..table import to_arrow
+from .worker import PHASES
+
+GIB = 2**30
+MAX_INPUT_BYTES = 2 * GIB
+"""Samples whose inputs take more are not calibrated unless it is asked for."""
+
+CALIBRATION_LIMITS = Limits(phase_timeouts_s={"calibrate": 900.0}, memory_bytes=12 * GIB)
+
+
+class CalibratedRow(NamedTuple):
+    """A row by its place, its columns of calibration, and why it has none."""
+
+    index: int
+    row: Mapping[str, Any]
+    reason: str
+
+
+def calibrate_rows(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    jobs: int | None = None,
+    max_input_bytes: int = MAX_INPUT_BYTES,
+    limits: Limits = CALIBRATION_LIMITS,
+) -> Iterator[CalibratedRow]:
+    """Yield rows of the `graphs` table as they are done, with their columns of calibration.
+
+    A row that has them already is given back as it is. One whose inputs take more than
+    `max_input_bytes`, whose graph fails or goes beyond the limits comes back as it was, with the
+    reason. Each framework has `jobs` processes (default: one a processor).
+
+    Raises:
+        SchemaError: a row does not fit the columns of the table.
+        RunError: the processes cannot be started.
+    """
+    waiting: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        if row.get("calibration"):
+            yield CalibratedRow(index, row, "")
+        elif (row.get("input_bytes") or 0) > max_input_bytes:
+            size = (row["input_bytes"] or 0) / GIB
+            reason = f"its inputs take {size:.1f} GiB; {max_input_bytes / GIB:.1f} are allowed"
+            yield CalibratedRow(index, row, reason)
+        else:
+            waiting.setdefault(str(row.get("framework")), []).append(index)
+    for framework, indices in waiting.items():
+        if framework not in ("torch", "paddle"):
+            raise SchemaError(f"A row names the framework `{framework[:40]}`.")
+        work = Work(f"{__package__}.{framework}_server", PHASES, limits)
+        with (
+            tempfile.TemporaryDirectory(prefix="graphnet-calibrate-") as folder,
+            contextlib.closing(LocalPool(work, jobs or num_processors())) as pool,
+        ):
+            for finished in pool.run(_jobs(rows, indices, Path(folder))):
+                index = int(finished.job.payload["index"])
+                Path(finished.job.payload["row"]).unlink(missing_ok=True)
+                found = json.loads(finished.result) if finished.result else {}
+                reason = found.pop("reason", "" if found else finished.reason)
+                yield CalibratedRow(index, {**rows[index], **found}, reason)
+
+
+def _jobs(rows: Sequence[Mapping[str, Any]], indices: list[int], folder: Path) -> Iterator[PoolJob]:
+    for index in indices:
+        path = folder / f"{index}.arrow"
+        table = to_arrow([rows[index]])
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        yield PoolJob(str(rows[index].get("id")), {"index": index, "row": str(path)})

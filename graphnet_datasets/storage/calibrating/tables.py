@@ -1,0 +1,69 @@
+"""`calibrate_tables`: the Parquet files of a dataset, rewritten with calibrated rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ...errors import DatasetNotFoundError
+from ..layout import write_readme
+from ..table import read_table, write_table
+from .rows import MAX_INPUT_BYTES, calibrate_rows
+
+
+@dataclasses.dataclass(frozen=True)
+class CalibrationReport:
+    """How many rows have which calibration, and why others have none, by their id."""
+
+    counts: dict[str, int]
+    failures: dict[str, str]
+
+
+def calibrate_tables(
+    path: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    is_again: bool = False,
+    max_input_bytes: int = MAX_INPUT_BYTES,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> CalibrationReport:
+    """Calibrate the rows of a Parquet file, or of all files of a dataset directory, in place.
+
+    A file is replaced when all its rows are done; after a stop, the same call goes on with the
+    files that are left. Rows that are calibrated stay as they are unless `is_again`. Tables of
+    runs are left alone. In a dataset directory the README is renewed.
+
+    Raises:
+        DatasetNotFoundError: there is no such file, or no table in the directory.
+        SchemaError, FormatVersionError: a file is no table of graphs of this format.
+    """
+    root = Path(path)
+    files = [root] if root.is_file() else sorted(root.glob("*/*.parquet"))
+    files = [each for each in files if each.parent.name != "runs"]
+    if not files:
+        raise DatasetNotFoundError(f"There is no table of graphs in `{path}`.")
+    total = sum(read_table(each, columns=["id"]).num_rows for each in files)
+    counts: dict[str, int] = {}
+    failures: dict[str, str] = {}
+    done = 0
+    for file in files:
+        rows = read_table(file).to_pylist()
+        if is_again:
+            rows = [{**row, "calibration": None, "calibrated_inputs": None} for row in rows]
+        before = list(rows)
+        for found in calibrate_rows(rows, jobs=jobs, max_input_bytes=max_input_bytes):
+            rows[found.index] = dict(found.row)
+            if found.reason:
+                failures[str(found.row.get("id"))] = found.reason
+            kind = str(found.row.get("calibration") or "none")
+            counts[kind] = counts.get(kind, 0) + 1
+            done += 1
+            if on_progress is not None:
+                on_progress(done, total)
+        if rows != before or is_again:
+            write_table(rows, file)
+    if root.is_dir():
+        write_readme(root)
+    return CalibrationReport(counts, failures)
