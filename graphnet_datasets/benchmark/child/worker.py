@@ -11,33 +11,28 @@ process makes them, from the same seeds, after this one and all that it started 
 from __future__ import annotations
 
 import os
-import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...compilers import make_compiler
-from ...compilers.base import Compiler
-from ...isolation import Reporter, StampSender, describe_error, peak_memory_bytes, reset_peak_memory
+from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason, sample_from_row
 from ...timing.alone import measure_alone
-from ...timing.caches import make_evictor
 from ...timing.calls import ArmFailedError
-from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
 from ...timing.pairs import PairedTimes, TimingSettings, measure_pairs
 from ..handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, judged_file, read_judged, read_row
 from ..judging.roofline import measure_peak_rates
 from .arms import Arm, Workload
 from .device_state import read_device_state
 from .outputs import write_described
-from .runtimes import Runtime, make_runtime
 from .seal import Seal
+from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
 from .timed_calls import OutputsRefusedError, TimedCalls
+from .turns import figures_of_pairs, run_eager_in_turns, time_candidate_in_turns
 
 SLOW_PROFILE_MS = 100.0
 """Where a call took longer than this, one call is looked at by the profiler instead of three."""
-_now_s = WallClock().now_s
-_CPU_CLOCK = WallClock().name
 
 
 class NothingVariesError(Exception):
@@ -53,6 +48,8 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         reporter.send(measure_peak_rates(payload["device"], payload["num_threads"]))
     elif kind == "candidate":
         run_candidate(payload, reporter, directory)
+    elif kind == "eager":
+        run_eager_in_turns(payload, reporter, directory)
     else:
         run_reference(payload, reporter, directory)
 
@@ -72,11 +69,11 @@ def look_at_compiler(payload: Mapping[str, Any], reporter: Reporter) -> None:
 
 def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Load, run eager, compile, run and time the candidate, and hand its outputs over."""
-    started_s = _now_s()
+    started_s = now_s()
     resident_bytes = peak_memory_bytes()
-    workload = _load(payload, directory)
+    workload = load_workload(payload, directory)
     runtime = workload.runtime
-    reporter.send({"load_time_s": _now_s() - started_s})
+    reporter.send({"load_time_s": now_s() - started_s})
 
     reporter.enter("baseline")
     workload.note_writes()
@@ -87,19 +84,10 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
         )
     baseline = Arm(workload, workload.module)
     # Bound before the candidate is imported, which could replace what they are made of.
-    clock = _make_clock(payload, runtime)
-    evict_caches = _make_evictor(payload)
-    first, baseline_peak = _time_eager_first(
-        baseline, runtime, resident_bytes, clock, evict_caches, reporter.stamps
-    )
-    reporter.send(
-        {
-            "baseline_first_ms": [reading.elapsed_ms for reading in first],
-            "baseline_first_wall_ms": [reading.wall_ms for reading in first],
-            "baseline_peak_memory_bytes": baseline_peak,
-            "is_fresh": workload.is_fresh,
-        }
-    )
+    clock = make_clock(payload, runtime)
+    evict_caches = evictor_for(payload)
+    time_eager_first(baseline, runtime, resident_bytes, clock, evict_caches, reporter)
+    reporter.send({"is_fresh": workload.is_fresh})
     own = workload.for_candidate()
     is_on_cpu = runtime.peak_memory_bytes() is None
     other_bytes = own.copied_bytes + (resident_bytes if is_on_cpu else 0)
@@ -112,9 +100,9 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     arguments = own.arguments(0)
     runtime.seed(workload.seed)
     reset_peak_memory()
-    compile_started_s = _now_s()
+    compile_started_s = now_s()
     compiled = compiler.compile(own.module, arguments)
-    compile_time_s = _now_s() - compile_started_s - compiler.excluded_time_s
+    compile_time_s = now_s() - compile_started_s - compiler.excluded_time_s
     del arguments
     reporter.send(
         {
@@ -126,7 +114,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
 
     reporter.enter("run")
     candidate = Arm(own, compiled)
-    clock = _waiting_for(compiler, clock)
+    clock = waiting_for(compiler, clock)
     timed = TimedCalls(
         baseline,
         candidate,
@@ -139,19 +127,24 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     launch_mode, notes = _choose_launch(payload, baseline, candidate)
     device_before = read_device_state(payload["device"])
     try:
-        times = measure_pairs(
-            baseline,
-            candidate,
-            settings=TimingSettings(**payload["timing"]),
-            clock=clock,
-            before_each=timed.before_each,
-            after_each=timed.after_each,
-            num_compilations=compiler.num_compilations,
-            evict_caches=evict_caches,
-            stamps=reporter.stamps,
-        )
+        hooks: dict[str, Any] = {
+            "settings": TimingSettings(**payload["timing"]),
+            "clock": clock,
+            "before_each": timed.before_each,
+            "after_each": timed.after_each,
+            "num_compilations": compiler.num_compilations,
+            "evict_caches": evict_caches,
+            "stamps": reporter.stamps,
+        }
+        if payload["turns"] is None:
+            times = measure_pairs(baseline, candidate, **hooks)
+            figures = figures_of_pairs(times)
+        else:
+            times = None
+            figures = time_candidate_in_turns(payload["turns"], candidate, **hooks)
         device_after = read_device_state(payload["device"])
-        timed.hand_over_timed(times.baseline_ms)
+        turns = payload["turns"] or {"eager_ms": ()}
+        timed.hand_over_timed(turns["eager_ms"] if times is None else times.baseline_ms)
     except ArmFailedError as failure:
         cause = failure.__cause__ or failure
         if failure.arm == "candidate" and isinstance(cause, Exception):
@@ -175,29 +168,17 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
         return
     reporter.send(
         {
-            "baseline_latency_ms": times.baseline_ms,
-            "candidate_latency_ms": times.candidate_ms,
-            "is_candidate_first": times.is_candidate_first,
-            "baseline_preemptions": times.baseline_preemptions,
-            "candidate_preemptions": times.candidate_preemptions,
-            "machine": times.machine,
-            "baseline_cpu_ms": statistics.median(times.baseline_cpu_ms),
-            "candidate_cpu_ms": statistics.median(times.candidate_cpu_ms),
-            "baseline_wall_ms": statistics.median(times.baseline_wall_ms),
-            "candidate_wall_ms": statistics.median(times.candidate_wall_ms),
+            **figures,
             "launch_mode": launch_mode,
             "device_before": device_before,
             "device_after": device_after,
-            "clock": times.clock,
-            "stopped_by": times.stopped_by,
-            "first_call_s": times.first_call_s,
-            "num_recompilations": times.num_recompilations,
+            "clock": clock.name,
             "candidate_peak_memory_bytes": timed.candidate_peak_bytes(other_bytes),
-            "warnings": [*compiler.warnings, *notes, *times.warnings],
+            "warnings": [*compiler.warnings, *notes, *figures["timing_warnings"]],
             "is_timed": True,
         }
     )
-    if payload["has_profile"] and payload["framework"] == "torch":
+    if times is not None and payload["has_profile"] and payload["framework"] == "torch":
         reporter.enter("profile")
         _profile(payload["device"], baseline, candidate, times, reporter)
 
@@ -249,7 +230,7 @@ def _profile(
 
 def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Run eager alone: its outputs on the sets of inputs, its times, and in float64 at last."""
-    workload = _load(payload, directory)
+    workload = load_workload(payload, directory)
     runtime = workload.runtime
     reporter.enter("baseline")
     workload.note_writes()
@@ -272,9 +253,9 @@ def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     alone = measure_alone(
         arm,
         settings=TimingSettings(**payload["timing"]),
-        clock=_make_clock(payload, workload.runtime),
+        clock=make_clock(payload, workload.runtime),
         before_each=lambda *_: arm.prepare(next(turn) % payload["num_input_sets"]),
-        evict_caches=_make_evictor(payload),
+        evict_caches=evictor_for(payload),
         num_calls=payload["alone_calls"],
     )
     reporter.send(
@@ -304,72 +285,3 @@ def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None
             reporter.send({f"outputs {ORACLE}": described})
     except Exception as error:  # whatever an operator raises that has no float64
         reporter.send({"oracle_problem": describe_error(error)})
-
-
-def _load(payload: Mapping[str, Any], directory: Path) -> Workload:
-    sample = sample_from_row(read_row(directory / SAMPLE_FILE))
-    runtime = make_runtime(sample.framework, payload["device"], payload["num_threads"])
-    return Workload(
-        runtime,
-        sample,
-        device=payload["device"],
-        weights=payload["weights"],
-        mode=payload["input_mode"],
-        seed=payload["seed"],
-        memory_limit_bytes=payload["memory_limit_bytes"],
-        trust_remote_code=payload["trust_remote_code"],
-    )
-
-
-def _time_eager_first(
-    baseline: Arm,
-    runtime: Runtime,
-    resident_bytes: int,
-    clock: Clock,
-    evict_caches: Callable[[], None] | None,
-    stamps: StampSender | None,
-) -> tuple[list[Reading], int]:
-    """Time a few calls of eager before there is a candidate, and take its peak memory.
-
-    They are stamped as well: no code but ours has run, so they show what a stamp takes.
-    """
-    first: list[Reading] = []
-    baseline.prepare(0)
-    reset_peak_memory()
-    runtime.reset_peak_memory()
-    baseline()
-    peak = runtime.peak_memory_bytes()
-    if peak is None:
-        peak = max(peak_memory_bytes() - resident_bytes, 0)
-    started_s = _now_s()
-    while len(first) < 9 and (not first or _now_s() - started_s < 0.5):
-        baseline.prepare(0)
-        if evict_caches is not None:
-            evict_caches()
-        if stamps is None:
-            first.append(clock.measure(baseline))
-            continue
-        began, ended = (stamps.encode(f"{sign}first {len(first)}") for sign in "+-")
-        stamps.send(began)
-        first.append(clock.measure(baseline))
-        stamps.send(ended)
-    baseline.discard()
-    return first, peak
-
-
-def _make_clock(payload: Mapping[str, Any], runtime: Runtime) -> Clock:
-    if not payload["device"].startswith("cuda"):
-        return WallClock()
-    if payload["framework"] == "paddle":  # whose events promise no more than whole milliseconds
-        return WallClock(runtime.synchronize)
-    return CudaEventClock(payload["device"])
-
-
-def _waiting_for(compiler: Compiler, clock: Clock) -> Clock:
-    """Return the clock, or on a CPU one that waits for the compiler's own runtime as well."""
-    has_own_wait = type(compiler).synchronize is not Compiler.synchronize
-    return WallClock(compiler.synchronize) if has_own_wait and clock.name == _CPU_CLOCK else clock
-
-
-def _make_evictor(payload: Mapping[str, Any]) -> Callable[[], None] | None:
-    return make_evictor(payload["device"]) if payload["cache_mode"] == "cold" else None

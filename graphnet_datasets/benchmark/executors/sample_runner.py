@@ -30,9 +30,6 @@ from ..handover import (
     REFERENCE_PHASES,
     SAMPLE_FILE,
     HandoverError,
-    JudgedCall,
-    judged_file,
-    read_judged,
     read_outputs,
     write_row,
 )
@@ -40,6 +37,8 @@ from ..judging import floors, judging
 from ..judging.correctness import Output
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..settings import Settings
+from .collecting import read_judged_outputs, read_run
+from .turns import time_again
 
 SERVERS = {
     "torch": ("torch", "graphnet_datasets.benchmark.child.torch_server"),
@@ -166,6 +165,8 @@ class SampleRunner:
                 reference, attempts = self._run_reference(job, arm, run, reference)
                 run.judge(reference)
                 run.record["num_attempts"] = max(run.record["num_attempts"], attempts)
+                if run.is_doubted:
+                    run = time_again(self, job, run_id, arm, run, reference)
                 if run.record["status"] == Status.OK:
                     self._take_floor(job, run.record, reference)
                     if self._take_outputs is not None and run.first is not None:
@@ -206,14 +207,7 @@ class SampleRunner:
         with self._attempts(job, payload) as (outcome, directory, num_attempts):
             record["num_attempts"] = num_attempts
             run = judging.Run(record, outcome)
-            if run.has_outputs:
-                messages = outcome.merged()
-                try:
-                    run.first = read_outputs(directory / FIRST, messages.get(f"outputs {FIRST}"))
-                    run.calls = read_judged(messages.get("judged"))
-                    run.judged = _read_judged(directory, messages, run.calls)
-                except HandoverError as error:
-                    run.fail_protocol(str(error))
+            read_run(run, outcome, directory)
         if not run.has_outputs:
             self._keep_log(run_id, outcome)
         return run
@@ -248,7 +242,7 @@ class SampleRunner:
                             read_outputs(directory / name, messages.get(f"outputs {name}"))
                             for name in (FIRST, AGAIN)
                         )
-                    reference.judged = _read_judged(directory, messages, run.calls)
+                    reference.judged = read_judged_outputs(directory, messages, run.calls)
                     if f"outputs {ORACLE}" in messages:
                         described = messages[f"outputs {ORACLE}"]
                         reference.oracle = read_outputs(directory / ORACLE, described)
@@ -268,11 +262,13 @@ class SampleRunner:
                     yield outcome, directory, num_attempts
                     return
 
-    def _start(self, job: SampleJob, payload: dict[str, Any], directory: Path) -> Outcome:
+    def _start(
+        self, job: SampleJob, payload: dict[str, Any], directory: Path, role: str = ""
+    ) -> Outcome:
         cache = directory / "cache"
         temporary = directory / "tmp"
         temporary.mkdir()
-        return self._server(job.sample.framework).run(
+        return self._server(job.sample.framework, role).run(
             payload,
             directory,
             phases=REFERENCE_PHASES if payload["kind"] == "reference" else CANDIDATE_PHASES,
@@ -287,8 +283,8 @@ class SampleRunner:
         )
 
     @contextlib.contextmanager
-    def _directory(self, job: SampleJob) -> Iterator[Path]:
-        with self._server(job.sample.framework).directory() as directory:
+    def _directory(self, job: SampleJob, role: str = "") -> Iterator[Path]:
+        with self._server(job.sample.framework, role).directory() as directory:
             write_row(job.row, directory / SAMPLE_FILE)
             yield directory
 
@@ -296,6 +292,7 @@ class SampleRunner:
         settings = self._settings
         return {
             "kind": kind,
+            "turns": None,
             "compiler": arm.reference,
             "framework": arm.framework,
             "options": dict(arm.options),
@@ -316,10 +313,11 @@ class SampleRunner:
             "timing": dataclasses.asdict(settings.timing),
         }
 
-    def _server(self, framework: str) -> ForkServer:
+    def _server(self, framework: str, role: str = "") -> ForkServer:
+        """Return the server of a framework; there is one for each role at a time."""
         if self._is_closed:  # by another thread, which has ended the job under way
             raise RunError("The runner is closed. Make another one for more runs.")
-        if framework not in self._servers:
+        if framework + role not in self._servers:
             if framework not in SERVERS:
                 raise CompilerError(
                     f"Samples of the framework `{framework}` cannot be timed by this version "
@@ -329,7 +327,7 @@ class SampleRunner:
             if not _is_installed(package):
                 raise MissingExtraError(package, framework, f"Running samples of {framework}")
             threads = str(self._settings.threads)
-            self._servers[framework] = ForkServer(
+            self._servers[framework + role] = ForkServer(
                 module,
                 environment={
                     "OMP_NUM_THREADS": threads,
@@ -341,7 +339,7 @@ class SampleRunner:
                     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
                 },
             )
-        return self._servers[framework]
+        return self._servers[framework + role]
 
     def begin_record(self, job: SampleJob, run_id: str, arm: Arm) -> dict[str, Any]:
         """Return the record of a run with all that is known before it."""
@@ -369,16 +367,6 @@ class SampleRunner:
             temporary = path.with_suffix(f".{os.getpid()}.tmp")
             temporary.write_text(outcome.log)
             temporary.replace(path)
-
-
-def _read_judged(
-    directory: Path, messages: Mapping[str, Any], calls: Sequence[JudgedCall]
-) -> list[list[Output]]:
-    """Return the outputs of each judged call."""
-    return [
-        read_outputs(directory / name, messages.get(f"outputs {name}"), call.start)
-        for name, call in zip(map(judged_file, range(len(calls))), calls, strict=True)
-    ]
 
 
 def _is_installed(package: str) -> bool:

@@ -27,6 +27,7 @@ from .correctness import (
 )
 from .reported import read_number, read_text, take_figures
 from .times import TimesError, take_alone, take_times
+from .turn_times import take_turn_times
 
 _ROW_COLUMNS = (
     "structure_hash",
@@ -150,10 +151,15 @@ class Reference:
 
 
 class Run:
-    """One run of a candidate, from the end of its process to its record."""
+    """One run of a candidate, from the end of its process to its record.
 
-    def __init__(self, record: dict[str, Any], outcome: Outcome) -> None:
-        self.record, self._outcome = record, outcome
+    `eager` is the end of the process of eager where the two took turns.
+    """
+
+    def __init__(
+        self, record: dict[str, Any], outcome: Outcome, eager: Outcome | None = None
+    ) -> None:
+        self.record, self._outcome, self._eager = record, outcome, eager
         self.first: list[Output] | None = None
         self.calls: list[JudgedCall] = []
         self.judged: list[list[Output]] = []
@@ -165,6 +171,12 @@ class Run:
             if name in self._messages:
                 record[name] = read_number(self._messages[name])
         self.has_outputs = self._take_ending()
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether the baseline was disturbed so that the arms are to be timed again, apart."""
+        record = self.record
+        return bool(record["status"] == Status.OK and record["is_baseline_disturbed"])
 
     def _take_ending(self) -> bool:
         """Record a failure; return whether there is anything to judge."""
@@ -182,7 +194,10 @@ class Run:
             self.fail_protocol("The worker ended without reporting times and outputs.")
         else:
             try:
-                take_times(self.record, self._messages, outcome)
+                if self._eager is None:
+                    take_times(self.record, self._messages, outcome)
+                else:
+                    take_turn_times(self.record, self._messages, outcome, self._eager)
             except TimesError as error:
                 if error.is_forged:
                     self._refuse(Reason.TAMPERING, str(error))
@@ -231,9 +246,13 @@ class Run:
         if reference.problem is not None:
             self._fail(*reference.problem)
             return
-        take_alone(
-            self.record, reference.alone_ms, reference.alone_preemptions, reference.alone_machine
-        )
+        if self._eager is None:
+            take_alone(
+                self.record,
+                reference.alone_ms,
+                reference.alone_preemptions,
+                reference.alone_machine,
+            )
         again = compare_outputs(reference.first, reference.again)
         determinism_t = overall_min_t(again)
         self.record |= {

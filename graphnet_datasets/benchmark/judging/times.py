@@ -45,17 +45,11 @@ class StampedTimes:
     is_candidate_first: list[bool]
 
 
-def read_stamps(stamps: Sequence[Stamp]) -> StampedTimes:
-    """Return the times of the calls, which must have come one after the other, pair by pair.
+def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
+    """Return name and milliseconds of each call, one after the other, by the phase it was made in.
 
     Raises:
         TimesError: a stamp is missing, doubled or out of its order.
-
-    >>> calls = ["baseline 0", "candidate 0"]
-    >>> labels = ["phase run", *(sign + call for call in calls for sign in "+-")]
-    >>> stamps = [Stamp(label, 10**6 * 2**place) for place, label in enumerate(labels)]
-    >>> read_stamps(stamps)
-    StampedTimes(first_ms=[], baseline_ms=[2.0], candidate_ms=[8.0], is_candidate_first=[False])
     """
     phase, begun = "", None
     calls: dict[str, list[tuple[str, float]]] = {"baseline": [], "run": []}
@@ -75,6 +69,24 @@ def read_stamps(stamps: Sequence[Stamp]) -> StampedTimes:
                 "none.",
                 is_forged=True,
             )
+    if begun is not None:
+        raise TimesError("The stamp with which a call ends is missing.", is_forged=True)
+    return calls
+
+
+def read_stamps(stamps: Sequence[Stamp]) -> StampedTimes:
+    """Return the times of the calls, which must have come one after the other, pair by pair.
+
+    Raises:
+        TimesError: a stamp is missing, doubled or out of its order.
+
+    >>> calls = ["baseline 0", "candidate 0"]
+    >>> labels = ["phase run", *(sign + call for call in calls for sign in "+-")]
+    >>> stamps = [Stamp(label, 10**6 * 2**place) for place, label in enumerate(labels)]
+    >>> read_stamps(stamps)
+    StampedTimes(first_ms=[], baseline_ms=[2.0], candidate_ms=[8.0], is_candidate_first=[False])
+    """
+    calls = read_calls(stamps)
     first = [elapsed_ms for _, elapsed_ms in calls["baseline"]]
     times: dict[str, list[float]] = {arm: [] for arm in ARMS}
     orders = []
@@ -115,13 +127,13 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
             f"{len(stamped.is_candidate_first)} or others.",
             is_forged=True,
         )
-    overhead_ms = _overhead_ms(stamped, messages)
+    overhead = overhead_ms(stamped.first_ms, messages)
     seen = [
-        [max(each - overhead_ms, 1e-6) for each in times]
+        [max(each - overhead, 1e-6) for each in times]
         for times in (stamped.baseline_ms, stamped.candidate_ms)
     ]
     for arm, said, noted in zip(ARMS, (baseline, candidate), seen, strict=True):
-        _hold_against(arm, said, messages.get(f"{arm}_wall_ms"), clock, noted)
+        hold_against(arm, said, messages.get(f"{arm}_wall_ms"), clock, noted)
     if clock.startswith("perf_counter") and outcome.is_kernel_time:
         baseline, candidate = seen
         clock = "kernel"
@@ -206,27 +218,33 @@ def read_machine(given: Any) -> dict[str, float] | None:
     return None if None in found.values() else {key: float(found[key] or 0) for key in found}
 
 
-def _overhead_ms(stamped: StampedTimes, messages: Mapping[str, Any]) -> float:
-    """Return what two stamps take, by the calls of eager that came before the candidate."""
+def overhead_ms(first_ms: Sequence[float], messages: Mapping[str, Any]) -> float:
+    """Return what two stamps take, by the calls of eager that came before the candidate.
+
+    Raises:
+        TimesError: the worker reports others than the kernel saw.
+    """
     first = read_times(messages.get("baseline_first_ms"))
-    if first is None or len(first) != len(stamped.first_ms):
+    if first is None or len(first) != len(first_ms):
         raise TimesError(
             "The kernel did not see the calls of eager before the candidate was loaded.",
             is_forged=True,
         )
     walls = read_times(messages.get("baseline_first_wall_ms")) or first
     return max(
-        statistics.median(
-            noted - said for noted, said in zip(stamped.first_ms, walls, strict=True)
-        ),
+        statistics.median(noted - said for noted, said in zip(first_ms, walls, strict=True)),
         0.0,
     )
 
 
-def _hold_against(
+def hold_against(
     arm: str, said_ms: Sequence[float], said_wall_ms: Any, clock: str, seen_ms: Sequence[float]
 ) -> None:
-    """Raise where the worker says other times of an arm than the kernel noted."""
+    """Hold the worker's times of an arm against those that the kernel noted.
+
+    Raises:
+        TimesError: they are others.
+    """
     said = statistics.median(said_ms)
     if not clock.startswith("perf_counter"):  # of a device: the wall clock of the same calls
         said = read_number(said_wall_ms) or 0.0

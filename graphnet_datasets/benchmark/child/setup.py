@@ -1,0 +1,98 @@
+"""What the jobs of a worker begin with: the workload, the clock, a look at eager by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...compilers.base import Compiler
+from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
+from ...schema import sample_from_row
+from ...timing.caches import make_evictor
+from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
+from ..handover import SAMPLE_FILE, read_row
+from .arms import Arm, Workload
+from .runtimes import Runtime, make_runtime
+
+now_s = WallClock().now_s
+_CPU_CLOCK = WallClock().name
+
+
+def load_workload(payload: Mapping[str, Any], directory: Path) -> Workload:
+    """Return the sample of a job, ready to be called."""
+    sample = sample_from_row(read_row(directory / SAMPLE_FILE))
+    runtime = make_runtime(sample.framework, payload["device"], payload["num_threads"])
+    return Workload(
+        runtime,
+        sample,
+        device=payload["device"],
+        weights=payload["weights"],
+        mode=payload["input_mode"],
+        seed=payload["seed"],
+        memory_limit_bytes=payload["memory_limit_bytes"],
+        trust_remote_code=payload["trust_remote_code"],
+    )
+
+
+def time_eager_first(
+    baseline: Arm,
+    runtime: Runtime,
+    resident_bytes: int,
+    clock: Clock,
+    evict_caches: Callable[[], None] | None,
+    reporter: Reporter,
+) -> None:
+    """Time a few calls of eager before there is a candidate; report them and its peak memory.
+
+    They are stamped as well: no code but ours has run, so they show what a stamp takes.
+    """
+    first: list[Reading] = []
+    stamps = reporter.stamps
+    baseline.prepare(0)
+    reset_peak_memory()
+    runtime.reset_peak_memory()
+    baseline()
+    peak = runtime.peak_memory_bytes()
+    if peak is None:
+        peak = max(peak_memory_bytes() - resident_bytes, 0)
+    started_s = now_s()
+    while len(first) < 9 and (not first or now_s() - started_s < 0.5):
+        baseline.prepare(0)
+        if evict_caches is not None:
+            evict_caches()
+        if stamps is None:
+            first.append(clock.measure(baseline))
+            continue
+        began, ended = (stamps.encode(f"{sign}first {len(first)}") for sign in "+-")
+        stamps.send(began)
+        first.append(clock.measure(baseline))
+        stamps.send(ended)
+    baseline.discard()
+    reporter.send(
+        {
+            "baseline_first_ms": [reading.elapsed_ms for reading in first],
+            "baseline_first_wall_ms": [reading.wall_ms for reading in first],
+            "baseline_peak_memory_bytes": peak,
+        }
+    )
+
+
+def make_clock(payload: Mapping[str, Any], runtime: Runtime) -> Clock:
+    """Return the clock of the job's device."""
+    if not payload["device"].startswith("cuda"):
+        return WallClock()
+    if payload["framework"] == "paddle":  # whose events promise no more than whole milliseconds
+        return WallClock(runtime.synchronize)
+    return CudaEventClock(payload["device"])
+
+
+def waiting_for(compiler: Compiler, clock: Clock) -> Clock:
+    """Return the clock, or on a CPU one that waits for the compiler's own runtime as well."""
+    has_own_wait = type(compiler).synchronize is not Compiler.synchronize
+    return WallClock(compiler.synchronize) if has_own_wait and clock.name == _CPU_CLOCK else clock
+
+
+def evictor_for(payload: Mapping[str, Any]) -> Callable[[], None] | None:
+    """Return what empties the caches before each call, None where they stay warm."""
+    return make_evictor(payload["device"]) if payload["cache_mode"] == "cold" else None

@@ -1,0 +1,87 @@
+"""Figures of the timed calls, whether both arms were called in one process or in turns."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...isolation import Reporter, peak_memory_bytes
+from ...timing.pairs import PairedTimes, TimingSettings
+from ...timing.turns import Turn, TurnTimes, measure_turns
+from .arms import Arm
+from .setup import evictor_for, load_workload, make_clock, time_eager_first
+
+
+def figures_of_pairs(times: PairedTimes) -> dict[str, Any]:
+    """Return what is reported of interleaved pairs."""
+    return {
+        "baseline_latency_ms": times.baseline_ms,
+        "candidate_latency_ms": times.candidate_ms,
+        "is_candidate_first": times.is_candidate_first,
+        "baseline_preemptions": times.baseline_preemptions,
+        "candidate_preemptions": times.candidate_preemptions,
+        "machine": times.machine,
+        "baseline_cpu_ms": statistics.median(times.baseline_cpu_ms),
+        "candidate_cpu_ms": statistics.median(times.candidate_cpu_ms),
+        "baseline_wall_ms": statistics.median(times.baseline_wall_ms),
+        "candidate_wall_ms": statistics.median(times.candidate_wall_ms),
+        "stopped_by": times.stopped_by,
+        "first_call_s": times.first_call_s,
+        "num_recompilations": times.num_recompilations,
+        "timing_warnings": times.warnings,
+    }
+
+
+def time_candidate_in_turns(
+    turns: Mapping[str, Any], candidate: Arm, **hooks: Any
+) -> dict[str, Any]:
+    """Time the candidate while eager is timed in another process, and return what is reported."""
+    with Turn(turns["of_candidate"], turns["of_eager"]) as turn:
+        times = measure_turns("candidate", candidate, turn, **hooks)
+    return {
+        **_figures("candidate", times),
+        "first_call_s": times.first_call_s,
+        "timing_warnings": [],
+    }
+
+
+def run_eager_in_turns(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Time eager in a process without the candidate, which is timed in another one in turn."""
+    resident_bytes = peak_memory_bytes()
+    workload = load_workload(payload, directory)
+    reporter.enter("baseline")
+    workload.note_writes()
+    workload.is_fresh = payload["turns"]["is_fresh"]
+    arm = Arm(workload, workload.module)
+    clock, evict_caches = make_clock(payload, workload.runtime), evictor_for(payload)
+    time_eager_first(arm, workload.runtime, resident_bytes, clock, evict_caches, reporter)
+    turns = payload["turns"]
+    with Turn(turns["of_eager"], turns["of_candidate"]) as turn:
+        reporter.enter("compile")  # which the other process does meanwhile
+        turn.wait()
+        reporter.enter("run")
+        sets = iter(range(payload["num_input_sets"], 10**9))
+        times = measure_turns(
+            "baseline",
+            arm,
+            turn,
+            settings=TimingSettings(**payload["timing"]),
+            clock=clock,
+            before_each=lambda *_: arm.prepare(next(sets)),
+            evict_caches=evict_caches,
+            stamps=reporter.stamps,
+        )
+    reporter.send(_figures("baseline", times))
+
+
+def _figures(arm: str, times: TurnTimes) -> dict[str, Any]:
+    return {
+        f"{arm}_turns_ms": times.times_ms,
+        f"{arm}_turn_lengths": times.block_lengths,
+        f"{arm}_turn_preemptions": [each.num_preemptions for each in times.usage],
+        f"{arm}_cpu_ms": statistics.median(each.cpu_ms for each in times.usage),
+        f"{arm}_wall_ms": statistics.median(times.wall_ms),
+        "machine": times.machine,
+    }

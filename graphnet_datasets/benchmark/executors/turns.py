@@ -1,0 +1,111 @@
+"""A doubted run once more, its arms in two processes that take turns in blocks."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...isolation import Ending, Outcome
+from ...schema import Status
+from ..judging import judging
+from ..judging.turn_times import keep_pairs, take_doubt
+from .collecting import read_run
+
+if TYPE_CHECKING:
+    from .sample_runner import Arm, SampleJob, SampleRunner
+
+EAGER = " in turns"
+"""The role of the second server, in which eager runs while the first has the candidate."""
+GRACE_S = 10.0
+"""For eager to end after a candidate that has ended well."""
+
+
+def time_again(
+    runner: SampleRunner,
+    job: SampleJob,
+    run_id: str,
+    arm: Arm,
+    doubted: judging.Run,
+    reference: judging.Reference,
+) -> judging.Run:
+    """Return the run that is to be recorded: of turns where those deny the pairs.
+
+    The candidate is compiled, called and judged as in any run. Where eager alone fails, or the
+    worker was lost before it began, the doubted run stands, with its doubt.
+    """
+    record = runner.begin_record(job, run_id, arm)
+    record["num_attempts"] = doubted.record["num_attempts"]
+    with contextlib.ExitStack() as stack:
+        places = [stack.enter_context(runner._directory(job, role)) for role in ("", EAGER)]
+        turns = _make_turns(places[0], doubted)
+        outcome, eager, is_eager_to_blame = _run_both(runner, job, arm, turns, places)
+        is_timed = outcome.merged().get("is_timed") is True
+        if (
+            is_eager_to_blame
+            or judging.is_harness_failure(outcome)
+            or (is_timed and eager.ending is not Ending.FINISHED)
+        ):
+            keep_pairs(doubted.record, _why(eager))
+            return doubted
+        run = judging.Run(record, outcome, eager)
+        read_run(run, outcome, places[0])
+    if run.has_outputs:
+        again, attempts = runner._run_reference(job, arm, run, reference)
+        run.judge(again)
+        record["num_attempts"] = max(record["num_attempts"], attempts)
+    if record["status"] == Status.OK and not take_doubt(record, doubted.record):
+        return doubted
+    return run
+
+
+def _make_turns(directory: Path, doubted: judging.Run) -> dict[str, Any]:
+    turns: dict[str, Any] = {
+        "eager_ms": doubted.record["baseline_alone_ms"],
+        "is_fresh": doubted.is_fresh,
+    }
+    for name in ("of_eager", "of_candidate"):
+        path = directory / name
+        os.mkfifo(path, 0o600)
+        turns[name] = str(path)
+    return turns
+
+
+def _run_both(
+    runner: SampleRunner,
+    job: SampleJob,
+    arm: Arm,
+    turns: Mapping[str, Any],
+    places: list[Path],
+) -> tuple[Outcome, Outcome, bool]:
+    """Run candidate and eager at once; where one ends badly the other is ended too.
+
+    Returns:
+        How the two ended, and whether eager was the first that failed.
+    """
+    payload = runner._payload(arm, kind="candidate") | {"turns": dict(turns)}
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        candidate = threads.submit(runner._start, job, payload, places[0])
+        eager = threads.submit(runner._start, job, payload | {"kind": "eager"}, places[1], EAGER)
+        concurrent.futures.wait((candidate, eager), return_when="FIRST_COMPLETED")
+        is_eager_to_blame = eager.done() and not _is_finished(eager)
+        framework = job.sample.framework
+        if is_eager_to_blame:
+            runner._server(framework).close()
+        elif candidate.done():  # with its outputs refused, for instance
+            concurrent.futures.wait([eager], timeout=GRACE_S if _is_finished(candidate) else 0)
+            if not eager.done():
+                runner._server(framework, EAGER).close()
+        return candidate.result(), eager.result(), is_eager_to_blame
+
+
+def _is_finished(job: concurrent.futures.Future[Outcome]) -> bool:
+    return job.exception() is None and job.result().ending is Ending.FINISHED
+
+
+def _why(outcome: Outcome) -> str:
+    error = outcome.error or {"type": "", "message": ""}
+    return f"eager ended with {outcome.ending} in {outcome.phase}: {error['message'][:200]}"

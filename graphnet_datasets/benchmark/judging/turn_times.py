@@ -1,0 +1,121 @@
+"""Times of arms that took turns in two processes, and what they say of a doubted baseline."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...isolation import Outcome
+from ...timing.disturbance import is_noisy, paired_speedup
+from .reported import read_counts, read_number, read_text, read_times
+from .times import TimesError, hold_against, overhead_ms, read_calls, read_machine
+
+AGREES_WITHIN = 1.1
+"""How far outside of the interval of the turns the speedup of the pairs may lie."""
+MAX_BLOCKS = 10_000
+
+
+def take_turn_times(
+    record: dict[str, Any], messages: Mapping[str, Any], outcome: Outcome, eager: Outcome
+) -> None:
+    """Record times of blocks: each is the median of the calls of its block, by the kernel.
+
+    Raises:
+        TimesError: the worker reported no times, or others than the kernel saw.
+    """
+    clock = read_text(messages.get("clock"), 40)
+    is_kernel = outcome.is_kernel_time and eager.is_kernel_time
+    candidate, candidate_counts = _blocks("candidate", messages, outcome, clock, is_kernel)
+    said = eager.merged()
+    baseline, baseline_counts = _blocks("baseline", said, eager, clock, is_kernel)
+    if len(baseline) != len(candidate):
+        raise TimesError("The two processes had different numbers of turns.", is_forged=False)
+    orders = [False] * len(baseline)
+    speedup = paired_speedup(baseline, candidate, orders)
+    machine = read_machine(messages.get("machine"))
+    record |= {
+        "baseline_latency_ms": baseline,
+        "candidate_latency_ms": candidate,
+        "is_candidate_first": orders,
+        "baseline_preemptions": baseline_counts,
+        "candidate_preemptions": candidate_counts,
+        "num_calm_pairs": len(baseline),
+        "speedup": speedup.speedup,
+        "speedup_low": speedup.low,
+        "speedup_high": speedup.high,
+        "timed_in": "turns",
+        "baseline_cpu_ms": read_number(said.get("baseline_cpu_ms")),
+        "baseline_wall_ms": read_number(said.get("baseline_wall_ms")),
+        "clock": "kernel" if is_kernel and clock.startswith("perf_counter") else clock,
+        "stopped_by": "turns",
+        "is_noisy": is_noisy(None, [*baseline_counts, *candidate_counts]),
+        **(machine or {}),
+    }
+
+
+def take_doubt(record: dict[str, Any], doubted: Mapping[str, Any]) -> bool:
+    """Settle a doubt: return whether the record of the turns is to be kept.
+
+    Where the pairs' speedup is within that of the turns, the baseline was not disturbed and the
+    pairs stand, in the interval that covers both. `doubted` is changed then, else `record`.
+    """
+    paired, low, high = doubted["speedup"], record["speedup_low"], record["speedup_high"]
+    is_confirmed = (
+        low is not None
+        and high is not None
+        and low / AGREES_WITHIN <= paired <= high * AGREES_WITHIN
+    )
+    said = (
+        f"in two processes that take turns the speedup is {record['speedup']:.3g}, in pairs in one "
+        f"process {paired:.3g}"
+    )
+    if is_confirmed:
+        keep_pairs(doubted, f"not confirmed: {said}")  # type: ignore[arg-type]
+        doubted["is_baseline_disturbed"] = False  # type: ignore[index]
+        return False
+    record |= {
+        "is_baseline_disturbed": True,
+        "paired_speedup": paired,
+        "baseline_alone_ms": doubted["baseline_alone_ms"],
+    }
+    record["warnings"].append(f"baseline_disturbed: {said}; the record holds the turns.")
+    return True
+
+
+def keep_pairs(doubted: dict[str, Any], why: str) -> None:
+    """Say in a doubted record why it stands nevertheless."""
+    doubted["warnings"].append(f"baseline_doubted: the pairs stand; {why}.")
+
+
+def _blocks(
+    arm: str, messages: Mapping[str, Any], outcome: Outcome, clock: str, is_kernel: bool
+) -> tuple[list[float], list[int]]:
+    """Return the median time of each block, and how many of its calls were preempted."""
+    said = read_times(messages.get(f"{arm}_turns_ms"))
+    given = messages.get(f"{arm}_turn_lengths")
+    lengths = read_counts(given, len(given)) if isinstance(given, list) else None
+    if said is None or not lengths or len(lengths) > MAX_BLOCKS or sum(lengths) != len(said):
+        raise TimesError("The worker reported turns that are no turns.", is_forged=False)
+    if min(lengths) == 0:
+        raise TimesError("The worker reported a turn without a call.", is_forged=False)
+    counts = read_counts(messages.get(f"{arm}_turn_preemptions"), len(said)) or [0] * len(said)
+    calls = read_calls(outcome.stamps)
+    names = [name for name, _ in calls["run"]]
+    if names != [f"{arm} {place}" for place in range(len(said))]:
+        raise TimesError("The kernel saw other calls than the worker reported.", is_forged=True)
+    overhead = overhead_ms([each for _, each in calls["baseline"]], messages)
+    seen = [max(each - overhead, 1e-6) for _, each in calls["run"]]
+    hold_against(arm, said, messages.get(f"{arm}_wall_ms"), clock, seen)
+    times = seen if is_kernel and clock.startswith("perf_counter") else said
+    return _of_blocks(times, lengths, statistics.median), _of_blocks(
+        counts, lengths, lambda block: sum(each > 0 for each in block)
+    )
+
+
+def _of_blocks(values: Sequence[Any], lengths: Sequence[int], figure: Any) -> list[Any]:
+    found, place = [], 0
+    for length in lengths:
+        found.append(figure(values[place : place + length]))
+        place += length
+    return found

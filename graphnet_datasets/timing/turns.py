@@ -1,0 +1,164 @@
+"""Timing two arms in two processes that take turns in blocks.
+
+Where one arm disturbs the other by being loaded (a second OpenMP runtime slows eager by 20 to 40
+times), pairs in one process say nothing. In two processes the arms share the machine's minutes and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import select
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import RunError
+from ..isolation import StampSender
+from .calls import AfterEach, Arm, BeforeEach, Call, Calls, no_garbage_collection
+from .clocks import Clock
+from .pairs import TimingSettings
+from .usage import Usage, describe_machine, read_machine
+
+BLOCK_S = 0.1
+MAX_CALLS = 50
+"""A block ends with whichever comes first; it has one call at least."""
+PAUSE_S = 0.02
+"""Before each block: threads of the other process go on spinning for a while."""
+MIN_ROUNDS, MAX_ROUNDS, FEW_ROUNDS = 10, 40, 3
+WAIT_S = 1800.0
+"""For the other process at most; it may be compiling."""
+_GO, _END = b"g", b"e"
+
+
+class Turn:
+    """Whose turn it is: one byte goes to and fro through two pipes with names.
+
+    Raises:
+        RunError: the other process did not answer in time.
+    """
+
+    def __init__(self, mine: str | Path, theirs: str | Path) -> None:
+        # Opened for both, a pipe with a name waits for nobody.
+        self._mine, self._theirs = (os.open(each, os.O_RDWR) for each in (mine, theirs))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._mine)
+        os.close(self._theirs)
+
+    def wait(self, timeout_s: float = WAIT_S) -> bool:
+        """Wait for the turn; return whether there is another one."""
+        poller = select.poll()
+        poller.register(self._mine, select.POLLIN)
+        if not poller.poll(timeout_s * 1000):
+            raise RunError(f"The other process has not given the turn back within {timeout_s:g} s.")
+        return os.read(self._mine, 1) != _END
+
+    def give(self, *, is_last: bool = False) -> None:
+        """Give the turn to the other process, or end it."""
+        os.write(self._theirs, _END if is_last else _GO)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TurnTimes:
+    """The times of one arm in blocks, in milliseconds, and what the system says of its calls."""
+
+    times_ms: tuple[float, ...]
+    wall_ms: tuple[float, ...]
+    usage: tuple[Usage, ...]
+    block_lengths: tuple[int, ...]
+    first_call_s: float
+    machine: dict[str, Any]
+
+
+def measure_turns(
+    arm: Arm,
+    call: Call,
+    turn: Turn,
+    *,
+    settings: TimingSettings,
+    clock: Clock,
+    before_each: BeforeEach | None = None,
+    after_each: AfterEach | None = None,
+    num_compilations: Callable[[], int] | None = None,
+    evict_caches: Callable[[], None] | None = None,
+    stamps: StampSender | None = None,
+) -> TurnTimes:
+    """Time one arm in blocks while another process times the other arm between them.
+
+    The candidate gives the turn when it is warm, for which the baseline has waited before this is
+    called. The baseline leads: it ends the measurement after `MIN_ROUNDS` blocks of each and
+    `settings.budget_s`, or `FEW_ROUNDS` and the hard budget.
+
+    Raises:
+        ArmFailedError: the arm raised.
+        RunError: the other process is gone.
+    """
+    calls = Calls(call, call, clock, before_each, after_each, evict_caches, stamps)
+    times: list[float] = []
+    walls: list[float] = []
+    usage: list[Usage] = []
+    lengths: list[int] = []
+
+    def block() -> None:
+        time.sleep(PAUSE_S)
+        calls.call(arm, -1)
+        started_s, num_before = clock.now_s(), len(times)
+        while len(times) == num_before or (
+            len(times) - num_before < MAX_CALLS and clock.now_s() - started_s < BLOCK_S
+        ):
+            reading, used = calls.call(arm, len(times))
+            times.append(reading.elapsed_ms)
+            walls.append(reading.wall_ms)
+            usage.append(used)
+        lengths.append(len(times) - num_before)
+
+    with no_garbage_collection():
+        first_call_s = _warm_up(calls, arm, settings, num_compilations or (lambda: 0))
+        is_next = True
+        if arm == "candidate":
+            turn.give()
+            is_next = turn.wait()
+        machine, started_s = read_machine(), clock.now_s()
+        while is_next:
+            block()
+            elapsed_s = clock.now_s() - started_s
+            is_last = arm == "baseline" and (
+                (len(lengths) >= MIN_ROUNDS and elapsed_s >= settings.budget_s)
+                or (len(lengths) >= FEW_ROUNDS and elapsed_s >= settings.hard_budget_s)
+                or len(lengths) >= MAX_ROUNDS
+            )
+            turn.give()
+            is_next = turn.wait()
+            if is_last:
+                turn.give(is_last=True)
+                break
+        happened = describe_machine(machine, read_machine())
+    return TurnTimes(
+        tuple(times), tuple(walls), tuple(usage), tuple(lengths), first_call_s, happened
+    )
+
+
+def _warm_up(
+    calls: Calls, arm: Arm, settings: TimingSettings, num_compilations: Callable[[], int]
+) -> float:
+    """Call until nothing new is compiled, then for `warmup_s`; return the first call's seconds."""
+    clock = calls.clock
+    started_s = clock.now_s()
+    first_call_s = calls.call(arm, -1)[0].elapsed_ms / 1000
+    num_compiled, rested_s, num_calls = num_compilations(), clock.now_s(), 0
+    while clock.now_s() - started_s < settings.max_warmup_s:
+        if num_calls >= settings.min_warmup_calls and (
+            clock.now_s() - rested_s >= settings.warmup_s
+        ):
+            break
+        calls.call(arm, -1)
+        num_calls += 1
+        if num_compilations() != num_compiled:
+            num_compiled, rested_s, num_calls = num_compilations(), clock.now_s(), 0
+    return first_call_s
