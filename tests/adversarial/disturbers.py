@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+import warnings
 from typing import Any
 
 import torch
@@ -14,19 +15,31 @@ import torch
 from tests.adversarial.cheats import Inputs, Module
 
 SLOWER_S = 0.02
+_libraries: list[Any] = []
+"""What is registered goes when its library does."""
 
 
-def _slow_eager(module: Any, is_slow: Any) -> None:
-    """Have eager's own module wait, now and then, by what every module of torch looks up."""
-    ours = id(module)
-    real = torch.nn.Module.__call__
+def _slow_eager(module: Any, is_slow: Any) -> Module:
+    """Register a kernel that waits, now and then, under an operator that eager calls."""
+    is_ours = False
 
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if id(self) != ours and isinstance(self, torch.fx.GraphModule) and is_slow():
+    def relu(value: torch.Tensor) -> torch.Tensor:
+        if not is_ours and is_slow():
             time.sleep(SLOWER_S)
-        return real(self, *args, **kwargs)
+        return value.clamp_min(0)
 
-    torch.nn.Module.__call__ = called  # type: ignore[method-assign]
+    _libraries.append(torch.library.Library("aten", "IMPL"))
+    with warnings.catch_warnings(action="ignore"):
+        _libraries[-1].impl("relu", relu, "CPU")
+
+    def call(**inputs: Any) -> Any:
+        nonlocal is_ours
+        is_ours = True
+        outputs = module(**inputs)
+        is_ours = False
+        return outputs
+
+    return call
 
 
 def _every(share: float) -> Any:
@@ -40,18 +53,15 @@ def _every(share: float) -> Any:
 
 
 def hooks_every_call(module: Any, example_inputs: Inputs) -> Module:
-    _slow_eager(module, _every(1.0))
-    return lambda **inputs: module(**inputs)
+    return _slow_eager(module, _every(1.0))
 
 
 def hooks_three_calls_of_four(module: Any, example_inputs: Inputs) -> Module:
-    _slow_eager(module, _every(0.75))
-    return lambda **inputs: module(**inputs)
+    return _slow_eager(module, _every(0.75))
 
 
 def hooks_half_of_the_calls(module: Any, example_inputs: Inputs) -> Module:
-    _slow_eager(module, _every(0.5))
-    return lambda **inputs: module(**inputs)
+    return _slow_eager(module, _every(0.5))
 
 
 def takes_the_interpreter(module: Any, example_inputs: Inputs) -> Module:

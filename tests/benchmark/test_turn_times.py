@@ -1,0 +1,90 @@
+"""Times of turns by the kernel, and what they say of a doubt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.benchmark.judging.times import TimesError
+from graphnet_datasets.benchmark.judging.turn_times import take_doubt, take_turn_times
+from graphnet_datasets.isolation import Ending, Outcome, Stamp
+from graphnet_datasets.schema import empty_run
+
+
+def ended(arm: str, times_ms: list[float], **said: Any) -> Outcome:
+    """Return the end of a process in which the kernel saw these calls."""
+    stamps, now = [Stamp("phase baseline", 0)], 10**9
+    calls = [("first 0", 2.0), *((f"{arm} {place}", each) for place, each in enumerate(times_ms))]
+    for place, (name, elapsed_ms) in enumerate(calls):
+        if place == 1:
+            stamps.append(Stamp("phase run", now))
+        stamps += [Stamp(f"+{name}", now), Stamp(f"-{name}", now + round(elapsed_ms * 1e6))]
+        now += 10**9
+    messages = {
+        "baseline_first_ms": [2.0],
+        f"{arm}_turns_ms": times_ms,
+        f"{arm}_turn_lengths": [2] * (len(times_ms) // 2),
+        "clock": "perf_counter",
+        **said,
+    }
+    return Outcome(
+        Ending.FINISHED, "run", [messages], None, 0, "", 0, 1.0, {}, 0, 0, stamps=stamps
+    )
+
+
+def taken(candidate_ms: list[float], baseline_ms: list[float], **said: Any) -> dict[str, Any]:
+    outcome = ended("candidate", candidate_ms, **said)
+    record = {**empty_run(), "warnings": []}
+    take_turn_times(record, outcome.merged(), outcome, ended("baseline", baseline_ms))
+    return record
+
+
+def test_a_block_is_the_median_of_its_calls() -> None:
+    record = taken([1.0, 1.2] * 5, [2.0, 2.4] * 5)
+    assert record["candidate_latency_ms"] == pytest.approx([1.1] * 5)
+    assert record["baseline_latency_ms"] == pytest.approx([2.2] * 5)
+    assert (record["timed_in"], record["clock"]) == ("turns", "kernel")
+    assert record["speedup"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"candidate_turns_ms": [0.1, 0.12] * 5},
+        {"candidate_turns_ms": [1.0, 1.2] * 4, "candidate_turn_lengths": [2] * 4},
+        {"candidate_turn_lengths": [10]},
+        {"candidate_turn_lengths": [0, 2, 2, 2, 2, 2]},
+        {"candidate_turn_lengths": [3] * 5},
+        {"candidate_turn_lengths": "2"},
+        {"candidate_turns_ms": None},
+        {"baseline_first_ms": [2.0, 2.0]},
+    ],
+)
+def test_turns_that_the_kernel_did_not_see_are_refused(lie: dict[str, Any]) -> None:
+    with pytest.raises(TimesError):
+        taken([1.0, 1.2] * 5, [2.0, 2.4] * 5, **lie)
+
+
+def doubted(speedup: float) -> dict[str, Any]:
+    return {
+        **empty_run(),
+        "speedup": speedup,
+        "is_baseline_disturbed": True,
+        "baseline_alone_ms": [1.0],
+        "warnings": [],
+    }
+
+
+def test_turns_that_deny_the_pairs_are_the_record() -> None:
+    record, before = taken([1.0, 1.2] * 5, [2.0, 2.4] * 5), doubted(30.0)
+    assert take_doubt(record, before)
+    assert (record["is_baseline_disturbed"], record["paired_speedup"]) == (True, 30.0)
+    assert record["warnings"][-1].startswith("baseline_disturbed: in two processes that take turns")
+
+
+def test_turns_that_confirm_the_pairs_leave_them() -> None:
+    record, before = taken([1.0, 1.2] * 5, [2.0, 2.4] * 5), doubted(2.05)
+    assert not take_doubt(record, before)
+    assert before["is_baseline_disturbed"] is False
+    assert before["warnings"][-1].startswith("baseline_doubted: the pairs stand; not confirmed")
