@@ -28,9 +28,7 @@ def ended(arm: str, times_ms: list[float], **said: Any) -> Outcome:
         "clock": "perf_counter",
         **said,
     }
-    return Outcome(
-        Ending.FINISHED, "run", [messages], None, 0, "", 0, 1.0, {}, 0, 0, stamps=stamps
-    )
+    return Outcome(Ending.FINISHED, "run", [messages], None, 0, "", 0, 1.0, {}, 0, 0, stamps=stamps)
 
 
 def taken(candidate_ms: list[float], baseline_ms: list[float], **said: Any) -> dict[str, Any]:

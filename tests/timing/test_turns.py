@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -67,7 +68,7 @@ def test_the_blocks_of_two_arms_never_overlap(pipes: tuple[Path, Path]) -> None:
         assert sum(times.block_lengths) == len(times.times_ms) == len(times.usage)
         assert min(times.times_ms) >= least_ms
     first = next(place for place, (arm, _) in enumerate(said) if arm == "baseline")
-    changes = sum(one[0] != other[0] for one, other in zip(said, said[1:], strict=False))
+    changes = sum(one[0] != other[0] for one, other in itertools.pairwise(said))
     assert changes <= 2 * len(baseline.block_lengths) + 1, "each block is whole"
     assert all(arm == "candidate" for arm, _ in said[:first]), "it is warm before eager begins"
 
