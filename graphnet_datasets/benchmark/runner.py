@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,12 +20,15 @@ from .judging.output_files import OutputStore
 from .judging.reference import check_reference
 from .matching import match_compilers
 from .progress import show_progress
+from .records.earlier import ASKED_FOR, FOUND, describe_done, describe_others
 from .records.environment import environment_id
-from .records.records import RunStore, make_run_id
+from .records.records import RunStore, make_run_id, sample_digest
 from .settings import Settings
 
 if TYPE_CHECKING:
     import datasets
+
+_logger = logging.getLogger(__name__)
 
 
 def run(
@@ -112,6 +117,7 @@ def run(
         jobs = _make_jobs(rows, arms, named, chosen, environment_id(runs_on.environment))
         if against is not None:
             check_reference(against, jobs, chosen)
+        _tell_earlier(jobs, named, chosen, runs_on.environment, store)
         _run_jobs(jobs, runs_on, store, outputs)
         table = store.table(run_id for job in jobs for run_id, _ in job.arms)
     return _as_dataset(table)
@@ -172,6 +178,7 @@ def _make_jobs(
                     sample,
                     compiler=arm.compiler,
                     version=arm.version,
+                    **({"source": arm.source} if arm.source else {}),
                     options=dict(arm.options),
                     device=device,
                     settings=settings.to_json(),
@@ -183,6 +190,39 @@ def _make_jobs(
         ]
         jobs.append(SampleJob(sample, row, identified))
     return jobs
+
+
+def _tell_earlier(
+    jobs: Sequence[SampleJob],
+    device: str,
+    settings: Settings,
+    environment: Mapping[str, Any],
+    store: RunStore,
+) -> None:
+    """Log how many runs are done, and which records are of another environment or source."""
+    asked = [(job, run_id, arm) for job in jobs for run_id, arm in job.arms]
+    num_done = sum(run_id in store for _, run_id, _ in asked)
+    if said := describe_done(num_done, len(asked)):
+        _logger.warning("%s", said)
+    if num_done == len(asked):
+        return
+    pending = (
+        {
+            "sample_id": job.sample.id,
+            "compiler": arm.compiler,
+            "compiler_options": json.dumps(dict(arm.options), sort_keys=True),
+            "device": device,
+            "settings": json.dumps(settings.to_json(), sort_keys=True),
+            "compiler_version": arm.version,
+            "compiler_source": arm.source or None,
+            "sample_digest": sample_digest(job.sample),
+            "environment": json.dumps(environment, sort_keys=True),
+        }
+        for job, run_id, arm in asked
+        if run_id not in store
+    )
+    for sentence in describe_others(pending, store.rows((*ASKED_FOR, *FOUND))):
+        _logger.warning("%s", sentence)
 
 
 def _run_jobs(

@@ -3,6 +3,7 @@
 from .base import Compiler
 from .options import Option, parse_options
 from .registry import Entry, find_entry, list_entries, make_compiler, register_compiler
+from .sources import source_hash
 
 __all__ = [
     "Compiler",
@@ -13,4 +14,5 @@ __all__ = [
     "make_compiler",
     "parse_options",
     "register_compiler",
+    "source_hash",
 ]

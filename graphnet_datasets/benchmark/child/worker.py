@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...compilers import make_compiler
+from ...compilers import find_entry, make_compiler, source_hash
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason, sample_from_row
 from ...timing.alone import measure_alone
@@ -55,12 +55,15 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 
 def look_at_compiler(payload: Mapping[str, Any], reporter: Reporter) -> None:
-    """Report whether the compiler can be had with these options, and its version."""
+    """Report whether the compiler can be had with these options, its version and its source."""
     compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
+    entry = find_entry(payload["compiler"], payload["framework"])
     device_type = payload["device"].partition(":")[0]
     reporter.send(
         {
             "version": str(compiler.version()),
+            # The library's own are identified by its version.
+            "source": "" if entry.origin == "built in" else source_hash(entry.reference),
             "options": compiler.options,
             "is_for_device": device_type in compiler.devices,
         }

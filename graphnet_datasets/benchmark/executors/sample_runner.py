@@ -36,6 +36,7 @@ from ..handover import (
 from ..judging import floors, judging
 from ..judging.correctness import Output
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
+from ..records.records import sample_digest
 from ..settings import Settings
 from .collecting import read_judged_outputs, read_run
 from .turns import time_again
@@ -56,18 +57,27 @@ COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
 
 @dataclasses.dataclass(frozen=True)
 class Arm:
-    """A compiler with its options, as it was found: what a sample is run under."""
+    """A compiler with its options, as it was found: what a sample is run under.
+
+    `source` is a hash of its own code (see `compilers.source_hash`), "" for those of this library.
+    """
 
     compiler: str
     framework: str
     options: Mapping[str, Any]
     version: str
+    source: str = ""
 
     @property
     def reference(self) -> str:
         """The name under which another process finds the compiler."""
         entry = find_entry(self.compiler, self.framework)
-        return entry.reference if entry.origin == "registered" else self.compiler
+        reference = entry.reference if entry.origin == "registered" else self.compiler
+        file, colon, attribute = reference.rpartition(":")
+        # Processes of samples have a directory of their own to work in.
+        return (
+            f"{Path(file).resolve()}:{attribute}" if file.endswith(".py") and colon else reference
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +156,9 @@ class SampleRunner:
             raise CompilerUnavailableError(
                 f"The compiler `{compiler}` does not produce code for the device `{self._device}`."
             )
-        return Arm(compiler, framework, dict(found["options"]), str(found["version"]))
+        return Arm(
+            compiler, framework, dict(found["options"]), str(found["version"]), str(found["source"])
+        )
 
     def run(self, job: SampleJob) -> list[dict[str, Any]]:
         """Run a sample under each of its arms and return a record for each."""
@@ -348,8 +360,10 @@ class SampleRunner:
         return judging.begin_record(
             job.row,
             run_id=run_id,
+            sample_digest=sample_digest(job.sample),
             compiler=arm.compiler,
             compiler_version=arm.version,
+            compiler_source=arm.source or None,
             compiler_options=arm.options,
             device=self._device,
             settings=settings.to_json(),

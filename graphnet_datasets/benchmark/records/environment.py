@@ -25,6 +25,11 @@ _FLAGS = re.compile(
     r"(OMP|GOMP|KMP|MKL|OPENBLAS|DNNL|ONEDNN|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|CUDA|CUDNN|CUBLAS"
     r"|NVIDIA|FLAGS|CINN|TVM|OV|MALLOC|LD_PRELOAD)(_|$)"
 )
+OVERRIDDEN = frozenset(
+    {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS",
+     "PYTORCH_NVML_BASED_CUDA_CHECK", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}
+)  # fmt: skip
+"""Variables that processes of samples are given other values of, whatever they were before."""
 _NOT_FLAGS = re.compile(r"(CACHE|DIR|HOME|PATH|ROOT|VISIBLE_DEVICES|NVIDIA_.*VERSION)")
 
 _GPU_FIELDS = (
@@ -53,7 +58,7 @@ def describe_environment(device: str = "cpu") -> dict[str, Any]:
         "flags": {
             name: value
             for name, value in sorted(os.environ.items())
-            if _FLAGS.match(name) and not _NOT_FLAGS.search(name)
+            if _FLAGS.match(name) and not _NOT_FLAGS.search(name) and name not in OVERRIDDEN
         },
     }
 

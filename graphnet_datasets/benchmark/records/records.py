@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,11 @@ class RunStore:
         index_of = {run_id: index for index, run_id in enumerate(table["run_id"].to_pylist())}
         indices = [index_of[run_id] for run_id in run_ids if run_id in index_of]
         return table.take(pa.array(indices, pa.int64()))
+
+    def rows(self, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Return some columns of all records, in order of start."""
+        table = self._whole().sort_by([("started_at", "ascending")])
+        return table.select(list(columns)).to_pylist()
 
     def _whole(self) -> pa.Table:
         path = self.path / TABLE_NAME

@@ -1,0 +1,101 @@
+"""What a directory of records holds of the runs that are asked for, and what it only seems to.
+
+A run is done where sample, compiler, its source, options, settings and environment are the same. A
+record that differs in nothing that was asked for, but in the machine, a version or the source, is
+told by the name of what differs: it stays, and the run is made once more.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+ASKED_FOR = ("sample_id", "compiler", "compiler_options", "device", "settings")
+"""Columns that say what was asked for; who asks for something else expects other runs."""
+FOUND = ("compiler_version", "compiler_source", "sample_digest", "environment")
+"""Columns that say under what it was found to run."""
+_MOST_NAMED = 6
+_MOST_LENGTH = 60
+
+
+def describe_done(num_done: int, num_runs: int) -> str:
+    """Say how many of the runs are done already, "" where none is.
+
+    >>> describe_done(3, 3)
+    '3 already done, of 3: there is nothing to run. Choose another `out` to run them once more.'
+    >>> describe_done(1, 3)
+    '1 already done, of 3: the other 2 are run.'
+    """
+    if not num_done:
+        return ""
+    start = f"{num_done} already done, of {num_runs}: "
+    if num_done == num_runs:
+        return f"{start}there is nothing to run. Choose another `out` to run them once more."
+    return f"{start}the other {num_runs - num_done} are run."
+
+
+def describe_others(
+    pending: Iterable[Mapping[str, Any]], records: Iterable[Mapping[str, Any]]
+) -> list[str]:
+    """Say in what finished runs differ that are the same as pending ones but for where they ran.
+
+    Both have the columns `ASKED_FOR` and `FOUND`. Of several records the newest counts, which is
+    the last. A sentence for each set of differences, the most frequent first.
+    """
+    newest = {_asked_for(record): record for record in records}
+    counts: collections.Counter[tuple[str, ...]] = collections.Counter()
+    for run in pending:
+        record = newest.get(_asked_for(run))
+        if record is not None and (found := find_differences(record, run)):
+            counts[tuple(found)] += 1
+    sentences = []
+    for differences, count in counts.most_common():
+        more = len(differences) - _MOST_NAMED
+        named = ", ".join(differences[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        runs = "1 finished run differs" if count == 1 else f"{count} finished runs differ"
+        sentences.append(f"{runs} from what is asked for in {named}; run once more, both stay.")
+    return sentences
+
+
+def find_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return what two runs differ in besides what was asked for, by name, with both values.
+
+    >>> one, other = ({"environment": json.dumps({"python": v})} for v in ("3.11", "3.12"))
+    >>> find_differences(one, other)
+    ['`environment.python` (3.11, now 3.12)']
+    """
+    left, right = _flat(before), _flat(now)
+    return [
+        f"`{name}` ({_short(left.get(name))}, now {_short(right.get(name))})"
+        for name in sorted(left.keys() | right.keys())
+        if left.get(name) != right.get(name)
+    ]
+
+
+def _asked_for(run: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(run[name] for name in ASKED_FOR)
+
+
+def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of `FOUND` that are known, the environment field by field."""
+    flat = {name: run.get(name) for name in FOUND if name != "environment"}
+    # An older record does not say of which source or sample it is.
+    flat = {name: value for name, value in flat.items() if value is not None}
+    try:
+        pending = [("environment", json.loads(run.get("environment") or "{}"))]
+    except ValueError:
+        pending = []
+    while pending:
+        name, value = pending.pop()
+        if isinstance(value, dict):
+            pending += [(f"{name}.{key}", each) for key, each in value.items()]
+        else:
+            flat[name] = value
+    return flat
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= _MOST_LENGTH else f"{text[: _MOST_LENGTH - 1]}…"

@@ -1,0 +1,132 @@
+"""What a compiler's own code is: a hash of its file and of what it imports from beside it.
+
+A compiler that somebody is working on keeps its name and its version while it changes, and figures
+of the one before must not pass for those of the one after. Files are found by reading import
+statements, not by running them, so that the hash depends on nothing but the files. Other packages
+are identified by their versions.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_MOST_FILES = 10_000
+
+
+def source_hash(reference: str) -> str:
+    """Return a hash of the source behind `module:attribute` or `/path/to/file.py:attribute`.
+
+    Of a module it covers the module, the packages that it lies in, and what those import out of the
+    same top-level package, at whatever depth and also within functions; of a file, what it imports
+    out of the file's directory. Compiled extension modules count with their bytes. "" where there
+    are no files, as for a module in an archive.
+
+    >>> source_hash("graphnet_datasets.compilers.sources:source_hash") == source_hash(
+    ...     "graphnet_datasets.compilers.sources:_find"
+    ... )
+    True
+    """
+    module, _, _ = reference.rpartition(":")
+    files: dict[str, bytes] = {}
+    if module.endswith(".py"):
+        path = Path(module)
+        pending: list[tuple[str, Path]] = [(path.stem, path)]
+        root = path.parent
+        top = None
+    else:
+        top = module.partition(".")[0]
+        root = None
+        pending = list(_with_parents(module))
+    while pending and len(files) < _MOST_FILES:
+        name, path = pending.pop()
+        if name in files:
+            continue
+        try:
+            files[name] = path.read_bytes()
+        except OSError:
+            continue
+        if path.suffix != ".py":
+            continue
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        for imported in _imports(files[name], package):
+            if top is not None and imported.partition(".")[0] == top:
+                pending.extend(_with_parents(imported))
+            elif root is not None and (found := _beside(root, imported)) is not None:
+                pending.append((imported, found))
+    if not files:
+        return ""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in sorted(files):
+        digest.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
+    return digest.hexdigest()
+
+
+def _with_parents(module: str) -> Iterator[tuple[str, Path]]:
+    """Yield a module and the packages that it lies in, each with its file."""
+    parts = module.split(".")
+    for length in range(1, len(parts) + 1):
+        name = ".".join(parts[:length])
+        path = _find(name)
+        if path is not None:
+            yield name, path
+
+
+def _find(module: str) -> Path | None:
+    """Return the file of a module without importing it or a package around it."""
+    places = None
+    spec = None
+    parts = module.split(".")
+    for length in range(1, len(parts) + 1):
+        name = ".".join(parts[:length])
+        loaded = sys.modules.get(name)
+        spec = getattr(loaded, "__spec__", None)
+        if spec is None:
+            try:
+                spec = importlib.machinery.PathFinder.find_spec(name, places)
+                if spec is None and length == 1:
+                    spec = importlib.util.find_spec(name)  # an editable install has a finder
+            except (ImportError, ValueError):
+                return None
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations
+    origin = None if spec is None else spec.origin
+    return Path(origin) if origin is not None and Path(origin).is_file() else None
+
+
+def _beside(root: Path, module: str) -> Path | None:
+    """Return the file of a module that lies in the directory `root`."""
+    place = root.joinpath(*module.split("."))
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+def _imports(source: bytes, package: str) -> Iterator[str]:
+    """Yield the absolute names that a module imports; what is imported from one may be a module."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = package.split(".") if package else []
+                parts = parts[: len(parts) - node.level + 1]
+                base = ".".join([*parts, *([base] if base else [])])
+            if base:
+                yield base
+            for alias in node.names:
+                if alias.name != "*":
+                    yield f"{base}.{alias.name}" if base else alias.name
