@@ -49,6 +49,8 @@ class Reason(enum.StrEnum):
     MUTATION = "input_mutation"
     TAMPERING = "tampering"
     """The candidate replaced a part of what times it, or the parent saw other times."""
+    NOT_FINITE = "not_finite"
+    """Eager's outputs hold NaN or infinities that the graph does not write itself."""
     NOTHING_VARIES = "nothing_varies"
     """Eager gives the same outputs on all inputs, so that a stored answer would be right."""
 

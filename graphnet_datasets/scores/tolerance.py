@@ -88,6 +88,33 @@ def min_t(actual: npt.NDArray, reference: npt.NDArray, dtype: str) -> float:
     return t
 
 
+def oracle_t(actual: npt.NDArray, oracle: npt.NDArray, dtype: str) -> float | None:
+    """Return the smallest t at which elements of `dtype` pass against the same ones in float64.
+
+    `oracle` has float64, complex128 or, where `dtype` has no tolerance, the same dtype, in the
+    shape of `actual`. None where a dtype without a tolerance is not that of the oracle: what was
+    rounded to float8, say, cannot be equal to it. Infinities and NaN pass where both have them.
+
+    >>> oracle_t(np.array([1.5], np.float32), np.array([1.0]), "float32")
+    -0.555616416742445
+    """
+    if dtype not in ATOL_RTOL_EXPONENTS:
+        if actual.dtype != oracle.dtype:
+            return None
+        return -math.inf if _is_equal(actual, oracle, dtype) else math.inf
+    search = _Search(*ATOL_RTOL_EXPONENTS[dtype])
+    wide = np.complex128 if oracle.dtype.kind == "c" else np.float64
+    for x_chunk, r_chunk in zip(_chunks(actual), _chunks(oracle), strict=True):
+        x, r = _numbers(x_chunk, dtype), r_chunk.astype(wide)
+        is_finite = np.isfinite(x) & np.isfinite(r)
+        if not _is_same(x[~is_finite], r[~is_finite]):
+            return math.inf
+        x, r = x[is_finite], r[is_finite]
+        with np.errstate(over="ignore"):
+            search.add(np.abs(x - r), np.abs(r))
+    return search.t
+
+
 def null_t(reference: npt.NDArray, dtype: str) -> float:
     """Return the smallest t at which zeros in the place of every element pass.
 

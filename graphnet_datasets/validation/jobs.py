@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from ..analysis.finite import explain_not_finite
 from ..errors import MemoryLimitError
 from ..isolation import Reporter
 from ..sample import Sample
-from ..sample.arguments import ListArg, Named, Ref
 from ..schema import sample_from_row
 from .reading import Failed, Skipped
 from .validator import SAMPLE_FILE
@@ -55,23 +54,6 @@ def work(
     reporter.send({"outcome": outcome, "reason": reason})
 
 
-def explain(counts: Mapping[str, int], has_infinite_literals: bool) -> str | None:
-    """Say why outputs that are not finite are what the graph means, or raise.
-
-    Raises:
-        Failed: nothing explains them.
-
-    >>> explain({"infinite": 3}, has_infinite_literals=True)
-    'The outputs hold 3 infinite elements; the graph itself writes infinities (a mask).'
-    """
-    if not counts:
-        return None
-    found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    if "NaN" not in counts and has_infinite_literals:
-        return f"The outputs hold {found} elements; the graph itself writes infinities (a mask)."
-    raise Failed(f"The outputs hold {found} elements.")
-
-
 def explain_all(counted: Iterable[tuple[int, int]], sample: Sample) -> str | None:
     """Say why outputs that are not finite are what a sample means, or raise.
 
@@ -80,41 +62,17 @@ def explain_all(counted: Iterable[tuple[int, int]], sample: Sample) -> str | Non
     Raises:
         Failed: nothing explains them.
     """
-    counts: collections.Counter[str] = collections.Counter()
-    for num_nan, num_infinite in counted:
-        counts.update({"NaN": num_nan, "infinite": num_infinite})
-    return explain(+counts, writes_infinities(sample))
-
-
-def writes_infinities(sample: Sample) -> bool:
-    """Tell whether the graph itself brings infinities in, as a literal.
-
-    >>> from graphnet_datasets.sample import Op
-    >>> fill = Op("torch.full", ((2,), float("-inf")))
-    >>> writes_infinities(Sample("a", "torch", "other", (), (fill,), Ref(0)))
-    True
-    """
-    return any(_is_infinite(arg) for op in sample.ops for arg in _literals((op.args, op.kwargs)))
-
-
-def _literals(arg: Any) -> Iterator[Any]:
-    if isinstance(arg, tuple):
-        for item in arg:
-            yield from _literals(item)
-    elif isinstance(arg, ListArg):
-        yield from _literals(arg.items)
-    elif not isinstance(arg, Ref | Named):
-        yield arg
-
-
-def _is_infinite(arg: Any) -> bool:
-    return isinstance(arg, float) and math.isinf(arg)
+    text, is_meant = explain_not_finite(counted, sample)
+    if not is_meant:
+        raise Failed(text)
+    return text or None
 
 
 def difference(before: Sample, after: Sample) -> str:
     """Say in a few words how two samples differ whose structure hashes do.
 
     >>> from graphnet_datasets.sample import Op
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> def call(target):
     ...     return Sample("a", "torch", "other", (), (Op(target),), Ref(0))
     >>> difference(call("torch.relu"), call("torch.exp"))

@@ -46,7 +46,6 @@ DROPOUT = make_sample("dropout", Op("torch.nn.functional.dropout", (Ref(0), 0.5,
 IN_PLACE = make_sample(
     "in_place", Op("torch.Tensor.add_", (Ref(0), 1.0)), Op("torch.relu", (Ref(0),))
 )
-NAN = make_sample("nan", Op("torch.log", (Ref(0),)))
 RUNNING_STATISTICS = make_sample(
     "running_statistics",
     Op(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -138,3 +139,35 @@ def test_a_reference_that_fails_is_a_failed_baseline() -> None:
     run.judge(Reference(ended))
     assert (run.record["status"], run.record["reason"]) == ("baseline_failed", "timeout")
     assert run.record["speedup"] is None
+
+
+@pytest.mark.parametrize(
+    ("truth", "eager_t"),
+    [
+        ([np.ones(3)], -math.inf),
+        ([np.array([1.0, 1.0, 1.5])], -0.6350),
+        ([np.array([1.0, 1.0, np.nan])], math.inf),
+        ([np.ones(2)], None),
+        ([np.ones(3), np.ones(3)], None),
+    ],
+)
+def test_eager_t_is_where_eager_agrees_with_the_oracle(truth: Any, eager_t: Any) -> None:
+    run = Run({**empty_run(), "seed": 0}, outcome())
+    run.first = ONES
+    made = dataclasses.replace(
+        reference([2.0, 2.0]), oracle=[Output("float64", each) for each in truth]
+    )
+    run.judge(made)
+    assert run.record["status"] == "ok"
+    assert run.record["eager_t"] == (
+        eager_t if eager_t is None else pytest.approx(eager_t, abs=1e-4)
+    )
+
+
+def test_outputs_of_another_shape_have_no_speedup() -> None:
+    run = Run({**empty_run(), "seed": 0}, outcome())
+    run.first = [Output("float32", np.ones(4, np.float32))]
+    run.judge(reference([2.0, 2.0]))
+    assert run.record["status"] == "output_mismatch"
+    assert run.record["speedup"] is run.record["speedup_low"] is run.record["speedup_high"] is None
+    assert run.record["candidate_latency_ms"] == pytest.approx([1.0, 1.0, 1.1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from graphnet_datasets.errors import (
     RunError,
     UnknownCompilerError,
 )
-from graphnet_datasets.sample import Sample
+from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import RUNS_SCHEMA, sample_to_row
 from tests.benchmark import samples
 from tests.benchmark.samples import LINEAR, quick
@@ -114,8 +116,43 @@ def test_a_graph_that_writes_in_place_is_right_against_itself_and_judged_by_what
     assert len(record["outputs"]) > 1
 
 
-def test_nan_in_eager_does_not_make_every_compiler_wrong(runner: SampleRunner) -> None:
-    assert run_one(runner, "eager", samples.NAN)["min_t"] == -math.inf
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        (Op("torch.log", (Ref(0),)), "The outputs hold {} NaN elements."),
+        (Op("torch.div", (Ref(0), 0.0)), "The outputs hold 64 infinite elements."),
+    ],
+)
+def test_eager_that_is_not_finite_is_a_failed_baseline(
+    runner: SampleRunner, op: Op, message: str
+) -> None:
+    """Whatever a compiler makes of it would pass: NaN equals NaN."""
+    record = run_one(runner, "eager", samples.make_sample(op.target, op))
+    found = [record[name] for name in ("status", "reason", "phase", "error_type")]
+    assert found == ["baseline_failed", "not_finite", "baseline", "NotFiniteError"]
+    assert re.fullmatch(message.format(r"\d+"), record["error_message"])
+    assert record["speedup"] is record["min_t"] is record["candidate_latency_ms"] is None
+
+
+def test_infinities_that_the_graph_writes_are_compared(runner: SampleRunner) -> None:
+    """A mask; the compiler has the same infinities, and none of them tells zeros apart."""
+    mask = samples.make_sample(
+        "mask",
+        Op("torch.masked_fill", (Ref(0), Ref(1), -math.inf)),
+        inputs=(Input("input", Value("float32", (4, 16))), Input("input", Value("bool", (4, 16)))),
+    )
+    record = run_one(runner, "eager", mask)
+    assert (record["status"], record["min_t"]) == ("ok", -math.inf), record["error_message"]
+
+
+def test_eager_is_held_against_float64(runner: SampleRunner) -> None:
+    record = run_one(runner, "eager", samples.LINEAR)
+    assert -20 < record["eager_t"] < -5, "rounding of sixteen float32 products"
+    # A difference of large and nearly equal numbers: float32 keeps none of its digits.
+    lost = samples.make_sample(
+        "lost", Op("torch.add", (Ref(0), 1e7)), Op("torch.sub", (Ref(1), 1e7))
+    )
+    assert run_one(runner, "eager", lost)["eager_t"] > -1
 
 
 def test_integers_are_exact(runner: SampleRunner) -> None:

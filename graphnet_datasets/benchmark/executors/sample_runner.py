@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ...analysis.finite import explain_not_finite
 from ...compilers import Compiler, find_entry
 from ...errors import (
     CompilerError,
@@ -34,7 +35,7 @@ from ..handover import (
     write_row,
 )
 from ..judging import floors, judging
-from ..judging.correctness import Output
+from ..judging.correctness import Output, count_not_finite
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..records.records import sample_digest
 from ..settings import Settings
@@ -254,6 +255,10 @@ class SampleRunner:
                             read_outputs(directory / name, messages.get(f"outputs {name}"))
                             for name in (FIRST, AGAIN)
                         )
+                        text, is_meant = explain_not_finite(
+                            count_not_finite(reference.first), job.sample
+                        )
+                        reference.not_finite = "" if is_meant else text
                     reference.judged = read_judged_outputs(directory, messages, run.calls)
                     if f"outputs {ORACLE}" in messages:
                         described = messages[f"outputs {ORACLE}"]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...schema import OUTPUT_FIELDS, Reason
 from ...scores.formats import decode
-from ...scores.tolerance import min_t, null_mean_t, null_t, tolerances
+from ...scores.tolerance import min_t, null_mean_t, null_t, oracle_t, tolerances
 
 _CHUNK = 2**15
 """Elements looked at together: 256 KiB of float64, so that each pass finds them in cache."""
@@ -122,6 +122,45 @@ def overall_null_t(rows: Sequence[dict[str, Any]]) -> float | None:
             min(*(row[name] for name in names), math.inf if constant is None else constant)
         )
     return max(easiest)
+
+
+def eager_t(baseline: Sequence[Output], oracle: Sequence[Output]) -> float | None:
+    """Return the smallest t at which eager itself passes against the oracle in float64.
+
+    None where one of the outputs cannot be held against it: in another number, shape, or a dtype
+    that has no tolerance and is widened.
+
+    >>> eager = Output("float32", np.array([1.0, 2.0], "f4"))
+    >>> eager_t([eager], [Output("float64", np.array([1.0, 2.5]))]).__round__(3)
+    -0.754
+    """
+    found = []
+    for ours, truth in zip(baseline, oracle, strict=False):
+        if ours.shape != truth.shape:
+            return None
+        found.append(oracle_t(ours.elements, decode(truth.elements, truth.dtype), ours.dtype))
+    if not found or len(baseline) != len(oracle) or None in found:
+        return None
+    return max(each for each in found if each is not None)
+
+
+def count_not_finite(outputs: Sequence[Output]) -> list[tuple[int, int]]:
+    """Return how many elements of each output are NaN, and how many are infinite.
+
+    >>> count_not_finite([Output("float32", np.array([1, np.nan, -np.inf], "f4"))])
+    [(1, 1)]
+    """
+    counts = []
+    for output in outputs:
+        num_nan = num_infinite = 0
+        flat = output.elements.reshape(-1)
+        for start in range(0, flat.size, _CHUNK):
+            numbers = decode(flat[start : start + _CHUNK], output.dtype)
+            if numbers.dtype.kind in "fc" and not np.isfinite(numbers).all():
+                num_nan += int(np.isnan(numbers).sum())
+                num_infinite += int(np.isinf(numbers).sum())
+        counts.append((num_nan, num_infinite))
+    return counts
 
 
 def hash_outputs(outputs: Sequence[Output]) -> str:

@@ -19,6 +19,7 @@ from .calls import compare_calls, find_constant
 from .correctness import (
     Output,
     compare_outputs,
+    eager_t,
     find_mismatch,
     hash_outputs,
     is_as_close_as_eager,
@@ -115,6 +116,7 @@ class Reference:
     alone_preemptions: Any = None
     alone_machine: Any = None
     handover_problem: str = ""
+    not_finite: str = ""
     first: list[Output] = dataclasses.field(default_factory=list)
     again: list[Output] = dataclasses.field(default_factory=list)
     judged: list[list[Output]] = dataclasses.field(default_factory=list)
@@ -147,6 +149,9 @@ class Reference:
         if self.handover_problem:
             error = {"type": "HandoverError", "message": self.handover_problem}
             return Status.BASELINE_FAILED, Reason.EXCEPTION, "baseline", error
+        if self.not_finite:
+            error = {"type": "NotFiniteError", "message": self.not_finite}
+            return Status.BASELINE_FAILED, Reason.NOT_FINITE, "baseline", error
         return None
 
 
@@ -235,11 +240,12 @@ class Run:
             "error_type": read_text((error or {}).get("type", ""), 200),
             "error_message": read_text((error or {}).get("message", ""), MAX_MESSAGE_LENGTH),
         }
+        # What is not right has no speedup, whatever its calls took.
+        self.record |= dict.fromkeys(("speedup", "speedup_low", "speedup_high", "paired_speedup"))
         if status is not Status.OUTPUT_MISMATCH:
             self.record |= dict.fromkeys(
-                ("baseline_latency_ms", "candidate_latency_ms", "is_candidate_first", "speedup",
-                 "speedup_low", "speedup_high")
-            )  # fmt: skip
+                ("baseline_latency_ms", "candidate_latency_ms", "is_candidate_first")
+            )
 
     def judge(self, reference: Reference) -> None:
         """Compare the outputs with those of eager, and the times of eager with those alone."""
@@ -270,7 +276,8 @@ class Run:
                 error = {"type": "", "message": message}
                 self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
                 return
-        rows = compare_calls(compared, _fitting(reference))
+        oracle = _fitting(reference)
+        rows = compare_calls(compared, oracle)
         self.record["judged"] = self._describe_judged(compared)
         if constant := find_constant(rows, compared):
             self.record["outputs"] = rows
@@ -286,6 +293,7 @@ class Run:
             "outputs": rows,
             "min_t": overall_min_t(rows),
             "null_t": overall_null_t(rows),
+            "eager_t": None if oracle is None else eager_t(reference.first, oracle),
         }
 
     def _describe_judged(

@@ -65,7 +65,7 @@ def import_log(
     ...     _ = file.write("\\n".join(lines)), file.flush()
     ...     runs = import_log(file.name)
     >>> runs["sample_id"][0], runs["status"][0], runs["upstream_status"][0]
-    ('timm/resnet18', 'compile_failed', 'compile_fail')
+    ('timm/resnet18', 'compile_failed', 'eager_fail')
     """
     import datasets
 

@@ -1,0 +1,83 @@
+"""Outputs that are not finite: what a graph means by them, and what is a failure of the graph.
+
+A mask of infinities that a graph writes itself may reach its outputs. Any other NaN or infinity
+says that the graph with these inputs computes nothing: whatever a compiler makes of it would pass.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..inputs.roles import stored_elements
+from ..sample import Sample
+from ..sample.arguments import DictArg, ListArg, Named, Ref
+
+NAN, INFINITE = "NaN", "infinite"
+
+_FLOATS = frozenset({"float16", "float32", "float64"})
+
+
+def explain_not_finite(counted: Iterable[tuple[int, int]], sample: Sample) -> tuple[str, bool]:
+    """Return what of a sample's outputs is not finite, as a sentence, and whether that is meant.
+
+    `counted` has how many elements of each output are NaN, and how many are infinite. The sentence
+    is "" where all are finite, which is meant too.
+
+    >>> from graphnet_datasets.sample import Op
+    >>> fill = Op("torch.full", ((2,), float("-inf")))
+    >>> mask = Sample("a", "torch", "other", (), (fill,), Ref(0))
+    >>> explain_not_finite([(0, 3)], mask)
+    ('The outputs hold 3 infinite elements; the graph itself writes infinities (a mask).', True)
+    >>> explain_not_finite([(0, 3), (1, 0)], mask)
+    ('The outputs hold 1 NaN, 3 infinite elements.', False)
+    """
+    counts: collections.Counter[str] = collections.Counter()
+    for num_nan, num_infinite in counted:
+        counts.update({NAN: num_nan, INFINITE: num_infinite})
+    counts = +counts
+    if not counts:
+        return "", True
+    found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    if counts.keys() <= written_by(sample):
+        what = "NaN" if NAN in counts else "infinities (a mask)"
+        return f"The outputs hold {found} elements; the graph itself writes {what}.", True
+    return f"The outputs hold {found} elements.", False
+
+
+def written_by(sample: Sample) -> set[str]:
+    """Return which of NaN and infinities the graph brings in, as literals or stored elements.
+
+    >>> from graphnet_datasets.sample import Op
+    >>> written_by(Sample("a", "torch", "other", (), (Op("torch.full", ((2,), math.nan)),), Ref(0)))
+    {'NaN'}
+    """
+    found: set[str] = set()
+    for op in sample.ops:
+        for value in _literals((op.args, op.kwargs)):
+            if isinstance(value, float) and not math.isfinite(value):
+                found.add(NAN if math.isnan(value) else INFINITE)
+    for each in sample.inputs:
+        if each.data is None or each.value.dtype not in _FLOATS:
+            continue
+        elements = stored_elements(sample, each)
+        if elements is not None and not np.isfinite(elements).all():
+            if np.isnan(elements).any():
+                found.add(NAN)
+            if np.isinf(elements).any():
+                found.add(INFINITE)
+    return found
+
+
+def _literals(arg: Any) -> Iterator[Any]:
+    if isinstance(arg, tuple):
+        for item in arg:
+            yield from _literals(item)
+    elif isinstance(arg, ListArg | DictArg):
+        yield from _literals(arg.items)
+    elif not isinstance(arg, Ref | Named):
+        yield arg
