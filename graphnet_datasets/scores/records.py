@@ -210,7 +210,9 @@ def _codes(table: pa.Table, variant: Variant) -> Integers:
         words = {_UPSTREAM_CORRECT: 0, **variant.upstream_codes}
         has_word = table["upstream_status"].is_valid().to_numpy()
         code = np.where(has_word, _lookup(table, "upstream_status", words), code)
-    impossible = np.array([is_impossible(each) for each in warnings_of(table)], dtype=bool)
+    impossible = np.array(
+        [bool(each) and is_impossible(each) for each in warnings_of(table)], dtype=bool
+    )
     is_out = (code == 0) & impossible
     if variant.has_determinism_floor:
         # Where eager differs from itself by as much as from zeros, no output can be told wrong.

@@ -93,7 +93,8 @@ def _without_speedups_of_failures(table: pa.Table) -> pa.Table:
     What upstream's tools make of one of their logs keeps it.
     """
     is_failed = np.array([status != Status.OK for status in table["status"].to_pylist()])
-    if not is_failed.any():
+    figures = ("speedup", "speedup_low", "speedup_high")
+    if not any((is_failed & table[name].is_valid().to_numpy()).any() for name in figures):
         return table
     speedup = table["speedup"].to_pylist()
     logged = zip(
@@ -101,7 +102,7 @@ def _without_speedups_of_failures(table: pa.Table) -> pa.Table:
         strict=True,
     )  # fmt: skip
     columns = {"upstream_speedup": [known or (word and value) for word, known, value in logged]}
-    for name in ("speedup", "speedup_low", "speedup_high"):
+    for name in figures:
         values = table[name].to_pylist()
         columns[name] = [
             None if failed else value for failed, value in zip(is_failed, values, strict=True)

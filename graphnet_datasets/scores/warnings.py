@@ -34,7 +34,7 @@ def warning_kind(text: str) -> str:
 
 def kinds_of(warnings: Iterable[str] | None) -> frozenset[str]:
     """Return the kinds of the warnings of one record."""
-    return frozenset(map(warning_kind, warnings or ()))
+    return frozenset(map(warning_kind, warnings)) if warnings else frozenset()
 
 
 def warnings_of(table: pa.Table) -> list[Sequence[str]]:
@@ -57,7 +57,8 @@ def count_kinds(table: pa.Table) -> dict[str, int]:
     >>> count_kinds(pa.Table.from_pylist(rows))
     {'noisy': 1}
     """
-    counts = Counter(kind for warnings in warnings_of(table) for kind in kinds_of(warnings))
+    some = filter(None, warnings_of(table))
+    counts = Counter(kind for warnings in some for kind in kinds_of(warnings))
     return dict(sorted(counts.items()))
 
 

@@ -59,3 +59,21 @@ def test_two_compilers_of_one_run_set(tmp_path: Path) -> None:
 
 def test_help_shows_an_example() -> None:
     assert "Example: graphnet compare" in invoke("compare", "--help").stdout
+
+
+@pytest.mark.parametrize("tolerance", [None, -3, 0])
+def test_an_all_zero_compiler_is_no_improvement(tmp_path: Path, tolerance: int | None) -> None:
+    """Nor in the table of scores, nor in the exit code."""
+    nulls = [-0.2 * index for index in range(11)]
+    a = [make_run(str(t), 1.0, min_t=t - 4, null_t=t, family=str(t)) for t in nulls]
+    b = [make_run(str(t), 1952.0, min_t=t, null_t=t, family=str(t)) for t in nulls]
+    paths = write(tmp_path / "a.parquet", a), write(tmp_path / "b.parquet", b)
+    options = [] if tolerance is None else ["--tolerance", tolerance]
+    result = invoke("compare", *paths, *options, "--json")
+    assert result.exit_code == 3
+    found = json.loads(result.stdout)
+    assert found["counts"]["faster"] == found["counts"]["fixed"] == 0
+    assert found["counts"]["broken"] == len(nulls)
+    assert found["tolerance"] == (-3 if tolerance is None else tolerance)
+    assert max(value for value in found["b"]["S"].values() if value is not None) < 0.11
+    assert invoke("compare", paths[1], paths[1]).exit_code == 0

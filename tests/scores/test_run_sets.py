@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,59 @@ def test_records_are_split_by_task() -> None:
         "nlp": 2,
         "unknown": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("compiler_version", ("2.12", "2.13")),
+        ("compiler_source", ("aa", "bb")),
+        ("compiler_options", ('{"mode": "a"}', '{"mode": "b"}')),
+        ("baseline", ("eager", "static")),
+        ("device", ("cpu", "cuda:0")),
+        ("cache_mode", ("warm", "cold")),
+        ("launch_mode", ("stream", "cuda_graph")),
+        ("num_threads", (1, 8)),
+        ("weights", ("inputs", "parameters")),
+        ("input_mode", ("replay", "probe")),
+    ],
+)
+def test_runs_under_another_condition_are_another_arm(column: str, values: Any) -> None:
+    runs = [
+        make_run("a", 2.0, **{column: values[0]}),
+        make_run("b", 3.0, **{column: values[1]}),
+    ]
+    arms = split_arms(as_table(runs))
+    assert len(arms) == 2
+    assert all(column in name for name in arms)
+    with pytest.raises(ScoreError, match="These run records are of 2 arms"):
+        speedup_score(runs)
+
+
+@pytest.mark.parametrize("column", ["compiler_version", "launch_mode", "baseline", "num_threads"])
+def test_a_run_that_ended_before_it_could_tell_belongs_to_the_only_arm(column: str) -> None:
+    value = 4 if column == "num_threads" else "x"
+    runs = [make_run("a", 2.0, **{column: value}), make_run("b", status="compile_failed")]
+    assert speedup_score(runs).num_samples == 2
+    others = [*runs, make_run("c", 2.0, **{column: 8 if column == "num_threads" else "y"})]
+    assert len(split_arms(as_table(others))) == 3
+
+
+def test_machines_and_settings_that_differ_are_told_beside_the_score() -> None:
+    runs = [
+        make_run(
+            str(index),
+            2.0,
+            environment=json.dumps({"cpu": {"model": model}, "packages": {"torch": "2.13"}}),
+            settings=json.dumps({"seed": 0, "timing": {"budget_s": budget}}),
+        )
+        for index, (model, budget) in enumerate([("A", 1), ("A", 1), ("B", 2)])
+    ]
+    scores = speedup_score(runs)
+    assert scores.conditions == {
+        "environment cpu.model": {"A": 2, "B": 1},
+        "settings timing.budget_s": {"1": 2, "2": 1},
+    }
+    for text in (str(scores), scores._repr_html_()):
+        assert "Merged over 2 values of environment cpu.model: A (2), B (1)" in text
+    assert speedup_score(runs[:2]).conditions == {}

@@ -42,16 +42,16 @@ class Block:
     shapes: dict[str, list[list[int]]] = dataclasses.field(default_factory=dict)
     matches: dict[str, bool] = dataclasses.field(default_factory=dict)
     comparisons: dict[str, str] = dataclasses.field(default_factory=dict)
+    results: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     latencies: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     trials: list[list[float]] = dataclasses.field(default_factory=list)
     speedup: float | None = None
     error: tuple[str, str] | None = None
-    upstream: UpstreamWord = dataclasses.field(default_factory=UpstreamWord)
-    digest: Any = dataclasses.field(default_factory=lambda: hashlib.blake2b(digest_size=8))
+    lines: list[str] = dataclasses.field(default_factory=list)
 
     def read_line(self, line: str, prompt: str) -> None:
         """Take the next line of the sample; `prompt` stands before what upstream prints."""
-        self.count_line(line)
+        self.lines.append(line)
         start = line.find(f"{prompt}[")
         if start > 0 and not prompt:
             start = -1
@@ -60,10 +60,19 @@ class Block:
         else:
             self.read_output(line.rstrip())
 
-    def count_line(self, line: str) -> None:
-        """Take what every line counts for, the first one of the sample too."""
-        self.digest.update(line.encode(errors="surrogatepass"))
-        self.upstream.read_line(line)
+    @property
+    def digest(self) -> str:
+        """A hash of all the lines, the first one included."""
+        text = "".join(self.lines).encode(errors="surrogatepass")
+        return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+    @property
+    def upstream_word(self) -> str:
+        """What upstream's tools call the sample."""
+        seen = UpstreamWord()
+        for line in self.lines:
+            seen.read_line(line)
+        return seen.word
 
     def read_marker(self, text: str) -> None:
         """Take a line that upstream prints about the sample."""
@@ -138,7 +147,9 @@ class Block:
 
     def compared(self, key: str) -> list[float]:
         """Return what the comparison under `key` says of each output; nothing where it lacks."""
-        return numbers(self.comparisons.get(key, ""))
+        if key not in self.results:
+            self.results[key] = numbers(self.comparisons.get(key, ""))
+        return self.results[key]
 
     @property
     def num_finished_arms(self) -> int:

@@ -117,7 +117,7 @@ def read_blocks(lines: Iterable[str]) -> Iterator[Block]:
             # Whatever stands before the prompt, a time of day say, may change from line to line.
             prompt = f"{head.split()[-1]} " if head.strip() else ""
             block = Block(path.strip())
-            block.count_line(line)
+            block.lines.append(line)
         elif block is not None:
             block.read_line(line, prompt)
     if block is not None:
@@ -127,7 +127,7 @@ def read_blocks(lines: Iterable[str]) -> Iterator[Block]:
 def to_row(block: Block) -> dict[str, Any]:
     """Return the run record of this sample."""
     status, reason, phase = block.outcome()
-    upstream_status = block.upstream.word
+    upstream_status = block.upstream_word
     outputs = _outputs(block) if status is Status.OK else None
     framework_version = block.config.get("compile_framework_version")
     environment = {
@@ -144,7 +144,7 @@ def to_row(block: Block) -> dict[str, Any]:
         error_message = "The log tells of one arm only, whose outputs were compared with nothing."
     baseline, candidate = _times(block)
     return empty_run() | {
-        "run_id": block.digest.hexdigest(),
+        "run_id": block.digest,
         "sample_id": _sample_id(block.path),
         "framework": "paddle" if "paddle_samples" in Path(block.path).parts else None,
         "compiler": block.config.get("compiler"),
