@@ -11,7 +11,7 @@ from graphnet_datasets.errors import GraphNetError
 
 from .capturing import BUILDER, PACKAGE, Capture, Keys, capture_all, default_jobs, known
 from .catalog import Entry, read_catalog
-from .starter import CATALOGS, write_dataset, write_failures
+from .starter import CATALOGS, calibrate, write_dataset, write_failures
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,6 +22,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m builder", description=__doc__)
     commands = parser.add_subparsers(required=True)
     _add_starter(commands.add_parser("starter", help="the embedded dataset, byte for byte"))
+    again = commands.add_parser("calibrate", help="what `starter` does last, on what is embedded")
+    again.set_defaults(run=_calibrate)
+    again.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    again.add_argument("--jobs", type=int, default=default_jobs())
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")
@@ -42,6 +46,9 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
         "--only", default="", help="capture what has this in its name, write nothing"
     )
     parser.add_argument("--jobs", type=int, default=default_jobs())
+    parser.add_argument(
+        "--no-calibration", action="store_true", help="leave out the statistics that fit graphs"
+    )
     parser.add_argument(
         "--allow-failures", action="store_true", help="write the dataset without what failed"
     )
@@ -86,6 +93,13 @@ def _starter(options: argparse.Namespace) -> int:
         return int(bool(num_failures))
     counts = write_dataset(captures, options.out)
     print(f"{sum(counts.values())} graphs in {options.out}: {counts}")
+    if not options.no_calibration:
+        calibrate(options.out, options.jobs)
+    return 0
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    calibrate(options.out, options.jobs)
     return 0
 
 

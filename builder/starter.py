@@ -12,6 +12,7 @@ from graphnet_datasets.analysis.splits import SPLITS, split_of
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.calibrating import calibrate_tables
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import read_table, write_table
 
@@ -54,13 +55,32 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
                 path.unlink(missing_ok=True)
     counts = Counter(sample.task for sample in samples)
     write_readme(out, _body(samples, families))
+    _check_size(out)
+    return dict(counts)
+
+
+def calibrate(out: Path, jobs: int) -> None:
+    """Give the rows of a dataset statistics that fit their graphs, and say what was left out.
+
+    All are calibrated anew, so that the same rows give the same files.
+
+    Raises:
+        GraphNetError: the dataset is larger than `MAX_BYTES` afterwards.
+    """
+    report = calibrate_tables(out, jobs=jobs, is_again=True)
+    print(f"calibration: {report.counts}")
+    for name, reason in sorted(report.failures.items()):
+        print(f"not calibrated: {name}: {reason}")
+    _check_size(out)
+
+
+def _check_size(out: Path) -> None:
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if size > MAX_BYTES:
         raise GraphNetError(
             f"The dataset in `{out}` takes {size} bytes; at most {MAX_BYTES} may be embedded. "
             "Take large graphs out of the catalog."
         )
-    return dict(counts)
 
 
 def write_failures(captures: Iterable[Capture], path: Path) -> int:

@@ -34,13 +34,21 @@ def calibrate(
     as trained models do. What was recorded stays in the table. It exits 0 where every graph was
     done, 3 where some were not (they are named with the reason).
     """
+    if not run_calibration(path, jobs=jobs, is_again=again, max_input_gb=max_input_gb):
+        raise typer.Exit(PARTLY)
+
+
+def run_calibration(
+    path: Path, *, jobs: int | None = None, is_again: bool = False, max_input_gb: float = 2.0
+) -> bool:
+    """Calibrate the tables at a path, print what was done, and tell whether every graph was."""
     from ..storage.calibrating import calibrate_tables
 
     with show_count("Calibrating", "graphs") as count:
         done = calibrate_tables(
             path,
             jobs=jobs,
-            is_again=again,
+            is_again=is_again,
             max_input_bytes=int(max_input_gb * 2**30),
             on_progress=count,
         )
@@ -48,5 +56,4 @@ def calibrate(
         echo(f"{name}: {reason}", err=True)
     kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(done.counts.items()))
     echo(f"{sum(done.counts.values())} graphs in {path}: {kinds}")
-    if done.failures:
-        raise typer.Exit(PARTLY)
+    return not done.failures

@@ -39,6 +39,10 @@ def import_trees(
     keep_duplicates: Annotated[
         bool, typer.Option("--keep-duplicates", help="Keep graphs that another directory has too.")
     ] = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Run each graph to make its inputs fit (much slower)."),
+    ] = False,
     report: Annotated[
         Path | None,
         typer.Option(help="JSON lines, one a directory. Default: import-report.jsonl in --out."),
@@ -70,6 +74,10 @@ def import_trees(
     if done.num_resumed:
         echo(f"{done.num_resumed} directories were read by an earlier call")
     echo(done.summary())
+    if calibrate and done.out:
+        from .calibrate import run_calibration
+
+        run_calibration(done.out, jobs=jobs)
     if done.failures:
         raise typer.Exit(PARTLY if done.out else 1)
 

@@ -117,6 +117,7 @@ def calibrate(
     *,
     memory_limit_bytes: int | None = None,
     trust_remote_code: bool = False,
+    allow_unchecked_operators: bool = False,
 ) -> Sample:
     """Return the sample with input statistics that make its graph behave as a trained model's.
 
@@ -127,6 +128,8 @@ def calibrate(
     the weight is scaled to bring it to one. What fits stays as it was recorded. The result holds
     the new statistics beside the recorded ones (`Input.calibrated`), says in `calibration` whether
     any were needed, and is drawn from as before: the same elements for a seed on every machine.
+
+    The options are those of `materialize`.
 
     Raises:
         CalibrationError: an operator of the graph fails when it is run.
@@ -152,7 +155,12 @@ def calibrate(
     else:
         with _Needs("paddle"):
             from .paddle.calibration import calibrate as fit
-    return fit(sample, memory_limit_bytes=memory_limit_bytes, **options)
+    return fit(
+        sample,
+        memory_limit_bytes=memory_limit_bytes,
+        allow_unchecked_operators=allow_unchecked_operators,
+        **options,
+    )
 
 
 def find_results(sample: Sample) -> tuple[Result, ...]:

@@ -11,10 +11,11 @@ import numpy as np
 import paddle
 
 from ..analysis.hashes import structure_hash
-from ..errors import CaptureError
+from ..errors import CaptureError, GraphNetError
 from ..frameworks.choices import is_weight
 from ..frameworks.paddle.extract import extract
 from ..frameworks.paddle.materialize import materialize
+from ..frameworks.paddle.plan import Plan
 from ..frameworks.paddle.results import find_unknown
 from ..frameworks.paddle.statistics import encode
 from ..frameworks.paddle.tensors import make_inputs
@@ -51,7 +52,42 @@ def statically_analysable(sample: Sample, terms: Terms) -> None:  # noqa: ARG001
 
 def runnable(sample: Sample, terms: Terms) -> str | None:
     """Check that the sample runs and gives finite outputs, or infinities that it writes itself."""
-    return explain_all(map(_count_not_finite, _tensors(_runner(terms).run(sample))), sample)
+    try:
+        outputs = _runner(terms).run(sample)
+    except GraphNetError:
+        raise
+    except Exception as error:
+        raise Failed(_where_it_fails(sample) or _last_line(error)) from error
+    return explain_all(map(_count_not_finite, _tensors(outputs)), sample)
+
+
+def _where_it_fails(sample: Sample) -> str:
+    """Say which operator fails; the sample's original makes the same call, and fails there too."""
+
+    def stop(position: int, result: Any) -> Any:
+        if isinstance(result, Exception):
+            target = sample.ops[position].target
+            raise Failed(
+                f"Op {position} (`{target}`) fails on a CPU, and the text that the sample came "
+                "from makes the same call and fails there as well; it may run on a GPU: "
+                f"{_last_line(result)}"
+            )
+        return result
+
+    paddle.seed(SEED)
+    try:
+        with paddle.no_grad():
+            Plan(sample).observe(list(make_inputs(sample, SEED).values()), stop)
+    except Failed as found:
+        return str(found)
+    return ""
+
+
+def _last_line(error: BaseException) -> str:
+    """Return what an error of paddle says, without the trace of its core that stands before."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = next((line for line in lines if "Error: " in line), lines[-1] if lines else "")
+    return f"{type(error).__name__}: {said[:300]}"
 
 
 def _count_not_finite(tensor: paddle.Tensor) -> tuple[int, int]:

@@ -16,14 +16,23 @@ from .plan import Plan, Step
 from .tensors import make_input, make_inputs
 
 
-def calibrate(sample: Sample, *, memory_limit_bytes: int | None = None) -> Sample:
+def calibrate(
+    sample: Sample,
+    *,
+    memory_limit_bytes: int | None = None,
+    allow_unchecked_operators: bool = False,
+) -> Sample:
     """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
 
     Raises:
         CalibrationError: an operator of the graph fails.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
-    layer = materialize(sample, memory_limit_bytes=memory_limit_bytes)
+    layer = materialize(
+        sample,
+        memory_limit_bytes=memory_limit_bytes,
+        allow_unchecked_operators=allow_unchecked_operators,
+    )
     with paddle.no_grad():
         return calibrate_by(sample, lambda each, seed: _Backend(layer.plan, each, seed))
 

@@ -21,6 +21,7 @@ def calibrate(
     *,
     memory_limit_bytes: int | None = None,
     trust_remote_code: bool = False,
+    allow_unchecked_operators: bool = False,
 ) -> Sample:
     """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
 
@@ -29,7 +30,10 @@ def calibrate(
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
     module = materialize(
-        sample, memory_limit_bytes=memory_limit_bytes, trust_remote_code=trust_remote_code
+        sample,
+        memory_limit_bytes=memory_limit_bytes,
+        trust_remote_code=trust_remote_code,
+        allow_unchecked_operators=allow_unchecked_operators,
     )
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         return calibrate_by(sample, lambda each, seed: _Backend(module, each, seed))

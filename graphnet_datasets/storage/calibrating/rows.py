@@ -26,7 +26,7 @@ CALIBRATION_LIMITS = Limits(phase_timeouts_s={"calibrate": 900.0}, memory_bytes=
 class CalibratedRow(NamedTuple):
     """A row by its place, its columns of calibration, and why it has none."""
 
-    index: int
+    place: int
     row: Mapping[str, Any]
     reason: str
 

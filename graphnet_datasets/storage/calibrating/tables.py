@@ -54,7 +54,7 @@ def calibrate_tables(
             rows = [{**row, "calibration": None, "calibrated_inputs": None} for row in rows]
         before = list(rows)
         for found in calibrate_rows(rows, jobs=jobs, max_input_bytes=max_input_bytes):
-            rows[found.index] = dict(found.row)
+            rows[found.place] = dict(found.row)
             if found.reason:
                 failures[str(found.row.get("id"))] = found.reason
             kind = str(found.row.get("calibration") or "none")

@@ -1,0 +1,66 @@
+"""Calibrating the rows of tables, each in a process of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from graphnet_datasets import Sample, load_dataset
+from graphnet_datasets.cli.app import app
+from graphnet_datasets.errors import DatasetNotFoundError
+from graphnet_datasets.sample import Input, Op, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.storage.calibrating import calibrate_rows, calibrate_tables
+from graphnet_datasets.storage.table import read_table, write_table
+
+
+def linear(name: str, std: float, width: int = 16) -> Sample:
+    weight = Input("parameter", Value("float32", (16, width)), statistics=Statistics(0.0, std))
+    return Sample(
+        name, "torch", "other", (Input("input", Value("float32", (4, 16))), weight),
+        (Op("torch.nn.functional.linear", (Ref(0), Ref(1))),), Ref(2),
+    )  # fmt: skip
+
+
+def test_rows_of_a_file_are_calibrated_in_place_and_once(tmp_path: Path) -> None:
+    samples = [linear("a/fits", 0.25), linear("a/large", 90.0), linear("a/broken", 1.0, width=3)]
+    path = write_table(samples, tmp_path / "graphs.parquet")
+    before = read_table(path).to_pylist()
+    seen: list[tuple[int, int]] = []
+    report = calibrate_tables(path, jobs=1, on_progress=lambda *each: seen.append(each))
+    assert report.counts == {"calibrated": 1, "unneeded": 1, "none": 1}
+    assert list(report.failures) == ["a/broken"]
+    assert seen[-1] == (3, 3)
+    rows = read_table(path).to_pylist()
+    for row, old in zip(rows, before, strict=True):
+        changed = {name for name in row if row[name] != old[name]}
+        assert changed <= {"calibration", "calibrated_inputs"}
+    fitted = Sample.from_row(load_dataset(path, split="train")[1])
+    assert fitted.inputs[1].origin == "calibrated"
+    assert dataclasses.replace(fitted, inputs=samples[1].inputs, calibration="") == samples[1]
+    written = path.read_bytes()
+    assert calibrate_tables(path, jobs=1).counts["calibrated"] == 1
+    assert path.read_bytes() == written, "what is done stays"
+
+
+def test_a_graph_that_is_too_large_is_named() -> None:
+    row = linear("a/large", 1.0).to_row()
+    (found,) = calibrate_rows([row], max_input_bytes=1000)
+    assert found.row == row
+    assert found.reason == "its inputs take 0.0 GiB; 0.0 are allowed"
+
+
+def test_a_place_without_tables_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DatasetNotFoundError, match="There is no table of graphs in"):
+        calibrate_tables(tmp_path)
+
+
+def test_the_command_says_what_it_did(tmp_path: Path) -> None:
+    path = write_table([linear("a/large", 90.0)], tmp_path / "graphs.parquet")
+    result = CliRunner().invoke(app, ["--quiet", "calibrate", str(path), "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+    assert result.output.strip().endswith("graphs.parquet: 1 calibrated")
+    assert read_table(path)["calibration"].to_pylist() == ["calibrated"]
