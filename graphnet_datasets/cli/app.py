@@ -32,6 +32,7 @@ from . import (
     push,
     run,
     score,
+    tc,
     translate,
     validate,
 )
@@ -136,6 +137,7 @@ _GROUPS = (
     device,
     validate,
     push,
+    tc,
 )
 for _group in _GROUPS:
     app.add_typer(_group.app)

@@ -12,6 +12,7 @@ import torch
 
 from ..compilers.base import Compiler
 from ..compilers.options import Option
+from .cache import TuningCache
 from .graphs.capturing import capture_graph
 from .graphs.compiling import GraphKernels, plan_graph
 from .graphs.kernels import KernelCache
@@ -35,6 +36,8 @@ class TensorComprehensions(Compiler):
         "contractions": Option(
             "auto", "Whether products and convolutions are compiled.", ("auto", "always", "never")
         ),
+        "tune_s": Option(0.0, "Seconds of tuning for each kernel; 0 for none."),
+        "cache": Option(None, "A file of tuned options to take and to add to."),
         "compile_timeout_s": Option(60.0, "How long the C compiler may take for one kernel."),
     }
 
@@ -56,7 +59,13 @@ class TensorComprehensions(Compiler):
             min_ops=self.options["min_ops"],
             contractions=self.options["contractions"],
         )
-        cache = KernelCache(preset(self.options["preset"]), self.options["compile_timeout_s"])
+        path = self.options["cache"]
+        cache = KernelCache(
+            preset(self.options["preset"]),
+            self.options["compile_timeout_s"],
+            self.options["tune_s"],
+            TuningCache(path) if path else None,
+        )
         kernels = GraphKernels(captured, plan, cache)
         compiled = kernels.build(flat.arguments(example_inputs))
         self.note_fallback(plan.fallback_share)

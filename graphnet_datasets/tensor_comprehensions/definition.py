@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import KernelInputError, TensorComprehensionError
 from .arguments import Framework, framework_of
+from .cache import TuningCache, cache_key
 from .calling import BoundKernel
 from .compiling import compile_instance
 from .language import CheckedDefinition, Inference, Instance, check, infer, instantiate
@@ -17,6 +19,7 @@ from .language.inference import check_strides
 from .language.instance import row_major
 from .language.interpreter import interpret
 from .options import Options
+from .tuner import Progress, TunerConfig, autotune
 
 MAX_MEMOISED = 256
 """Kernels that a definition keeps; the one made longest ago goes first."""
@@ -171,6 +174,71 @@ class Definition:
                 )
         kernel = compile_instance(instance, options, timeout_s=timeout_s)
         return BoundKernel(kernel, framework, constants)
+
+    def instance(
+        self,
+        name: str,
+        *examples: Any,
+        constants: Mapping[str, int] | None = None,
+        check_bounds: bool = False,
+    ) -> Instance:
+        """Return a definition specialised to inputs like the given ones; what compilers take."""
+        checked = self.checked(name)
+        framework, examples, constants = self._prepared(checked, examples, constants)
+        described = [framework.describe(each) for each in examples]
+        return self._instance(checked, described, constants, False, check_bounds)
+
+    def autotune(
+        self,
+        name: str,
+        *examples: Any,
+        start: Options | Sequence[Options] = (),
+        config: TunerConfig | None = None,
+        cache: str | Path | None = None,
+        load: bool = True,
+        store: bool = True,
+        log: str | Path | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Options:
+        """Search for the fastest options for inputs like the given ones and return them.
+
+        Args:
+            examples: tensors to check and time candidates on.
+            start: options to begin with.
+            config: how long and how the search goes.
+            cache: a file of tuned options.
+            load: begin with the cache's options for this definition, these sizes and this machine.
+            store: put the best into the cache.
+            log: a file of candidates, by which an interrupted search goes on.
+            progress: called after each candidate.
+
+        Raises:
+            TensorComprehensionError: no candidate ran.
+        """
+        checked = self.checked(name)
+        framework, inputs, constants = self._prepared(checked, examples, None)
+        described = [framework.describe(each) for each in inputs]
+        instance = self._instance(checked, described, constants, False, False)
+        first = [start] if isinstance(start, Options) else list(start)
+        table = TuningCache(cache) if cache is not None else None
+        key = cache_key(instance)
+        if table is not None and load:
+            first += table.ranked(key, any_machine=True)
+        config = config or TunerConfig()
+        arrays = [framework.to_numpy(each) for each in inputs]
+        result = autotune(instance, arrays, start=first, config=config, log=log, progress=progress)
+        if table is not None and store:
+            ran = sorted(result.candidates, key=lambda each: each.median_ms)
+            table.add(key, ran[: config.num_saved])
+        return result.options
+
+    def cached_options(self, name: str, *examples: Any, cache: str | Path) -> Options | None:
+        """Return the fastest options that a cache has for inputs like these, None if it has none.
+
+        Where it has none of this machine, those of another with the same vectors are taken.
+        """
+        instance = self.instance(name, *examples)
+        return TuningCache(cache).best(cache_key(instance), any_machine=True)
 
     def __call__(
         self, name: str, *inputs: Any, outputs: Any = None, options: Options | None = None

@@ -105,7 +105,7 @@ def _only(definition: Definition) -> str:
             f"The text has {len(definition.names)} definitions ({', '.join(definition.names)}). "
             "Say which one is meant with `name=`."
         )
-    return definition.names[0]
+    return next(iter(definition.names))
 
 
 def _is_int(parameter: Parameter) -> bool:

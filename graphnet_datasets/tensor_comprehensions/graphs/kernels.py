@@ -9,11 +9,13 @@ from typing import Any
 import torch
 
 from ...errors import KernelInputError
+from ..cache import TuningCache, cache_key
 from ..compiling import compile_instance
 from ..kernel import Kernel
 from ..language import Instance, PreconditionWarning, check, instantiate
 from ..language.inference import check_strides
 from ..options import Options
+from ..tuner import TunerConfig, autotune
 from .lowering import LoweredGroup
 
 
@@ -98,22 +100,53 @@ def specialise(group: LoweredGroup, examples: Sequence[torch.Tensor]) -> Instanc
 
 
 class KernelCache:
-    """Compiles each definition once, whatever its names: repeated blocks are one kernel."""
+    """Compiles each definition once, whatever its names: repeated blocks are one kernel.
 
-    def __init__(self, options: Options | None, timeout_s: float) -> None:
+    Args:
+        options: how kernels are compiled where nothing better is known.
+        timeout_s: how long the C compiler may take for one.
+        tune_s: seconds of tuning for each definition; 0 for none.
+        table: tuned options to take and, after tuning, to add to.
+    """
+
+    def __init__(
+        self,
+        options: Options | None,
+        timeout_s: float,
+        tune_s: float = 0.0,
+        table: TuningCache | None = None,
+    ) -> None:
         self.options, self.timeout_s = options, timeout_s
+        self.tune_s, self.table = tune_s, table
         self._kernels: dict[Any, Kernel] = {}
 
     def kernel(self, group: LoweredGroup, examples: Sequence[torch.Tensor]) -> Kernel:
         """Return the kernel of a group."""
         instance = specialise(group, examples)
-        key = (
-            instance.canonical_text,
-            tuple((each.shape, each.strides) for each in instance.inputs),
-        )
+        layouts = tuple((each.shape, each.strides) for each in instance.inputs)
+        key = (instance.canonical_text, layouts)
         if key not in self._kernels:
-            self._kernels[key] = compile_instance(instance, self.options, timeout_s=self.timeout_s)
+            options = self.tuned(instance, examples)
+            self._kernels[key] = compile_instance(instance, options, timeout_s=self.timeout_s)
         return self._kernels[key]
+
+    def tuned(self, instance: Instance, examples: Sequence[torch.Tensor]) -> Options | None:
+        """Return the options of the table, or those that tuning finds, or the given ones."""
+        key = cache_key(instance, self.options)
+        known = self.table.best(key, any_machine=True) if self.table is not None else None
+        if known is not None or not self.tune_s:
+            return known or self.options
+        config = TunerConfig(budget_s=self.tune_s, timeout_s=self.timeout_s)
+        arrays = [
+            placed(each.detach(), tensor.shape, tensor.strides).numpy()
+            for each, tensor in zip(examples, instance.inputs, strict=True)
+        ]
+        start = [self.options] if self.options is not None else []
+        result = autotune(instance, arrays, start=start, config=config)
+        if self.table is not None:
+            ran = sorted(result.candidates, key=lambda each: each.median_ms)
+            self.table.add(key, ran[: config.num_saved])
+        return result.options
 
     @property
     def num_kernels(self) -> int:

@@ -92,7 +92,7 @@ class Lowering:
         """
         if node.target is operator.getitem:
             made = self.values[node.args[0]][node.args[1]]  # type: ignore[index]
-            if made is None:
+            if made is None and node.users:
                 raise UnsupportedError("this result is not computed")
             self.values[node] = made
             return

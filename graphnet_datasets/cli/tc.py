@@ -1,0 +1,385 @@
+"""`graphnet tc`: tensor comprehensions on the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import DatasetNotFoundError, KernelInputError, TensorComprehensionError
+from .terminal import echo
+
+if TYPE_CHECKING:
+    from ..tensor_comprehensions import Definition
+
+app = typer.Typer()
+group = typer.Typer(no_args_is_help=True, help="Tensor comprehensions: check, compile, tune.")
+app.add_typer(group, name="tc")
+
+File = Annotated[Path, typer.Argument(help="A file with definitions.")]
+Entry = Annotated[str | None, typer.Option(help="The definition, where the file has several.")]
+Shapes = Annotated[
+    list[str] | None,
+    typer.Option("--shape", help="Sizes of an input, `A=128,32`; of a scalar, `a=` (repeatable)."),
+]
+Constants = Annotated[
+    list[str] | None,
+    typer.Option("--constant", help="The value of an integral scalar input, `d=2` (repeatable)."),
+]
+Preset = Annotated[str, typer.Option(help="Options to start from: default, naive, mlp, conv …")]
+Seed = Annotated[int, typer.Option(help="Seed of the random inputs.")]
+
+
+@group.command("check", epilog="Example: graphnet tc check examples/tc/tmm.tc")
+def check_file(file: File) -> None:
+    """Read definitions, report the first error with its place, and list what there is."""
+    definition = _define(file)
+    for name in definition.names:
+        checked = definition.checked(name)
+        inputs = ", ".join(f"{each.type} {each.name}" for each in checked.parameters)
+        outputs = ", ".join(f"{each.type} {each.name}" for each in checked.outputs)
+        echo(f"{name}({inputs}) -> ({outputs}): {len(checked.statements)} statements")
+
+
+@group.command("infer", epilog="Example: graphnet tc infer mm.tc --shape A=128,32 --shape B=32,64")
+def infer_ranges(
+    file: File,
+    entry: Entry = None,
+    shape: Shapes = None,
+    constant: Constants = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail where a precondition cannot be proven.")
+    ] = False,
+) -> None:
+    """Print the ranges of all indices, the shapes of all outputs and what is not checked."""
+    definition, name = _chosen(file, entry)
+    values = _constants(constant)
+    shapes = _shapes(definition, name, shape, values)
+    with _quiet():
+        found = definition.infer(name, *shapes, constants=values, strict=strict)
+    echo(str(found))
+
+
+@group.command("interpret", epilog="Example: graphnet tc interpret mm.tc --input A=a.npy --out .")
+def interpret_file(
+    file: File,
+    entry: Entry = None,
+    shape: Shapes = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="An input's .npy file, `A=a.npy` (repeatable)."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory for an .npy file per output.")] = None,
+    constant: Constants = None,
+    seed: Seed = 0,
+) -> None:
+    """Compute a definition with NumPy, on files or on random inputs of the given sizes."""
+    import numpy as np
+
+    definition, name = _chosen(file, entry)
+    values = _constants(constant)
+    files = {key: np.load(path, allow_pickle=False) for key, path in _pairs(given).items()}
+    own = [f"{key}={','.join(map(str, array.shape))}" for key, array in files.items()]
+    shapes = _shapes(definition, name, [*(shape or []), *own], values)
+    arrays = _random(definition, name, shapes, values, seed)
+    arrays.update(files)
+    with _quiet():
+        found = definition.interpret(name, *arrays.values(), constants=values, check_bounds=True)
+    results = found if isinstance(found, tuple) else (found,)
+    for variable, array in zip(definition.checked(name).outputs, results, strict=True):
+        echo(f"{variable.name}: {array.dtype}{list(array.shape)}, sum {array.sum():.6g}")
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            np.save(out / f"{variable.name}.npy", array, allow_pickle=False)
+
+
+@group.command("compile", epilog="Example: graphnet tc compile mm.tc --shape A=8,9 --shape B=9,7")
+def compile_file(
+    file: File,
+    entry: Entry = None,
+    shape: Shapes = None,
+    constant: Constants = None,
+    preset: Preset = "default",
+    emit: Annotated[
+        str, typer.Option(help="What to print: c, schedule, or nothing but times.")
+    ] = "c",
+) -> None:
+    """Compile a definition for the given sizes and print the generated code or its schedule."""
+    if emit not in ("c", "schedule", "nothing"):
+        raise typer.BadParameter("it is c, schedule or nothing", param_hint="--emit")
+    definition, name = _chosen(file, entry)
+    kernel, _ = _compiled(definition, name, shape, constant, preset, 0)
+    if emit == "c":
+        echo(kernel.source)
+    if emit == "schedule":
+        echo(str(kernel.schedule))
+    steps = kernel.kernel.seconds.items()
+    times = ", ".join(f"{step} {value * 1e3:.0f} ms" for step, value in steps)
+    echo(f"{kernel!r}: {times}", err=emit == "c")
+
+
+@group.command("bench", epilog="Example: graphnet tc bench mm.tc --shape A=64,64 --shape B=64,64")
+def bench_file(
+    file: File,
+    entry: Entry = None,
+    shape: Shapes = None,
+    constant: Constants = None,
+    preset: Preset = "default",
+    cache: Annotated[
+        Path | None, typer.Option(help="Take tuned options out of this file if it has some.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Timed runs.")] = 20,
+    seed: Seed = 0,
+) -> None:
+    """Time a kernel on random inputs, after comparing it with the interpreter in float64."""
+    import numpy as np
+
+    definition, name = _chosen(file, entry)
+    kernel, arrays = _compiled(definition, name, shape, constant, preset, seed, cache)
+    with _quiet():
+        truth = definition.interpret(
+            name, *arrays, constants=_constants(constant), float64=True, check_bounds=True
+        )
+    found = kernel(*arrays)
+    sides = [each if isinstance(each, tuple) else (each,) for each in (found, truth)]
+    error = 0.0
+    for mine, exact in zip(*sides, strict=True):
+        scale = float(np.abs(exact).max(initial=0)) or 1.0
+        gap = np.abs(np.asarray(mine, "float64") - exact).max(initial=0)
+        error = max(error, float(gap) / scale)
+    profile = kernel.profile(*arrays, num_runs=runs)
+    echo(
+        f"{name}: median {profile.median_ms:.4f} ms, least {profile.least_ms:.4f} ms of {runs} "
+        f"runs, {kernel.kernel.threads} threads, error {error:.1e} of the largest value"
+    )
+
+
+@group.command(
+    "tune",
+    epilog="Example: graphnet tc tune mm.tc --shape A=64,64 --shape B=64,64 --cache tc.parquet",
+)
+def tune_file(
+    file: File,
+    cache: Annotated[Path, typer.Option(help="The file of tuned options to add to.")],
+    entry: Entry = None,
+    shape: Shapes = None,
+    constant: Constants = None,
+    population: Annotated[int, typer.Option(min=1, help="Candidates of a generation.")] = 12,
+    generations: Annotated[int, typer.Option(min=1, help="Generations.")] = 4,
+    budget: Annotated[float | None, typer.Option(help="Seconds after which it ends.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Candidates are noted here; an interrupted search goes on.")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Search for the fastest options and put them into a cache."""
+    from ..tensor_comprehensions.tuner import Progress, TunerConfig
+
+    definition, name = _chosen(file, entry)
+    values = _constants(constant)
+    shapes = _shapes(definition, name, shape, values)
+    arrays = _random(definition, name, shapes, values, seed)
+    elites = min(3, population // 2)
+    config = TunerConfig(
+        population=population, generations=generations, elites=elites, budget_s=budget, seed=seed
+    )
+
+    def show(progress: Progress) -> None:
+        echo(
+            f"generation {progress.generation}, {progress.num_tried} tried, "
+            f"{progress.num_failed} failed, best {progress.best_ms:.4f} ms, "
+            f"{progress.elapsed_s:.0f} s",
+            err=True,
+        )
+
+    parameters = _parameters(definition, name)
+    passed = [values.get(each.name, arrays.get(each.name)) for each in parameters]
+    with _quiet():
+        options = definition.autotune(
+            name, *passed, config=config, cache=cache, log=log, progress=show
+        )
+    echo(f"{options}\nin {cache}")
+
+
+@group.command("cache", epilog="Example: graphnet tc cache tc.parquet")
+def list_cache(path: Annotated[Path, typer.Argument(help="A file of tuned options.")]) -> None:
+    """List the tuned options of a cache, fastest first for each definition and size."""
+    from ..tensor_comprehensions.cache import TuningCache
+
+    if not path.exists():
+        raise DatasetNotFoundError(f"There is no file `{path}`.")
+    rows = TuningCache(path).table().to_pylist()
+    for row in sorted(rows, key=lambda each: (each["key"], each["median_ms"])):
+        inputs = " ".join(row["inputs"])
+        echo(f"{row['median_ms']:10.4f} ms  {row['processor']}, {row['threads']} threads  {inputs}")
+        echo(f"              {row['options']}")
+    echo(f"{len(rows)} rows")
+
+
+@group.command("from-graph", epilog="Example: graphnet tc from-graph torch/resnet-20-cifar")
+def from_graph(
+    what: Annotated[str, typer.Argument(help="A sample's id, or a path with one sample.")],
+    dataset: Annotated[str, typer.Option(help="Where ids are looked up.")] = "graphnet",
+    reasons: Annotated[
+        bool, typer.Option("--reasons", help="Also say why operators are left to eager.")
+    ] = False,
+) -> None:
+    """Print the definitions that the compiler `tc` makes of a graph."""
+    from ..frameworks import make_inputs, materialize
+    from ..sample import Sample
+    from ..storage.selection import select_rows
+    from ..tensor_comprehensions.graphs.capturing import capture_graph
+    from ..tensor_comprehensions.graphs.compiling import plan_graph
+
+    rows = select_rows(what, dataset=dataset)
+    if len(rows) != 1:
+        raise DatasetNotFoundError(f"`{what}` is {len(rows)} samples. Name one of them by its id.")
+    sample = Sample.from_row(rows[0])
+    if sample.framework != "torch":
+        raise TensorComprehensionError(
+            f"`{sample.id}` is a graph of {sample.framework}; the compiler takes those of torch."
+        )
+    module = materialize(sample, weights="parameters")
+    inputs = make_inputs(sample, weights="parameters")
+    plan = plan_graph(capture_graph("tc", module, inputs).module.graph)
+    for lowered in plan.groups:
+        echo(f"{lowered.source}\n")
+    for node, reason in plan.refused.items() if reasons else ():
+        echo(f"# {node.name}: {reason}")
+    echo(
+        f"# {len(plan.groups)} definitions, {1 - plan.fallback_share:.0%} of "
+        f"{plan.num_operators} operators"
+    )
+
+
+def _define(file: Path) -> Definition:
+    from ..tensor_comprehensions import define
+
+    try:
+        return define(file.read_text())
+    except UnicodeDecodeError as error:
+        raise TensorComprehensionError(f"`{file}` is no text: {error}.") from error
+
+
+def _chosen(file: Path, entry: str | None) -> tuple[Definition, str]:
+    definition = _define(file)
+    if entry is None:
+        if len(definition.names) > 1:
+            raise TensorComprehensionError(
+                f"`{file}` has several definitions ({', '.join(definition.names)}). Choose one "
+                "with --entry."
+            )
+        entry = next(iter(definition.names))
+    definition.checked(entry)
+    return definition, entry
+
+
+def _pairs(given: list[str] | None) -> dict[str, str]:
+    found = {}
+    for each in given or ():
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise KernelInputError(f"`{each}` is not written as NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def _integers(name: str, text: str) -> list[int]:
+    try:
+        return [int(each) for each in text.split(",") if each.strip()]
+    except ValueError as error:
+        raise KernelInputError(f"`{name}={text}` holds something that is no integer.") from error
+
+
+def _constants(given: list[str] | None) -> dict[str, int]:
+    found = {}
+    for name, text in _pairs(given).items():
+        values = _integers(name, text)
+        if len(values) != 1:
+            raise KernelInputError(f"The constant `{name}` needs one integer, as in `{name}=2`.")
+        found[name] = values[0]
+    return found
+
+
+def _parameters(definition: Definition, name: str) -> list[Any]:
+    return list(definition.checked(name).parameters)
+
+
+def _shapes(
+    definition: Definition, name: str, given: list[str] | None, constants: dict[str, int]
+) -> list[list[int]]:
+    """Return the shapes in the order of the inputs."""
+    pairs = {key: _integers(key, text) for key, text in _pairs(given).items()}
+    shapes = []
+    for parameter in _parameters(definition, name):
+        if parameter.name in constants:
+            continue
+        if parameter.name not in pairs and parameter.dimensions:
+            sizes = ",".join(str(each) for each in parameter.dimensions)
+            raise KernelInputError(
+                f"The sizes of `{parameter.name}` are missing. Pass --shape "
+                f"{parameter.name}={sizes} with numbers."
+            )
+        shapes.append(pairs.pop(parameter.name, []))
+    if pairs:
+        raise KernelInputError(f"`{name}` has no input `{next(iter(pairs))}`.")
+    return shapes
+
+
+def _random(
+    definition: Definition, name: str, shapes: list[list[int]], constants: dict[str, int], seed: int
+) -> dict[str, Any]:
+    """Return random arrays by the names of the inputs; integers are below every size."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    left = [each for each in _parameters(definition, name) if each.name not in constants]
+    smallest = min((n for shape in shapes for n in shape), default=1)
+    arrays = {}
+    for parameter, shape in zip(left, shapes, strict=True):
+        dtype = "float32" if parameter.type.name == "bfloat16" else parameter.type.name
+        below = 2 if parameter.type.is_bool else max(1, min(smallest, 100))
+        made: Any = generator.standard_normal(shape)
+        if not parameter.type.is_float:
+            made = generator.integers(0, below, shape)
+        arrays[parameter.name] = np.asarray(made).astype(dtype)
+    return arrays
+
+
+def _compiled(
+    definition: Definition,
+    name: str,
+    shape: list[str] | None,
+    constant: list[str] | None,
+    preset: str,
+    seed: int,
+    cache: Path | None = None,
+) -> tuple[Any, list[Any]]:
+    from ..tensor_comprehensions import preset as options_of
+
+    values = _constants(constant)
+    arrays = list(
+        _random(definition, name, _shapes(definition, name, shape, values), values, seed).values()
+    )
+    options = options_of(preset)
+    with _quiet():
+        if cache is not None:
+            options = definition.cached_options(name, *arrays, cache=cache) or options
+        kernel = definition.compile(
+            name, *arrays, options=options, constants=values, check_bounds=True
+        )
+    return kernel, arrays
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep warnings of preconditions, which `infer` prints, off the terminal."""
+    from ..tensor_comprehensions import PreconditionWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PreconditionWarning)
+        yield

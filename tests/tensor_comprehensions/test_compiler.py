@@ -1,0 +1,84 @@
+"""The compiler `tc` on small modules and on graphs of the embedded dataset."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from graphnet_datasets import Sample, make_inputs, materialize
+from graphnet_datasets.compilers import make_compiler
+from graphnet_datasets.errors import CompilerError
+from graphnet_datasets.storage.selection import select_rows
+from graphnet_datasets.tensor_comprehensions.compiler import TensorComprehensions
+
+pytest.importorskip("islpy", reason="needs islpy (extra tc)")
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(12, 24), torch.nn.Linear(24, 12)
+        self.norm = torch.nn.LayerNorm(12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(x + self.second(torch.nn.functional.gelu(self.first(x))))
+
+
+class Stack(torch.nn.Module):
+    """Two equal blocks and an operator that no rule covers between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Block(), Block()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x).cumsum(0))
+
+
+def test_repeated_blocks_are_compiled_once_and_the_rest_is_left_to_eager() -> None:
+    torch.manual_seed(0)
+    module, x = Stack().eval(), torch.randn(5, 12)
+    compiler = make_compiler("tc")
+    assert isinstance(compiler, TensorComprehensions)
+    compiled = compiler.compile(module, {"x": x})
+    for _ in range(2):
+        other = torch.randn(5, 12)
+        torch.testing.assert_close(compiled(x=other), module(other).detach(), rtol=1e-4, atol=1e-5)
+    assert compiler.num_kernels == 2
+    # Of the operators of two blocks and `cumsum`, that one alone is left.
+    assert compiler.fallback_share is not None
+    assert 0 < compiler.fallback_share < 0.15
+    assert "left to eager 1 times: aten.cumsum.default: it has no rule" in compiler.warnings
+
+
+def test_contractions_can_be_left_to_eager() -> None:
+    module, x = Block().eval(), torch.randn(3, 12)
+    compiler = make_compiler("tc", options={"contractions": "never", "min_ops": 2})
+    torch.testing.assert_close(
+        compiler.compile(module, {"x": x})(x=x), module(x).detach(), rtol=1e-4, atol=1e-5
+    )
+    assert any("contractions are left to eager" in each for each in compiler.warnings)
+
+
+def test_what_writes_to_its_inputs_is_refused() -> None:
+    class Writes(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.add_(1)
+
+    with pytest.raises(CompilerError, match="writes to `x`"):
+        make_compiler("tc").compile(Writes(), {"x": torch.ones(3)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["torch/dlrm-small", "torch/unet-small", "torch/gat-cora"])
+def test_embedded_graphs_agree_with_eager(name: str) -> None:
+    (row,) = select_rows(name, dataset="graphnet")
+    sample = Sample.from_row(row)
+    module = materialize(sample, weights="parameters")
+    compiler = make_compiler("tc")
+    compiled = compiler.compile(module, make_inputs(sample, weights="parameters"))
+    found = compiled(**make_inputs(sample, weights="parameters"))
+    with torch.no_grad():
+        expected = module(**make_inputs(sample, weights="parameters"))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    assert compiler.fallback_share < 0.4

@@ -1,0 +1,93 @@
+"""Operators of torch made of definitions: gradients, tracing, `torch.compile`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from graphnet_datasets.errors import TensorComprehensionError
+from graphnet_datasets.tensor_comprehensions import define
+from graphnet_datasets.tensor_comprehensions.torch_ops import as_torch_op
+
+pytest.importorskip("islpy", reason="needs islpy (extra tc)")
+
+SOURCE = """
+def mm(double(M,K) A, double(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
+def conv(double(N,C,H,W) I, double(F,C,P,Q) K, double(F) B) -> (O) {
+    O(n,f,h,w) +=! I(n,c,2*h+p,w+q) * K(f,c,p,q)
+    O(n,f,h,w) = tanh(O(n,f,h,w) + B(f)) }
+def weighted(double(B,N) X, double(N) W) -> (Y, S) {
+    E(b,n) = exp(X(b,n))  S(b) +=! E(b,n) * W(n)  Y(b,n) = E(b,n) / S(b) }
+def shifted(double(N) A, int32 k) -> (O) { O(i) = A(i+k) * A(i+k) where i in 0:N-k }
+def several(double(N) A, double(N) B) -> (O) {
+    O(i) = (A(i) > 0.5 ? A(i) * B(i) : sqrt(A(i)))  O(i) += A(i) * B(j) + A(0) }
+"""
+
+
+def random(*shape: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(len(shape))
+    made = torch.rand(*shape, dtype=torch.double, generator=generator) + 0.1
+    return made.requires_grad_()
+
+
+CASES = {
+    "mm": lambda: (random(3, 4), random(4, 5)),
+    "conv": lambda: (random(2, 3, 7, 6), random(4, 3, 3, 2), random(4)),
+    "weighted": lambda: (random(3, 4), random(4)),
+    "shifted": lambda: (random(6), 2),
+    "several": lambda: (random(5), random(5)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derived_gradients_are_right_and_the_operator_is_well_behaved(name: str) -> None:
+    operator = as_torch_op(f"graphnet_tests::{name}", define(SOURCE), name)
+    assert torch.autograd.gradcheck(operator, CASES[name]())
+    torch.library.opcheck(operator, CASES[name]())
+
+
+def test_it_is_one_graph_under_torch_compile() -> None:
+    operator = as_torch_op("graphnet_tests::compiled_mm", define(SOURCE), "mm")
+
+    def loss(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(operator(a, b) - 1).sum()
+
+    a, b = CASES["mm"]()
+    torch.compile(loss, fullgraph=True, backend="aot_eager")(a, b).backward()
+    found = a.grad
+    a.grad = None
+    torch.relu(a @ b - 1).sum().backward()
+    torch.testing.assert_close(found, a.grad)
+
+
+def test_gradients_can_be_given() -> None:
+    forward = define("def f(double(N) A) -> (B) { B(i) = A(i) * A(i) * A(i) }")
+    backward = define("def g(double(N) A, double(N) D) -> (G) { G(i) = 3 * A(i) * A(i) * D(i) }")
+    operator = as_torch_op("graphnet_tests::cube", forward, backward=backward)
+    assert torch.autograd.gradcheck(operator, (random(4),))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "def f(double(N) A, int32(M) I) -> (O) { O(i) = A(I(i)) }",
+            "The gradient of `A(I(i))` is not derived: a subscript is no affine",
+        ),
+        ("def f(double(N) A) -> (O) { O(i) = A(2*i) }", "has the coefficient 1 or -1"),
+        ("def f(double(N,M) A) -> (O) { O(n) max=! A(n,m) }", "The gradient of `max=` in"),
+        ("def f(double(N) A) -> (O) { O(i) = tgamma(A(i)) }", "`tgamma` is not known"),
+        ("def f(double(N) A) -> (O) { O(i) += A(i) }", "accumulates into an output"),
+    ],
+)
+def test_what_cannot_be_derived_is_asked_for(source: str, message: str) -> None:
+    with pytest.raises(TensorComprehensionError) as caught:
+        as_torch_op("graphnet_tests::refused", define(source))
+    assert message in str(caught.value)
+
+
+def test_a_shifted_origin_is_refused_when_gradients_are_wanted() -> None:
+    source = "def f(double(N) A) -> (O) { O(i) = A(i-1) }"
+    operator = as_torch_op("graphnet_tests::origin", define(source))
+    with pytest.raises(TensorComprehensionError, match="does not begin at coordinate 0"):
+        operator(random(4)).sum().backward()
