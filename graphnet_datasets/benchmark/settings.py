@@ -50,7 +50,7 @@ class Settings:
     seed: int = 0
     num_input_sets: int = 2
     num_threads: int | None = None
-    alone_calls: int = 10
+    alone_calls: int = 60
     memory_limit_bytes: int | None = None
     has_oracle: bool = True
     has_profile: bool = True
