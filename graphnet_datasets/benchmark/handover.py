@@ -7,11 +7,12 @@ checks all of it: whoever wrote the file ran the candidate.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import mmap
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ..schema import GRAPHS_SCHEMA
 from ..schema import PHASES as ALL_PHASES
 from .judging.correctness import Output
 
+_blake2b = hashlib.blake2b
 PHASES = tuple(phase for phase in ALL_PHASES if phase != "judge")
 """The phases of a worker; the parent judges."""
 CANDIDATE_PHASES = (*PHASES, "profile")
@@ -120,6 +122,18 @@ def excerpt_of(num_elements: int, num_outputs: int, start: int | None) -> slice:
     most = max(MIN_EXCERPT, MAX_EXCERPT // max(1, num_outputs))
     step = 1 if start is None else max(1, -(-num_elements // most))
     return slice((start or 0) % step, None, step)
+
+
+def digest_of(elements: Iterable[Any]) -> str:
+    """Return a hash of the elements of an excerpt, arrays of bytes one after the other.
+
+    >>> digest_of([b"ab", b"c"]) == digest_of([b"abc"])
+    True
+    """
+    digest = _blake2b(digest_size=8)
+    for each in elements:
+        digest.update(each)
+    return digest.hexdigest()
 
 
 class HandoverError(Exception):

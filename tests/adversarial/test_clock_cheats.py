@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.adversarial.cheats import WORK_S
-from tests.adversarial.clock_cheats import CHEATS
+from tests.adversarial.clock_cheats import CHEATS, LATE
 from tests.adversarial.conftest import Trial
 
 LIMIT = 1.05
@@ -21,3 +21,14 @@ def test_forged_times_are_refused_or_are_not_those_of_the_record(trial: Trial, c
     else:
         assert (record["status"], record["reason"]) == ("run_failed", "tampering")
         assert record["speedup"] is None
+
+
+@pytest.mark.parametrize("cheat", [cheat.__name__ for cheat in LATE])
+def test_work_after_the_end_of_a_call_shows_before_its_outputs_do(trial: Trial, cheat: str) -> None:
+    record = trial(cheat, module="tests.adversarial.clock_cheats")
+    if record["status"] == "ok":
+        assert "late_outputs" in [each.partition(":")[0] for each in record["warnings"]]
+        honest = max(record["baseline_latency_ms"]) / (1000 * WORK_S)
+        assert record["speedup_low"] <= 1.3 * honest
+    else:
+        assert (record["status"], record["reason"]) == ("run_failed", "tampering")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphnet_datasets.benchmark.handover import FIRST
+from graphnet_datasets.benchmark.handover import FIRST, JudgedCall, digest_of
 from graphnet_datasets.benchmark.judging.correctness import Output
 from graphnet_datasets.benchmark.judging.judging import Reference, Run
 from graphnet_datasets.isolation import Ending, Outcome
@@ -171,3 +171,17 @@ def test_outputs_of_another_shape_have_no_speedup() -> None:
     assert run.record["status"] == "output_mismatch"
     assert run.record["speedup"] is run.record["speedup_low"] is run.record["speedup_high"] is None
     assert run.record["candidate_latency_ms"] == pytest.approx([1.0, 1.0, 1.1])
+
+
+@pytest.mark.parametrize("seen", [set(), {"another"}])
+def test_outputs_that_were_not_there_when_the_call_ended_are_refused(seen: set[str]) -> None:
+    run = Run(empty_run(), outcome())
+    run.first, run.calls, run.judged = ONES, [JudgedCall(7, 3, True)], [ONES]
+    run._seen = seen
+    run.judge(dataclasses.replace(reference([2.0, 2.0]), judged=[ONES]))
+    assert (run.record["status"], run.record["reason"]) == ("run_failed", "tampering")
+    run = Run(empty_run(), outcome())
+    run.first, run.calls, run.judged = ONES, [JudgedCall(7, 3, True)], [ONES]
+    run._seen = {digest_of(output.elements.view(np.uint8).data for output in ONES)}
+    run.judge(dataclasses.replace(reference([2.0, 2.0]), judged=[ONES]))
+    assert run.record["status"] == "ok"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.judging.times import TimesError, take_alone, take_times
+from graphnet_datasets.benchmark.judging.times import TimesError, take_alone, take_looks, take_times
 from graphnet_datasets.isolation import Ending, Outcome, Stamp
 from graphnet_datasets.schema import empty_run
 from tests.benchmark.stamped import stamps_of
@@ -161,6 +161,55 @@ def test_a_busy_machine_is_told_by_its_record(
 ) -> None:
     record = taken([2.0] * 16, [1.0] * 16, machine=machine, baseline_preemptions=preemptions)
     assert record["is_noisy"] is is_noisy
+
+
+def looked(delays_ms: dict[str, float]) -> Callable[[list[Stamp]], list[Stamp]]:
+    """Return a change that has the outputs of each call looked at so long after it."""
+
+    def change(stamps: list[Stamp]) -> list[Stamp]:
+        changed = []
+        for stamp in stamps:
+            changed.append(stamp)
+            arm = stamp.label[1:].partition(" ")[0]
+            if stamp.label.startswith("-") and arm in delays_ms:
+                at_ns = stamp.at_ns + round(delays_ms[arm] * 1e6)
+                changed.append(Stamp(f"={stamp.label[1:]} {arm[0]}0", at_ns))
+        return changed
+
+    return change
+
+
+def with_looks(change: Callable[[list[Stamp]], list[Stamp]]) -> tuple[dict[str, Any], set[str]]:
+    record = taken([20.0] * 12, [1.0] * 12)
+    ended = Outcome(Ending.FINISHED, "run", [], None, 0, "", 0, 1.0, {}, 0, 0)
+    ended.stamps = change(stamps_of([20.0] * 12, [1.0] * 12, [True, False] * 6))
+    return record, take_looks(record, ended)
+
+
+def test_outputs_that_are_there_when_the_call_ends_are_not_doubted() -> None:
+    record, seen = with_looks(looked({"baseline": 0.2, "candidate": 0.22}))
+    assert (record["warnings"], seen) == ([], {"c0"})
+    assert record["speedup_low"] == pytest.approx(20)
+
+
+def test_outputs_that_come_late_widen_the_interval_by_what_may_have_been_done_then() -> None:
+    record, _ = with_looks(looked({"baseline": 0.2, "candidate": 19.2}))
+    assert record["speedup"] == pytest.approx(20)
+    assert record["speedup_low"] == pytest.approx(1, rel=0.01)
+    assert [warning.partition(":")[0] for warning in record["warnings"]] == ["late_outputs"]
+
+
+@pytest.mark.parametrize(
+    ("label", "before"),
+    [
+        ("=candidate 1 ab", "+candidate 1"),
+        ("=candidate 2 ab", "+candidate 1"),
+        ("=stranger 0 ab", "phase run"),
+    ],
+)
+def test_a_look_that_does_not_follow_its_call_is_found_out(label: str, before: str) -> None:
+    with pytest.raises(TimesError):
+        with_looks(early(label, before))
 
 
 def weighed(

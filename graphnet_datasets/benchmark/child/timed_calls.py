@@ -19,6 +19,7 @@ from ..handover import (
     MAX_SET,
     MAX_WHOLE,
     JudgedCall,
+    digest_of,
     judged_file,
 )
 from .arms import Arm
@@ -95,15 +96,16 @@ class TimedCalls:
         """Hand over what the first call gave; keep an excerpt of what each timed call gave.
 
         One is taken of eager's outputs as well, so that the call after either arm's finds the
-        caches alike.
+        caches alike, and it is known how long that takes.
         """
         del result
         outputs = self._arms[arm].results()
         start = _draw_below(MAX_SET)
+        if 0 <= pair < len(self._again) and self._again[pair].start is not None:
+            start = self._again[pair].start
+        excerpt = [] if pair < 0 else self._look(arm, pair, outputs, start)
         if arm != "candidate":
             self._baseline_pair = pair
-            if pair >= 0:
-                self._runtime.excerpt(outputs, start)
             return
         if self._num_calls == 1:
             taken = self._excerpt(outputs, None)
@@ -124,7 +126,7 @@ class TimedCalls:
         if pair < len(self._again):  # a run that is repeated: the same calls are judged
             call = JudgedCall(self._set_index, self._again[pair].start, is_first)
             kept = self._whole if call.start is None else self._excerpts
-            kept.append((call, self._excerpt(outputs, call.start)))
+            kept.append((call, self._excerpt(outputs, None) if call.start is None else excerpt))
             self._check_inputs()
             return
         # Each timed call is kept with the same probability: a reservoir.
@@ -133,10 +135,22 @@ class TimedCalls:
             (self._excerpts, self._num_judged, start),
         ):
             place = len(kept) if len(kept) < most else _draw_below(pair + 1)
-            taken = self._excerpt(outputs, begin) if place < most or begin is not None else []
             if place < most:
+                taken = excerpt if begin is not None else self._excerpt(outputs, None)
                 kept[place : place + 1] = [(JudgedCall(self._set_index, begin, is_first), taken)]
                 self._check_inputs()
+
+    def _look(self, arm: str, pair: int, outputs: Any, start: int | None) -> _Outputs:
+        """Take an excerpt and have the kernel note its hash.
+
+        Whatever is done for the outputs after the call has ended is done before that moment, and
+        what is handed over has to have that hash.
+        """
+        taken = self._excerpt(outputs, start)
+        if (stamps := self._reporter.stamps) is not None:
+            digest = digest_of(elements for _, _, elements in taken)
+            stamps.send(stamps.encode(f"={arm} {pair} {digest}"))
+        return taken
 
     def _excerpt(self, outputs: Any, start: int | None) -> _Outputs:
         try:

@@ -12,9 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...isolation import Ending, Outcome
 from ...schema import ERROR_CODES, Reason, Status, empty_run
-from ..handover import FIRST, JudgedCall
+from ..handover import FIRST, JudgedCall, digest_of
 from .calls import compare_calls, find_constant
 from .correctness import (
     Output,
@@ -27,7 +29,7 @@ from .correctness import (
     overall_null_t,
 )
 from .reported import read_number, read_text, take_figures
-from .times import TimesError, take_alone, take_times
+from .times import TimesError, take_alone, take_looks, take_times
 from .turn_times import take_turn_times
 
 _ROW_COLUMNS = (
@@ -168,6 +170,7 @@ class Run:
         self.first: list[Output] | None = None
         self.calls: list[JudgedCall] = []
         self.judged: list[list[Output]] = []
+        self._seen: set[str] = set()
         self._messages = outcome.merged()
         self.is_fresh = self._messages.get("is_fresh") is True
         record["duration_s"] = outcome.duration_s
@@ -203,6 +206,7 @@ class Run:
                     take_times(self.record, self._messages, outcome)
                 else:
                     take_turn_times(self.record, self._messages, outcome, self._eager)
+                self._seen = take_looks(self.record, outcome)
             except TimesError as error:
                 if error.is_forged:
                     self._refuse(Reason.TAMPERING, str(error))
@@ -259,6 +263,13 @@ class Run:
                 reference.alone_preemptions,
                 reference.alone_machine,
             )
+        if not self._are_judged_outputs_seen():
+            self._refuse(
+                Reason.TAMPERING,
+                "The outputs that were handed over are not those that were there when the timed "
+                "calls had ended.",
+            )
+            return
         again = compare_outputs(reference.first, reference.again)
         determinism_t = overall_min_t(again)
         self.record |= {
@@ -295,6 +306,15 @@ class Run:
             "null_t": overall_null_t(rows),
             "eager_t": None if oracle is None else eager_t(reference.first, oracle),
         }
+
+    def _are_judged_outputs_seen(self) -> bool:
+        """Tell whether the kernel noted the hash of each excerpt that is judged."""
+        return all(
+            digest_of(np.ascontiguousarray(each.elements).view(np.uint8).data for each in outputs)
+            in self._seen
+            for call, outputs in zip(self.calls, self.judged, strict=True)
+            if call.start is not None
+        )
 
     def _describe_judged(
         self, compared: Sequence[tuple[Sequence[Output], Sequence[Output]]]

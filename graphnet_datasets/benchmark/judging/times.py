@@ -8,6 +8,7 @@ the stamping itself takes is known from calls of eager before the candidate was 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,6 +36,42 @@ class TimesError(Exception):
         self.is_forged = is_forged
 
 
+LOOK = "="
+"""Begins the stamp that follows a call when an excerpt of its outputs has been taken."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """What was seen of the outputs of a call, and how many milliseconds after its end."""
+
+    after_ms: float
+    digest: str
+
+
+def read_looks(stamps: Sequence[Stamp]) -> dict[str, list[Look]]:
+    """Return the looks at the outputs of each arm; each follows its call at once.
+
+    Raises:
+        TimesError: one does not.
+
+    >>> labels = ["+candidate 0", "-candidate 0", "=candidate 0 ab12"]
+    >>> read_looks([Stamp(label, 10**6 * place) for place, label in enumerate(labels)])
+    {'baseline': [], 'candidate': [Look(after_ms=1.0, digest='ab12')]}
+    """
+    looks: dict[str, list[Look]] = {arm: [] for arm in ARMS}
+    for before, stamp in itertools.pairwise(stamps):
+        if stamp.label.startswith(LOOK):
+            name, _, digest = stamp.label[1:].rpartition(" ")
+            arm = name.partition(" ")[0]
+            if before.label != f"-{name}" or arm not in looks:
+                raise TimesError(
+                    f"The outputs of call `{name[:40]}` were looked at when it had not just ended.",
+                    is_forged=True,
+                )
+            looks[arm].append(Look((stamp.at_ns - before.at_ns) / _NS_PER_MS, digest))
+    return looks
+
+
 @dataclasses.dataclass(frozen=True)
 class StampedTimes:
     """What the stamps of a run say: milliseconds of each call, stamping included."""
@@ -55,6 +92,8 @@ def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
     calls: dict[str, list[tuple[str, float]]] = {"baseline": [], "run": []}
     for stamp in stamps:
         sign, name = stamp.label[:1], stamp.label[1:]
+        if sign == LOOK and begun is None and phase == "run":
+            continue  # see `read_looks`
         if stamp.label.startswith(PHASE_PREFIX) and begun is None:
             phase = stamp.label.removeprefix(PHASE_PREFIX)
         elif sign == "+" and begun is None and phase in calls:
@@ -164,6 +203,30 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
             "unevenly_preempted: the kernel interrupted one arm more often than its share of the "
             "time explains, so the interval covers that of all pairs too."
         )
+
+
+def take_looks(record: dict[str, Any], outcome: Outcome) -> set[str]:
+    """Return the hashes of what was seen of the candidate's outputs; doubt outputs that came late.
+
+    Taking an excerpt is the same work for both arms. Where it takes longer for the candidate, part
+    of the candidate's work may have been done then, and the interval covers that.
+
+    Raises:
+        TimesError: a look did not come directly after its call.
+    """
+    looks = read_looks(outcome.stamps)
+    if looks["baseline"] and looks["candidate"]:
+        eager, own = (statistics.median(each.after_ms for each in looks[arm]) for arm in ARMS)
+        late, took = own - eager, statistics.median(record["candidate_latency_ms"])
+        if late > (AGREE_WITHIN - 1) * took + AGREE_MS:
+            least = record["speedup"] * took / (took + late)
+            record["speedup_low"], _ = cover((record["speedup_low"], None), (least, None))
+            record["warnings"].append(
+                f"late_outputs: reading the candidate's outputs took {late:.3g} ms longer than "
+                f"reading eager's, so part of its work may be in there; the interval covers "
+                f"{least:.3g}."
+            )
+    return {look.digest for look in looks["candidate"]}
 
 
 def take_alone(
