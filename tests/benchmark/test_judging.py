@@ -175,12 +175,12 @@ def test_outputs_of_another_shape_have_no_speedup() -> None:
 
 @pytest.mark.parametrize("seen", [set(), {"another"}])
 def test_outputs_that_were_not_there_when_the_call_ended_are_refused(seen: set[str]) -> None:
-    run = Run(empty_run(), outcome())
+    run = Run({**empty_run(), "seed": 0}, outcome())
     run.first, run.calls, run.judged = ONES, [JudgedCall(7, 3, True)], [ONES]
     run._seen = seen
     run.judge(dataclasses.replace(reference([2.0, 2.0]), judged=[ONES]))
     assert (run.record["status"], run.record["reason"]) == ("run_failed", "tampering")
-    run = Run(empty_run(), outcome())
+    run = Run({**empty_run(), "seed": 0}, outcome())
     run.first, run.calls, run.judged = ONES, [JudgedCall(7, 3, True)], [ONES]
     run._seen = {digest_of(output.elements.view(np.uint8).data for output in ONES)}
     run.judge(dataclasses.replace(reference([2.0, 2.0]), judged=[ONES]))
