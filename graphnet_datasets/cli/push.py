@@ -132,7 +132,8 @@ def _samples(path: Path) -> Iterator[Sample | Mapping[str, Any]]:
     if path.is_file():
         yield from tqdm(_rows(path), desc="Reading", unit="graph")
     else:
-        from ..storage.layout import ALL, read_layout
+        from ..schema import ALL
+        from ..storage.layout import read_layout
 
         splits_by_config = read_layout(path).configs
         splits = splits_by_config.get(ALL) or next(iter(splits_by_config.values()))

@@ -95,7 +95,8 @@ def validate(
 def _write(rows: list[dict[str, Any]], out: Path) -> None:
     """Write rows as one table, or as a directory with a table per config and split."""
     from ..analysis.splits import split_of
-    from ..storage.layout import EXCLUDED, config_of, write_readme
+    from ..schema import EXCLUDED, config_of
+    from ..storage.layout import write_readme
     from ..storage.table import write_table
 
     if out.suffix == ".parquet":

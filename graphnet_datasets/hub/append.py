@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PushError
-from .repository import KIND, Repository, Snapshot, errors_of_ours
+from .repository import KIND, Repository, Snapshot, hub_errors
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo
@@ -48,7 +48,7 @@ def append(
     from huggingface_hub.errors import HfHubHTTPError
 
     for attempt in range(MAX_ATTEMPTS):
-        with errors_of_ours(repository.id):
+        with hub_errors(repository.id):
             snapshot = repository.snapshot()
             files = make_files(snapshot)
             if not files:

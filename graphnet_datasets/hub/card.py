@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..schema import RUNS_SCHEMA, graphs_features
-from ..storage.layout import EXCLUDED, NOT_GRAPHS, describe_configs
+from ..schema import EXCLUDED, TABLES, Table, config_named
+from ..schema.tables import GRAPHS
+from ..storage.layout import describe_configs
 from .plot import draw_sizes
 
 PICTURE = "graphs.svg"
@@ -25,18 +26,24 @@ MAX_SOURCES = 30
 
 
 def make_card(
-    readme: str | None, repo_id: str, files: Mapping[str, str], graphs: pa.Table, runs: pa.Table
+    readme: str | None, repo_id: str, files: Mapping[str, str], tables: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Return the README, and its picture where there are graphs, by path in the repository.
 
-    `files` are the shards with their sha256; `graphs` and `runs` hold the scalar columns of all of
-    them with their config and split; `readme` is the text that is there. Never writes `splits`:
+    `files` are the shards with their sha256; `tables` holds the scalar columns of all of them by
+    table, with their config and split; `readme` is the text that is there. Never writes `splits`:
     with them, `datasets` refuses what is appended later.
     """
     from huggingface_hub import DatasetCard, DatasetCardData
 
+    graphs = tables[GRAPHS.name]
     num_excluded = graphs.filter(pc.field("config") == EXCLUDED).num_rows
     graphs = graphs.filter(pc.field("config") != EXCLUDED)
+    others = [
+        (table, tables[name])
+        for name, table in TABLES.items()
+        if table is not GRAPHS and name in tables
+    ]
     card = DatasetCard(readme, ignore_metadata_errors=False) if readme else None
     present: dict[str, Any] = card.data.to_dict() if card else {}
     data = {
@@ -48,7 +55,7 @@ def make_card(
     }
     data["dataset_info"] = _columns(present.get("dataset_info"), data["configs"])
     body = card.text if card and card.text.strip() else _introduction(repo_id)
-    figures = f"{BEGIN}\n\n{_figures(graphs, runs, num_excluded)}\n\n{END}"
+    figures = f"{BEGIN}\n\n{_figures(graphs, others, num_excluded)}\n\n{END}"
     before, begin, rest = body.partition(BEGIN)
     _, end, after = rest.partition(END)
     body = f"{before}{figures}{after}" if begin and end else f"{body.rstrip()}\n\n{figures}"
@@ -70,7 +77,7 @@ def _configs(present: Any, files: Mapping[str, str]) -> list[dict[str, Any]]:
     # The first push may have held runs alone; the default is then chosen anew for the graphs.
     if (
         chosen
-        and chosen[0] not in NOT_GRAPHS
+        and config_named(str(chosen[0])).table is GRAPHS
         and chosen[0] in names | {each.get("config_name") for each in others}
     ):
         for config in ours:
@@ -81,11 +88,8 @@ def _configs(present: Any, files: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _columns(present: Any, configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    import datasets
-
-    # One list for all configs of graphs, which YAML then holds once.
-    graphs = graphs_features()._to_yaml_list()
-    runs = datasets.Features.from_arrow_schema(RUNS_SCHEMA)._to_yaml_list()
+    # One list for all configs of a table, which YAML then holds once.
+    columns = {name: table.features()._to_yaml_list() for name, table in TABLES.items()}
     others = {
         each.get("config_name"): {
             key: value
@@ -99,8 +103,7 @@ def _columns(present: Any, configs: list[dict[str, Any]]) -> list[dict[str, Any]
     for config in configs:
         name = config["config_name"]
         if "description" in config and str(config["description"]).startswith("content "):
-            features = runs if name in NOT_GRAPHS else graphs
-            result.append({"config_name": name, "features": features})
+            result.append({"config_name": name, "features": columns[config_named(name).table.name]})
         elif name in others:
             result.append(others[name])
     return result
@@ -123,7 +126,7 @@ sample = Sample.from_row(rows[0])
 """
 
 
-def _figures(graphs: pa.Table, runs: pa.Table, num_excluded: int) -> str:
+def _figures(graphs: pa.Table, others: list[tuple[Table, pa.Table]], num_excluded: int) -> str:
     parts = []
     if graphs.num_rows:
         num_families = _num_families(graphs)
@@ -138,8 +141,9 @@ def _figures(graphs: pa.Table, runs: pa.Table, num_excluded: int) -> str:
             f"{num_excluded:,} more graphs failed a check. They are in the config `{EXCLUDED}` "
             "alone, with the reasons in `why_excluded`."
         )
-    if runs.num_rows:
-        parts += [f"{runs.num_rows:,} records of timed runs.", _table_of_runs(runs)]
+    for table, rows in others:
+        if rows.num_rows:
+            parts += [f"{rows.num_rows:,} {table.rows}.", _table_of_counts(table, rows)]
     return "\n\n".join(parts) or "There are no tables yet."
 
 
@@ -173,11 +177,12 @@ def _table_of_sources(graphs: pa.Table) -> str:
     return "\n".join(lines)
 
 
-def _table_of_runs(runs: pa.Table) -> str:
-    counts = runs.group_by(["compiler", "device", "status"]).aggregate([([], "count_all")])
-    lines = ["| compiler | device | status | runs |", "|---|---|---|---:|"]
+def _table_of_counts(table: Table, rows: pa.Table) -> str:
+    names = table.counted_by
+    counts = rows.group_by([*names]).aggregate([([], "count_all")])
+    lines = [f"| {' | '.join((*names, table.name))} |", f"|{'---|' * len(names)}---:|"]
     for row in sorted(counts.to_pylist(), key=lambda row: tuple(map(str, row.values()))):
-        cells = (_cell(row[name]) for name in ("compiler", "device", "status"))
+        cells = (_cell(row[name]) for name in names)
         lines.append(f"| {' | '.join(cells)} | {row['count_all']:,} |")
     return "\n".join(lines)
 

@@ -11,7 +11,7 @@ from ..analysis.columns import derived_columns
 from ..analysis.splits import split_of
 from ..errors import FormatVersionError, GraphNetError, SchemaError
 from ..sample import Sample
-from ..schema import DERIVED_COLUMNS, RUNS_SCHEMA, SCHEMA_VERSION, sample_to_row
+from ..schema import DERIVED_COLUMNS, SCHEMA_VERSION, Table, sample_to_row
 from ..schema.run_files import with_later_columns
 from ..storage.table import ROW_GROUP_SIZE, to_arrow
 from .results import Skipped
@@ -77,31 +77,38 @@ def _to_row(item: Sample | Mapping[str, Any]) -> dict[str, Any]:
     return sample_to_row(sample, {**stated, **derived_columns(sample)})
 
 
-def runs_table(runs: Any) -> pa.Table:
-    table = runs
-    if not isinstance(runs, pa.Table):
+def rows_of_table(rows: Any, kind: Table) -> pa.Table:
+    """Return rows (an Arrow table, a `datasets.Dataset`, dictionaries) with the columns of `kind`.
+
+    Raises:
+        SchemaError: they have other columns, or a value of another type.
+        FormatVersionError: they are of another format version.
+    """
+    table = rows
+    if not isinstance(rows, pa.Table):
         # A `datasets.Dataset` may be a selection of the table behind it; formats apply to rows.
-        to_arrow_table: Callable[[], pa.Table] | None = getattr(runs, "with_format", None) and (
-            lambda: runs.with_format("arrow")[:]
+        to_arrow_table: Callable[[], pa.Table] | None = getattr(rows, "with_format", None) and (
+            lambda: rows.with_format("arrow")[:]
         )
-        table = to_arrow_table() if to_arrow_table else pa.Table.from_pylist(list(runs))
-    table = with_later_columns(table)
-    odd = sorted(set(table.schema.names) ^ set(RUNS_SCHEMA.names)) if table.num_columns else []
+        table = to_arrow_table() if to_arrow_table else pa.Table.from_pylist(list(rows))
+    table = with_later_columns(table, kind.schema, kind.later)
+    names = kind.schema.names
+    odd = sorted(set(table.schema.names) ^ set(names)) if table.num_columns else []
     if odd:
         raise SchemaError(
-            f"Run records have other columns than the `runs` table: {', '.join(odd)} missing or "
-            "unknown."
+            f"These rows have other columns than the table `{kind.name}`: {', '.join(odd)} missing "
+            "or unknown."
         )
     if not table.num_rows:
-        return RUNS_SCHEMA.empty_table()
+        return kind.schema.empty_table()
     for version in table["schema_version"].unique().to_pylist():
         if version != SCHEMA_VERSION:
             raise FormatVersionError(
-                f"The run records are of format version {version}; this library writes "
+                f"These {kind.rows} are of format version {version}; this library writes "
                 f"{SCHEMA_VERSION}. Push them with the release of `graphnet-datasets` that made "
                 "them."
             )
     try:
-        return table.select(RUNS_SCHEMA.names).cast(RUNS_SCHEMA)
+        return table.select(names).cast(kind.schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(f"A run record does not fit the `runs` table: {error}") from error
+        raise SchemaError(f"A row does not fit the table `{kind.name}`: {error}") from error

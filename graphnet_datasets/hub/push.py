@@ -1,4 +1,4 @@
-"""`push_samples` and `push_runs`: add what a repository does not hold yet."""
+"""`push_samples`, `push_runs` and `push_rows`: add what a repository does not hold yet."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import pyarrow as pa
 
 from ..errors import SchemaError
 from ..sample import Sample
-from ..storage.layout import ALL, EXCLUDED, NOT_GRAPHS
+from ..schema import ALL, CONFIGS, Table
+from ..schema.tables import GRAPHS
+from ..storage.loading import is_repo_id
 from .append import append
 from .checking import check_tables
-from .gather import Place, gather, runs_table
-from .repository import RUNS, Repository, errors_of_ours
+from .gather import Place, gather, rows_of_table
+from .repository import Repository, hub_errors
 from .results import Pushed, Skipped
 from .shards import Shards, known_items
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}\Z")
-_REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\Z", re.ASCII)
 
 Check = Callable[[Mapping[str, str]], tuple[Mapping[Place, pa.Table], list[Skipped]]]
 """Takes what the repository holds (key to label); returns the tables to push, and what is not."""
@@ -75,9 +76,7 @@ def push_samples(
         tables,
         skipped,
         lambda known: check_tables(tables, known, repo_id, skip_validation),
-        key="signature_hash",
-        label="id",
-        what="graphs",
+        table=GRAPHS,
         create_pr=create_pr,
         token=token,
         revision=revision,
@@ -104,23 +103,59 @@ def push_runs(
     push_runs(run("graphnet", compiler="inductor"), "org/graphs")
     ```
     """
-    table = runs_table(runs)
+    return push_rows(runs, repo_id, "runs", create_pr=create_pr, token=token, revision=revision)
+
+
+def push_rows(
+    rows: pa.Table | Any,
+    repo_id: str,
+    config: str,
+    split: str = "train",
+    *,
+    create_pr: bool = False,
+    token: str | None = None,
+    revision: str | None = None,
+) -> Pushed:
+    """Append rows of any registered table but `graphs` to one of its configs, in one commit.
+
+    `rows` are a `datasets.Dataset`, an Arrow table or dictionaries with the columns of the config's
+    table (`schema.CONFIGS`). Rows are the same where the table's key is. Graphs are checked before
+    they are pushed: see `push_samples`.
+
+    Raises:
+        DatasetNotFoundError, FormatVersionError, SchemaError, PushError: as `push_samples`;
+            SchemaError also for a config that is not registered or holds graphs.
+
+    ```python
+    push_rows(records, "org/graphs", "runs")
+    ```
+    """
+    table = CONFIGS[config].table if config in CONFIGS else GRAPHS
+    if table is GRAPHS:
+        known = [name for name, each in CONFIGS.items() if each.table is not GRAPHS]
+        raise SchemaError(
+            f"`{config}` is not a config of rows other than graphs (there are {', '.join(known)}). "
+            "Push graphs with `push_samples`."
+        )
+    _check_name("split", split)
+    arrow = rows_of_table(rows, table)
     first: dict[str, int] = {}
     skipped = []
-    for index, run_id in enumerate(table["run_id"].to_pylist()):
-        if run_id in first:
-            skipped.append(Skipped(str(run_id), "It stands twice in this push."))
-        first.setdefault(run_id, index)
-    table = table.take(pa.array(first.values(), pa.int64()))
-    tables: dict[Place, pa.Table] = {(RUNS, "train"): table} if table.num_rows else {}
+    labels = arrow[table.label].to_pylist()
+    for index, key in enumerate(arrow[table.key].to_pylist()):
+        if key in first:
+            skipped.append(Skipped(str(labels[index]), "It stands twice in this push."))
+        first.setdefault(key, index)
+    arrow = arrow.take(pa.array(first.values(), pa.int64()))
+    if table.order:
+        arrow = arrow.sort_by([(name, "ascending") for name in table.order])
+    tables: dict[Place, pa.Table] = {(config, split): arrow} if arrow.num_rows else {}
     return _push(
         repo_id,
         tables,
         skipped,
         lambda _: (tables, []),
-        key="run_id",
-        label="run_id",
-        what="runs",
+        table=table,
         create_pr=create_pr,
         token=token,
         revision=revision,
@@ -133,26 +168,23 @@ def _push(
     skipped: list[Skipped],
     check: Check,
     *,
-    key: str,
-    label: str,
-    what: str,
+    table: Table,
     create_pr: bool,
     token: str | None,
     revision: str | None,
 ) -> Pushed:
-    if not _REPO_ID.match(repo_id):
+    if not is_repo_id(repo_id):
         raise SchemaError(f"`{repo_id}` is not a repository on the Hub. Write `org/name`.")
     repository = Repository(repo_id, revision, token)
-    with errors_of_ours(repo_id):
+    with hub_errors(repo_id):
         repository.prepare(may_create=not create_pr)
         snapshot = repository.snapshot()
-    there = snapshot.runs if what == "runs" else snapshot.graphs
-    tables, left_out = check(known_items(there, key, label))
+    tables, left_out = check(known_items(snapshot.tables[table.name], table))
     with tempfile.TemporaryDirectory(prefix="graphnet-push-") as directory:
-        shards = Shards(repository, tables, key, label, Path(directory), create_pr)
-        num_items = sum(table.num_rows for table in tables.values())
+        shards = Shards(repository, tables, table, Path(directory), create_pr)
+        num_items = sum(each.num_rows for each in tables.values())
         commit = append(
-            repository, shards.make_files, f"Add {num_items} {what}", create_pr=create_pr
+            repository, shards.make_files, f"Add {num_items} {table.name}", create_pr=create_pr
         )
     return Pushed(
         shards.num_added if commit else 0,
@@ -163,7 +195,9 @@ def _push(
 
 
 def _check_name(what: str, name: str | None) -> None:
-    taken = {ALL, EXCLUDED, *NOT_GRAPHS} if what == "config" else {ALL}
+    # A registered config that `all` leaves out is filled by what it is for, not by hand.
+    reserved = {name for name, config in CONFIGS.items() if not config.is_in_all}
+    taken = {ALL, *reserved} if what == "config" else {ALL}
     if name is not None and (not _NAME.match(name) or name in taken):
         raise SchemaError(
             f"`{name}` cannot be a {what} of graphs. Take letters, digits and underscores, and "

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import FormatVersionError, GraphNetError, PushError, SchemaError
-from ..schema import GRAPHS_SCHEMA, RUNS_SCHEMA, SCHEMA_VERSION
-from ..storage.layout import NOT_GRAPHS
+from ..schema import SCHEMA_VERSION, TABLES, Table
+from ..schema.tables import table_of_file
 from ..storage.loading import REVISION, not_on_hub
 from ..version import __version__
 
@@ -28,13 +28,6 @@ if TYPE_CHECKING:
 
 KIND = "dataset"
 MAIN = "main"
-RUNS = "runs"
-GRAPH_COLUMNS = (
-    *("schema_version", "id", "framework", "task", "source", "license"),
-    *("num_ops", "num_params", "family", "signature_hash"),
-)
-"""What duplicates are found by, and what the card counts: about a hundred bytes a graph."""
-RUN_COLUMNS = ("schema_version", "run_id", "compiler", "device", "status")
 
 NUM_READERS = 8
 """Shards that are read at once; each costs three or four requests, which mostly wait."""
@@ -47,12 +40,15 @@ _VERSION_BRANCH = re.compile(r"v(\d{1,6})\Z")
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """A repository at one commit: its table files with their sha256, and their scalar columns."""
+    """A repository at one commit: its table files with their sha256, and their scalar columns.
+
+    `tables` holds the columns `scalars` of every registered table by its name, about a hundred
+    bytes a row, with the config and the split of each row beside them.
+    """
 
     commit: str
     files: dict[str, str]
-    graphs: pa.Table
-    runs: pa.Table
+    tables: dict[str, pa.Table]
     readme: str | None
 
 
@@ -145,8 +141,7 @@ class Repository:
         return Snapshot(
             commit,
             files,
-            self._concatenate({p: sha for p, sha in files.items() if not _is_runs(p)}, False),
-            self._concatenate({p: sha for p, sha in files.items() if _is_runs(p)}, True),
+            {name: self._concatenate(files, table) for name, table in TABLES.items()},
             self._readme(commit) if "README.md" in found else None,
         )
 
@@ -155,12 +150,17 @@ class Repository:
             self.api.hf_hub_download(self.id, "README.md", repo_type=KIND, revision=commit)
         ).read_text()
 
-    def _concatenate(self, files: dict[str, str], are_runs: bool) -> pa.Table:
-        tables = [with_place(self._read[sha], path) for path, sha in files.items()]
-        return pa.concat_tables([with_place(_empty(are_runs), "none/none-0"), *tables])
+    def _concatenate(self, files: dict[str, str], table: Table) -> pa.Table:
+        parts = [
+            with_place(self._read[sha], path)
+            for path, sha in files.items()
+            if table_of_file(path) is table
+        ]
+        return pa.concat_tables([with_place(table.empty_scalars(), "none/none-0"), *parts])
 
     def _read_columns(self, system: HfFileSystem, commit: str, path: str) -> pa.Table:
-        columns = RUN_COLUMNS if _is_runs(path) else GRAPH_COLUMNS
+        expected = table_of_file(path)
+        columns = expected.scalars
         place = f"datasets/{self.id}@{commit}/{path}"
         try:
             with system.open(place, "rb", block_size=BLOCK_BYTES) as file:
@@ -175,7 +175,7 @@ class Repository:
         for version in table["schema_version"].unique().to_pylist():
             if version != SCHEMA_VERSION:
                 raise _other_version(self.id, version)
-        return table.cast(_empty(_is_runs(path)).schema)
+        return table.cast(expected.empty_scalars().schema)
 
     def _check(self, schema: pa.Schema, path: str, columns: Sequence[str]) -> None:
         missing = [name for name in columns if name not in schema.names]
@@ -195,7 +195,7 @@ def with_place(table: pa.Table, path: str) -> pa.Table:
 
 
 @contextlib.contextmanager
-def errors_of_ours(repo_id: str) -> Iterator[None]:
+def hub_errors(repo_id: str) -> Iterator[None]:
     """Turn whatever the Hub, the network or the disk refuses into a `PushError`."""
     from huggingface_hub.errors import (
         HfHubHTTPError,
@@ -216,15 +216,6 @@ def errors_of_ours(repo_id: str) -> Iterator[None]:
         if status in (401, 403):
             advice = "Log in with a token that may write there (`hf auth login`), and push again."
         raise PushError(f"The push to `{repo_id}` failed: {reason}. {advice}") from error
-
-
-def _is_runs(path: str) -> bool:
-    return path.partition("/")[0] in NOT_GRAPHS
-
-
-def _empty(are_runs: bool) -> pa.Table:
-    schema, names = (RUNS_SCHEMA, RUN_COLUMNS) if are_runs else (GRAPHS_SCHEMA, GRAPH_COLUMNS)
-    return pa.schema([schema.field(name) for name in names]).empty_table()
 
 
 def _other_version(repo_id: str, version: Any) -> FormatVersionError:

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from ..storage.layout import EXCLUDED
-from ..storage.table import ROW_GROUP_SIZE, write_arrow
+from ..schema import EXCLUDED, Table
+from ..storage.table import write_arrow
 from .append import Files
 from .card import make_card
 from .checking import leave_out_known
 from .gather import Place
-from .repository import GRAPH_COLUMNS, RUN_COLUMNS, Repository, Snapshot, with_place
+from .repository import Repository, Snapshot, with_place
 from .results import Skipped
 
 
@@ -28,14 +27,13 @@ class Shards:
         self,
         repository: Repository,
         tables: Mapping[Place, pa.Table],
-        key: str,
-        label: str,
+        table: Table,
         directory: Path,
         is_proposal: bool,
     ) -> None:
         self.repository = repository
         self.tables = tables
-        self.key, self.label = key, label
+        self.table = table
         self.directory = directory
         self.is_proposal = is_proposal
         self.num_added = 0
@@ -47,21 +45,20 @@ class Shards:
 
     def make_files(self, snapshot: Snapshot) -> Files:
         """Return shards of what the snapshot lacks, with the card; nothing if it lacks nothing."""
-        are_runs = self.key == "run_id"
-        there = snapshot.runs if are_runs else snapshot.graphs
-        known = known_items(there, self.key, self.label)
+        there = snapshot.tables[self.table.name]
+        known = known_items(there, self.table)
         self.num_added, self.skipped = 0, []
         shards: dict[str, Path] = {}
         added = []
         for place, table in self.tables.items():
             fresh = leave_out_known(
-                table, self.key, self.label, known, self.repository.id, self.skipped
+                table, self.table.key, self.table.label, known, self.repository.id, self.skipped
             )
             if not fresh.num_rows:
                 continue
             path = self.names[place]
-            shards[path] = self._write(fresh, path, are_runs)
-            added.append(with_place(fresh.select(RUN_COLUMNS if are_runs else GRAPH_COLUMNS), path))
+            shards[path] = write_arrow(fresh, self.directory / path, self.table)
+            added.append(with_place(fresh.select(self.table.scalars), path))
             self.num_added += fresh.num_rows
         if not shards:
             return {}
@@ -69,25 +66,8 @@ class Shards:
             # Pull requests that each changed the card could not be merged one after another.
             return shards
         files = {**snapshot.files, **{path: _sha256(local) for path, local in shards.items()}}
-        graphs, runs = snapshot.graphs, snapshot.runs
-        whole = pa.concat_tables([there, *added])
-        graphs, runs = (graphs, whole) if are_runs else (whole, runs)
-        return {
-            **shards,
-            **make_card(snapshot.readme, self.repository.id, files, graphs, runs),
-        }
-
-    def _write(self, table: pa.Table, path: str, are_runs: bool) -> Path:
-        local = self.directory / path
-        if not are_runs:
-            return write_arrow(table, local)
-        local.parent.mkdir(parents=True, exist_ok=True)
-        with local.open("wb") as file:
-            pq.write_table(
-                table, file, compression="zstd", write_page_index=True,
-                row_group_size=10 * ROW_GROUP_SIZE,
-            )  # fmt: skip
-        return local
+        tables = {**snapshot.tables, self.table.name: pa.concat_tables([there, *added])}
+        return {**shards, **make_card(snapshot.readme, self.repository.id, files, tables)}
 
     @staticmethod
     def _is_announced(snapshot: Snapshot, path: str) -> bool:
@@ -98,10 +78,10 @@ class Shards:
         )
 
 
-def known_items(there: pa.Table, key: str, label: str) -> dict[str, str]:
+def known_items(there: pa.Table, table: Table) -> dict[str, str]:
     """Return what a repository holds: key to label. Graphs that it excludes are not held."""
     there = there.filter(pc.field("config") != EXCLUDED)
-    return dict(zip(there[key].to_pylist(), there[label].to_pylist(), strict=True))
+    return dict(zip(there[table.key].to_pylist(), there[table.label].to_pylist(), strict=True))
 
 
 def _sha256(path: Path) -> str:

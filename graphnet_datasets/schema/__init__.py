@@ -1,4 +1,4 @@
-"""Arrow schemas of the two tables, and the way between a sample and a row."""
+"""Arrow schemas of the tables, their registry, and the way between a sample and a row."""
 
 from .from_row import sample_from_row
 from .graphs import (
@@ -9,21 +9,30 @@ from .graphs import (
     graphs_features,
 )
 from .runs import ERROR_CODES, OUTPUT_FIELDS, PHASES, RUNS_SCHEMA, Reason, Status, empty_run
+from .tables import ALL, CONFIGS, EXCLUDED, TABLES, Config, Table, config_named, config_of
 from .to_row import sample_to_row
 from .version import SCHEMA_VERSION
 
 __all__ = [
+    "ALL",
     "ANALYSIS_COLUMNS",
+    "CONFIGS",
     "DERIVED_COLUMNS",
     "ERROR_CODES",
+    "EXCLUDED",
     "GRAPHS_SCHEMA",
     "OUTPUT_FIELDS",
     "PHASES",
     "RUNS_SCHEMA",
     "SCHEMA_VERSION",
+    "TABLES",
     "VALIDATION_COLUMNS",
+    "Config",
     "Reason",
     "Status",
+    "Table",
+    "config_named",
+    "config_of",
     "empty_run",
     "graphs_features",
     "sample_from_row",

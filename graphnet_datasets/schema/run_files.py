@@ -40,7 +40,9 @@ def read_run_file(path: Path) -> pa.Table:
         ) from error
 
 
-def with_later_columns(table: pa.Table) -> pa.Table:
+def with_later_columns(
+    table: pa.Table, schema: pa.Schema = RUNS_SCHEMA, later: frozenset[str] = LATER_COLUMNS
+) -> pa.Table:
     """Return an older table with the columns that came later, null, in their places.
 
     A table that lacks any other column, or has one more, is returned as it is.
@@ -49,14 +51,14 @@ def with_later_columns(table: pa.Table) -> pa.Table:
     >>> with_later_columns(older).schema.names == RUNS_SCHEMA.names
     True
     """
-    missing = set(RUNS_SCHEMA.names) - set(table.column_names)
-    if not missing or missing - LATER_COLUMNS or set(table.column_names) - set(RUNS_SCHEMA.names):
+    missing = set(schema.names) - set(table.column_names)
+    if not missing or missing - later or set(table.column_names) - set(schema.names):
         return table
     columns = [
         pa.nulls(table.num_rows, field.type) if field.name in missing else table[field.name]
-        for field in RUNS_SCHEMA
+        for field in schema
     ]
-    return pa.table(columns, RUNS_SCHEMA.names, metadata=table.schema.metadata)
+    return pa.table(columns, schema.names, metadata=table.schema.metadata)
 
 
 def without_copies(table: pa.Table) -> pa.Table:

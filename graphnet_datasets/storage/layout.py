@@ -26,26 +26,8 @@ import pyarrow.parquet as pq
 
 from ..errors import DatasetNotFoundError, SchemaError, UnsafePathError
 from ..paths import check_name
+from ..schema.tables import ALL, config_named
 from .table import check_file
-
-ALL = "all"
-"""The default config: every graph, of all tasks."""
-
-NOT_GRAPHS = frozenset({"runs"})
-"""Configs whose rows are not graphs; `all` leaves them out."""
-
-EXCLUDED = "excluded"
-"""The config of graphs that failed a check, of all tasks; `all` leaves it out too, so that nobody
-gets them without asking, here or with plain `datasets`."""
-
-
-def config_of(row: Mapping[str, Any]) -> str:
-    """Return the config that a row of the `graphs` table belongs to.
-
-    >>> config_of({"task": "cv"}), config_of({"task": "cv", "why_excluded": "runnable: NaN."})
-    ('cv', 'excluded')
-    """
-    return EXCLUDED if row.get("why_excluded") else row["task"]
 
 
 class Layout(NamedTuple):
@@ -171,7 +153,7 @@ def group_by_folder(paths: Iterable[str]) -> tuple[dict[str, dict[str, list[str]
         configs.setdefault(name, {}).setdefault(file.partition("-")[0], []).append(path)
     everything: dict[str, list[str]] = {}
     for name, splits in configs.items():
-        if name not in NOT_GRAPHS and name != EXCLUDED:
+        if config_named(name).is_in_all:
             for split, of_split in splits.items():
                 everything.setdefault(split, []).extend(of_split)
     if everything:

@@ -201,7 +201,7 @@ def locate(
         return Url(name, dict(storage_options or {}))
     if name.startswith((".", "/", "~")) or name.endswith(".parquet"):
         return Path(name).expanduser()
-    if _REPO_ID.match(name):
+    if is_repo_id(name):
         return name
     if name == DEFAULT_NAME:
         configured = os.environ.get(REPO_VARIABLE)
@@ -213,6 +213,15 @@ def locate(
         f"There is no dataset `{name}`. Write `{DEFAULT_NAME}` for the embedded one, `./{name}` "
         "for a path, `s3://…` or another URL, or `org/name` for a repository on the Hub."
     )
+
+
+def is_repo_id(name: str) -> bool:
+    """Tell whether a name can be that of a repository on the Hub.
+
+    >>> is_repo_id("org/graphs"), is_repo_id("graphs")
+    (True, False)
+    """
+    return _REPO_ID.match(name) is not None
 
 
 def _local_builder(

@@ -109,7 +109,7 @@ def read_listing(place: Url) -> Listing:
         SchemaError: its README says something else than a list of configs with their files.
     """
     file_system, root = place.open_file_system()
-    with errors_of_ours(place):
+    with remote_errors(place):
         file_system.invalidate_cache()
         if _is_file(file_system, root, place):
             return Listing({"default": {"train": [place]}}, "default", file_system.ukey(root))
@@ -149,7 +149,7 @@ def read_schemas(places: list[Url]) -> list[pa.Schema]:
 
     def read(place: Url) -> pa.Schema:
         file_system, path = place.open_file_system()
-        with errors_of_ours(place), file_system.open(path, "rb") as file:
+        with remote_errors(place), file_system.open(path, "rb") as file:
             return check_schema(file, str(place))
 
     with concurrent.futures.ThreadPoolExecutor(_MAX_CONNECTIONS) as threads:
@@ -163,7 +163,7 @@ def upload(source: Path, place: Url) -> None:
         DatasetNotFoundError: the place cannot be written.
     """
     file_system, root = place.open_file_system()
-    with errors_of_ours(place):
+    with remote_errors(place):
         file_system.makedirs(root, exist_ok=True)
         files = sorted(path for path in source.rglob("*") if path.is_file())
         for path in sorted(files, key=lambda path: path.name == "README.md"):
@@ -175,7 +175,7 @@ def upload(source: Path, place: Url) -> None:
 def is_empty(place: Url) -> bool:
     """Tell whether nothing lies at a URL or below it."""
     file_system, root = place.open_file_system()
-    with errors_of_ours(place):
+    with remote_errors(place):
         return not file_system.exists(root) or not file_system.find(root)
 
 
@@ -190,7 +190,7 @@ def download(place: Url, target: Path) -> None:
         for url in urls
     }
     target.mkdir(parents=True)
-    with errors_of_ours(place):
+    with remote_errors(place):
         for name, url in files.items():
             local = place_inside(target, name, str(place))
             local.parent.mkdir(parents=True, exist_ok=True)
@@ -212,7 +212,7 @@ def _last_part(place: Url) -> str:
 
 
 @contextlib.contextmanager
-def errors_of_ours(place: Url) -> Iterator[None]:
+def remote_errors(place: Url) -> Iterator[None]:
     """Say which place it was, whatever class of error a file system has for it."""
     try:
         yield

@@ -11,11 +11,10 @@ from typing import Any
 from ..analysis.columns import hash_columns
 from ..errors import DatasetNotFoundError, GraphNetError, RunError
 from ..sample import Sample
-from ..sample.vocabulary import TASKS
-from ..schema import sample_from_row, sample_to_row
+from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
+from ..schema.tables import GRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
-from .layout import ALL, EXCLUDED
 from .loading import load_dataset
 
 
@@ -145,16 +144,21 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
 def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     if name == str(dataset):
         yield from _by_size(_load(dataset), dataset)
-    elif name in TASKS or name in (ALL, EXCLUDED):
+    elif name == ALL or name in CONFIGS:
+        if name in CONFIGS and CONFIGS[name].table is not GRAPHS:
+            raise RunError(
+                f"The config `{name}` holds {CONFIGS[name].table.rows}, which cannot be run. "
+                f"Choose a config of graphs: {', '.join(_configs_of_graphs())}."
+            )
         yield from _by_size(_load(dataset, name), dataset)
     else:
         found = _load(dataset, filters=[("id", "==", name)])
         if not len(found):
             raise DatasetNotFoundError(
                 f"`{name}` is neither a config nor the id of a sample of `{dataset}`."
-                f"{did_you_mean(name, _known_names(dataset))} The configs "
-                f"are all, {', '.join(TASKS)}; `graphnet list` shows the ids; a path starts with "
-                "`./` or `/`; another dataset is chosen with `--dataset org/name`."
+                f"{did_you_mean(name, _known_names(dataset))} The configs are "
+                f"{', '.join(_configs_of_graphs())}; `graphnet list` shows the ids; a path starts "
+                "with `./` or `/`; another dataset is chosen with `--dataset org/name`."
             )
         yield from _find(found, dataset)
 
@@ -165,7 +169,11 @@ def _known_names(dataset: str | os.PathLike[str]) -> list[str]:
         ids = _load(dataset, columns=["id"])["id"][:]
     except GraphNetError:
         ids = []
-    return [ALL, EXCLUDED, *TASKS, *ids]
+    return [*_configs_of_graphs(), *ids]
+
+
+def _configs_of_graphs() -> list[str]:
+    return [ALL, *(name for name, config in CONFIGS.items() if config.table is GRAPHS)]
 
 
 def _by_size(rows: Any, dataset: str | os.PathLike[str]) -> list[dict[str, Any]]:

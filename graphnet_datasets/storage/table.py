@@ -16,11 +16,10 @@ import pyarrow.parquet as pq
 from ..analysis.columns import derived_columns
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..sample import Sample
-from ..schema import GRAPHS_SCHEMA, SCHEMA_VERSION, graphs_features, sample_to_row
+from ..schema import GRAPHS_SCHEMA, SCHEMA_VERSION, Table, sample_to_row
+from ..schema.tables import GRAPHS
 
-ROW_GROUP_SIZE = 100
-"""Rows per row group: small enough that a filter skips most of a file, and a row is read in
-milliseconds; large enough that what repeats between graphs is still compressed together."""
+ROW_GROUP_SIZE = GRAPHS.row_group_size
 
 COMPRESSION_LEVEL = 9
 """Of zstd; files are written once and read often (figures: docs/format.md)."""
@@ -36,7 +35,7 @@ def write_table(items: Iterable[Sample | Mapping[str, Any]], path: str | os.Path
     complete. Equal items give equal bytes.
 
     Raises:
-        SchemaError: a row has a column that the table has not, or a value of another type.
+        SchemaError: a row has a column that the table lacks, or a value of another type.
 
     >>> import tempfile
     >>> from graphnet_datasets.sample import Input, Value
@@ -49,12 +48,14 @@ def write_table(items: Iterable[Sample | Mapping[str, Any]], path: str | os.Path
     return _write((to_arrow(rows) for rows in _batches(_to_rows(items))), path)
 
 
-def write_arrow(tables: pa.Table | Iterable[pa.Table], path: str | os.PathLike[str]) -> Path:
-    """Write tables that have the columns of `GRAPHS_SCHEMA` as `write_table` writes samples.
+def write_arrow(
+    tables: pa.Table | Iterable[pa.Table], path: str | os.PathLike[str], table: Table = GRAPHS
+) -> Path:
+    """Write Arrow tables with the columns of `table` to one file, as `write_table` writes samples.
 
     Of several, each begins a row group; they are taken one at a time.
     """
-    return _write([tables] if isinstance(tables, pa.Table) else tables, path)
+    return _write([tables] if isinstance(tables, pa.Table) else tables, path, table)
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -138,26 +139,26 @@ def _version_of(schema: pa.Schema) -> int | None:
         return None
 
 
-def _write(tables: Iterable[pa.Table], path: str | os.PathLike[str]) -> Path:
+def _write(tables: Iterable[pa.Table], path: str | os.PathLike[str], table: Table = GRAPHS) -> Path:
     """Write tables one after another; the file appears under its name when it is complete."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("xb") as file, _open_writer(file) as writer:
-            for table in tables:
-                writer.write_table(table, row_group_size=ROW_GROUP_SIZE)
+        with temporary.open("xb") as file, _open_writer(file, table) as writer:
+            for each in tables:
+                writer.write_table(each, row_group_size=table.row_group_size)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     return path
 
 
-def _open_writer(file: Any) -> pq.ParquetWriter:
+def _open_writer(file: Any, table: Table) -> pq.ParquetWriter:
     import datasets.config
 
-    features = graphs_features().arrow_schema
-    metadata = {**(features.metadata or {}), **(GRAPHS_SCHEMA.metadata or {})}
+    features = table.features().arrow_schema
+    metadata = {**(features.metadata or {}), **(table.schema.metadata or {})}
     return pq.ParquetWriter(
         file,
         features.with_metadata(metadata),
@@ -181,7 +182,7 @@ def _checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
     unknown = sorted(set(row) - set(GRAPHS_SCHEMA.names))
     if unknown:
         raise SchemaError(
-            f"Row `{row.get('id')}` has the column `{unknown[0]}`, which the table has not. Its "
+            f"Row `{row.get('id')}` has the column `{unknown[0]}`, which the table lacks. Its "
             f"columns are {', '.join(GRAPHS_SCHEMA.names)}."
         )
     return row

@@ -25,8 +25,8 @@ from graphnet_datasets.errors import (
     GraphNetError,
     SchemaError,
 )
-from graphnet_datasets.schema import GRAPHS_SCHEMA
-from graphnet_datasets.storage.layout import config_of, write_readme
+from graphnet_datasets.schema import GRAPHS_SCHEMA, config_of
+from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.loading import REPO_VARIABLE, STARTER
 from graphnet_datasets.storage.shards import write_shards
 from graphnet_datasets.storage.table import read_table, to_arrow, unreadable, write_table

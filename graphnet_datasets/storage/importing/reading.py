@@ -17,8 +17,7 @@ from ...directory.reading import read_folder
 from ...errors import GraphNetError
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
-from ...schema import sample_to_row
-from ..layout import config_of
+from ...schema import config_of, sample_to_row
 from ..shards import write_shards
 from ..table import to_arrow, write_arrow
 from .folders import fingerprint

@@ -1,0 +1,175 @@
+"""The one registry of what a dataset holds: kinds of rows (tables) and folders of them (configs).
+
+A new kind of row is its Arrow schema, one `Table`, and one `Config` for each folder that holds it.
+Writing, laying out, loading, listing, pushing and the dataset card all read this registry, and
+nothing else names a table or a config.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..sample.vocabulary import TASKS
+from .graphs import GRAPHS_SCHEMA
+from .runs import LATER_COLUMNS, RUNS_SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import datasets
+
+ALL = "all"
+"""The default config: every graph, of all configs that say so."""
+
+EXCLUDED = "excluded"
+"""The config of graphs that failed a check, of all tasks. `all` leaves it out, so that nobody gets
+them without asking, here or with plain `datasets`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A kind of row.
+
+    `rows` is what people call several of them. Two rows are the same where their `key` is, and
+    messages call a row by its `label`. `scalars` are the columns that a push reads of a repository
+    and that the card counts by; `counted_by` are those of them that the card's table groups by.
+    `order` is how rows of a split are sorted; `listed` are the columns that `graphnet list` shows.
+    `later` are columns that older files of this format version lack; they are null there.
+    """
+
+    name: str
+    rows: str
+    schema: pa.Schema = dataclasses.field(repr=False)
+    key: str
+    label: str
+    scalars: tuple[str, ...]
+    counted_by: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    row_group_size: int = 1000
+    later: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        named = {self.key, self.label, *self.scalars, *self.order, *self.listed}
+        unknown = sorted(named - set(self.schema.names))
+        if unknown:
+            raise ValueError(f"The table `{self.name}` names a column `{unknown[0]}` it lacks.")
+        if not {self.key, self.label, "schema_version", *self.counted_by} <= set(self.scalars):
+            raise ValueError(
+                f"`scalars` of the table `{self.name}` must hold its key, its label, "
+                "`schema_version` and what it is counted by."
+            )
+
+    def features(self) -> datasets.Features:
+        """Return the columns as `datasets.Features`."""
+        import datasets
+
+        return datasets.Features.from_arrow_schema(self.schema)
+
+    def empty_scalars(self) -> pa.Table:
+        """Return the columns `scalars` without a row."""
+        return pa.schema([self.schema.field(name) for name in self.scalars]).empty_table()
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """A folder of a dataset, with a file for each shard of each split.
+
+    The default config `all` is the union of the configs with `is_in_all`.
+    """
+
+    name: str
+    table: Table
+    description: str
+    is_in_all: bool = False
+
+
+GRAPHS = Table(
+    "graphs",
+    "graphs",
+    GRAPHS_SCHEMA,
+    key="signature_hash",
+    label="id",
+    scalars=(
+        *("schema_version", "id", "framework", "task", "source", "license"),
+        *("num_ops", "num_params", "family", "signature_hash"),
+    ),
+    counted_by=("framework", "source"),
+    order=("num_ops", "id"),
+    listed=(
+        *("id", "framework", "task", "source", "kind", "family", "num_ops", "num_params", "flops"),
+        *("dtype", "is_dynamic", "license"),
+    ),
+    # Small enough that a filter skips most of a file, and a row is read in milliseconds; large
+    # enough that what repeats between graphs is still compressed together.
+    row_group_size=100,
+)
+RUNS = Table(
+    "runs",
+    "records of timed runs",
+    RUNS_SCHEMA,
+    key="run_id",
+    label="run_id",
+    scalars=("schema_version", "run_id", "compiler", "device", "status"),
+    counted_by=("compiler", "device", "status"),
+    listed=(
+        *("sample_id", "compiler", "device", "status", "speedup", "speedup_low", "speedup_high"),
+        *("min_t", "null_t"),
+    ),
+    later=LATER_COLUMNS,
+)
+
+TABLES: dict[str, Table] = {table.name: table for table in (GRAPHS, RUNS)}
+"""Every kind of row, by name."""
+
+CONFIGS: dict[str, Config] = {
+    config.name: config
+    for config in (
+        *(Config(task, GRAPHS, f"graphs of the task {task}", is_in_all=True) for task in TASKS),
+        Config(EXCLUDED, GRAPHS, "graphs that failed a check, with the reason in `why_excluded`"),
+        Config("runs", RUNS, "records of timed runs, a row for each graph and compiler"),
+    )
+}
+"""Every config that this library knows, by name."""
+
+
+def config_named(name: str) -> Config:
+    """Return a config; one that nobody registered is a folder of graphs that `all` takes in.
+
+    >>> config_named("runs").table.key, config_named("mine").is_in_all
+    ('run_id', True)
+    """
+    return CONFIGS.get(name) or Config(name, GRAPHS, f"graphs of {name}", is_in_all=True)
+
+
+def table_of_file(path: str) -> Table:
+    """Return what the rows of a dataset's file are, by the folder it lies in.
+
+    >>> table_of_file("cv/train-0000.parquet").name
+    'graphs'
+    """
+    return config_named(path.partition("/")[0]).table
+
+
+def table_of_schema(schema: pa.Schema) -> Table:
+    """Return the table whose key and label a file's columns hold; `graphs` where none fits.
+
+    >>> table_of_schema(RUNS_SCHEMA).name
+    'runs'
+    """
+    fitting = [table for table in TABLES.values() if set(table.scalars) <= set(schema.names)]
+    # A table may hold another one's scalars too: the one that shares most columns is meant.
+    shared = {table.name: len({*table.schema.names} & {*schema.names}) for table in fitting}
+    return max(fitting, key=lambda table: shared[table.name], default=GRAPHS)
+
+
+def config_of(row: Mapping[str, Any]) -> str:
+    """Return the config that a row of the `graphs` table belongs to.
+
+    >>> config_of({"task": "cv"}), config_of({"task": "cv", "why_excluded": "runnable: NaN."})
+    ('cv', 'excluded')
+    """
+    return EXCLUDED if row.get("why_excluded") else row["task"]
