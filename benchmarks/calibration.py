@@ -171,7 +171,7 @@ def _largest(outputs: list[np.ndarray]) -> float | str | None:
 
 def _eager_t(sample: Sample, run: Any) -> float | None:
     """Return the smallest t at which eager agrees with the graph in float64, None without one."""
-    from graphnet_datasets.benchmark.child.torch_oracle import widen
+    from graphnet_datasets.frameworks.torch.oracle import widen
 
     if any(node.target in ("rand", "randn", "dropout") for node in run.graph.nodes):
         return None

@@ -64,6 +64,10 @@ class UnknownOperatorError(SampleError, LookupError):
     """An operator is not in the operator table of its framework."""
 
 
+class UnknownFrameworkError(GraphNetError, LookupError):
+    """There is no framework of that name, or it does not offer what is asked of it."""
+
+
 class MaterializeError(GraphNetError, RuntimeError):
     """A sample cannot be turned into something that runs."""
 

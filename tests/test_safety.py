@@ -39,6 +39,12 @@ ALLOWED: dict[str, dict[str, str]] = {
         "exec": "runs the source of custom operators under `trust_remote_code=True` alone",
         "compile": "compiles that source under a name that tracebacks can show",
     },
+    "graphnet_datasets/frameworks/contract.py": {
+        "import_module": "imports modules of a framework's package, by names of two tables",
+    },
+    "graphnet_datasets/validation/server.py": {
+        "import_module": "imports the checks of a framework, by a name of its table",
+    },
     "graphnet_datasets/compilers/registry.py": {
         "import_module": "imports the compiler that the caller names as `module:attribute`",
         "spec_from_file_location": "imports the compiler that the caller names as a file",
@@ -104,7 +110,7 @@ ATTRIBUTES_BY_NAME = {
     "builder/libraries/transformers.py": "classes of the catalog, a file of this repository",
     "builder/walks/transformers.py": "classes that transformers' own mappings name",
     "graphnet_datasets/benchmark/judging/roofline.py": "a fixed list of dtypes",
-    "graphnet_datasets/benchmark/child/torch_runtime.py": "a fixed table of dtypes",
+    "graphnet_datasets/frameworks/torch/runtime.py": "a fixed table of dtypes",
     "graphnet_datasets/frameworks/torch/capture/convert.py": "a fixed table of dtypes",
     "graphnet_datasets/frameworks/torch/capture/dynamo.py": "a fixed list of dynamo's settings",
     "graphnet_datasets/frameworks/torch/building/literals.py": "a fixed table of constants",

@@ -9,7 +9,7 @@ import pytest
 
 import graphnet_datasets
 from graphnet_datasets import Sample, make_inputs, materialize
-from graphnet_datasets.benchmark.child.outputs import leaves
+from graphnet_datasets.frameworks.outputs import leaves
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.table import read_table
 

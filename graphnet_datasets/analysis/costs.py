@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from ..errors import GraphNetError
+from ..frameworks import module
 from ..sample import Sample
 
 
@@ -48,17 +49,8 @@ def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Cos
     Costs(flops=1024, flops_coverage=1.0, bytes_moved=896, peak_memory_bytes=896)
     """
     try:
-        if sample.framework == "torch":
-            from ..frameworks.torch.costs import measure
-        else:
-            from ..frameworks.paddle.costs import measure
-    except ModuleNotFoundError as error:
-        if error.name != sample.framework:
-            raise
-        return None
-    try:
-        walked = measure(sample, sizes)
-    except GraphNetError:
+        walked = module(sample.framework, "costs").measure(sample, sizes)
+    except GraphNetError:  # also where the framework is not installed, or counts nothing
         return None
     return Costs(
         walked.flops, walked.flops_coverage, walked.bytes_moved, walked.footprint.peak_bytes

@@ -11,8 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 from ..errors import UnknownOperatorError
-from ..frameworks.paddle import operators as paddle_operators
-from ..frameworks.torch import operators as torch_operators
+from ..frameworks import module
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
 
@@ -23,8 +22,6 @@ NO_COMPUTATION = frozenset(
     }
 )
 """Calls that tracers record although they neither compute nor change how others compute."""
-
-_TABLES = {"torch": torch_operators, "paddle": paddle_operators}
 
 _SHARING_NAMES = """
 view view_as reshape reshape_as _reshape_alias _unsafe_view transpose t T mT H mH adjoint
@@ -121,7 +118,7 @@ def memory_classes(sample: Sample) -> list[int]:
 
 def classify(framework: str, op: Op) -> str:
     """Return the letters w (writes), r (random) and s (state) that hold for an operator."""
-    table = _TABLES[framework]
+    table = module(framework, "operators")
     try:
         kind = "w" * table.mutates(op) + "r" * table.draws_random_numbers(op)
         is_state = table.lookup(op.target).is_state and op.target not in NO_COMPUTATION

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ..frameworks.outputs import excerpt_of
 from ..inputs.arrays import STORAGE
 from ..sample.vocabulary import ITEM_SIZE_BYTES
 from ..schema import GRAPHS_SCHEMA
@@ -40,12 +41,11 @@ MAX_JUDGED = 256
 """Timed calls whose outputs are judged: of more of them, so many drawn at random."""
 MAX_WHOLE = 3
 """Timed calls of which all elements are judged; of the others an excerpt."""
-MAX_EXCERPT = 2**15
-"""Elements of an excerpt, all outputs together; smaller outputs are taken whole."""
-MIN_EXCERPT = 16
-"""Elements of an excerpt of each output, however many outputs there are."""
 MAX_SET = 2**31
 """Sets of inputs are numbered below this."""
+
+FRAMEWORK_VARIABLE = "GRAPHNET_DATASETS_FRAMEWORK"
+"""The environment variable that names the framework of a server's jobs."""
 
 COMPILERS_VARIABLE = "GRAPHNET_DATASETS_COMPILERS"
 """Names the compilers that a fork server will be asked for, separated by commas."""
@@ -76,7 +76,7 @@ def judged_file(number: int) -> str:
 class JudgedCall:
     """A timed call whose outputs are judged: its set of inputs, and which elements are taken.
 
-    `start` is None where all are (see `excerpt_of`).
+    `start` is None where all are (see `frameworks.outputs.excerpt_of`).
     """
 
     set_index: int
@@ -109,19 +109,6 @@ def read_judged(given: Any) -> list[JudgedCall]:
             raise HandoverError("A call to be judged has a number that there is not.")
         calls.append(JudgedCall(set_index, start, is_candidate_first is True))
     return calls
-
-
-def excerpt_of(num_elements: int, num_outputs: int, start: int | None) -> slice:
-    """Return which elements of an output, flat, are looked at: every so manieth, or all.
-
-    Which residue is not known before the call has ended, so that none can be left out.
-
-    >>> excerpt_of(100_000, 1, start=5), excerpt_of(100, 1, start=5), excerpt_of(100, 1, None)
-    (slice(1, None, 4), slice(0, None, 1), slice(0, None, 1))
-    """
-    most = max(MIN_EXCERPT, MAX_EXCERPT // max(1, num_outputs))
-    step = 1 if start is None else max(1, -(-num_elements // most))
-    return slice((start or 0) % step, None, step)
 
 
 def digest_of(elements: Iterable[Any]) -> str:

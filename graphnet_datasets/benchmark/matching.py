@@ -9,7 +9,7 @@ from typing import Any
 
 from ..compilers import find_entry
 from ..errors import RunError, UnknownCompilerError
-from ..sample.vocabulary import FRAMEWORKS, Framework
+from ..frameworks import framework_names
 from ..storage.selection import Filters, select_rows
 
 
@@ -18,7 +18,7 @@ def match_compilers(
     filters: Filters | None,
     source: str | os.PathLike[str],
     compilers: Sequence[str],
-) -> tuple[list[dict[str, Any]], dict[Framework, list[str]]]:
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
     """Return the rows that a run is about, and the compilers that run those of each framework.
 
     Samples of a framework that none of the compilers is for are left out, as if the filters named
@@ -33,16 +33,22 @@ def match_compilers(
         raise RunError("There is nothing to run: no compiler was given.")
     filters = filters or Filters()
     known = {name: _frameworks_of(name) for name in compilers}
-    wanted = tuple(each for each in FRAMEWORKS if any(each in found for found in known.values()))
+    wanted = tuple(
+        each for each in framework_names() if any(each in found for found in known.values())
+    )
     rows = select_rows(dataset, filters, dataset=source)
     if not filters.framework and any(row["framework"] not in wanted for row in rows):
         fitting = select_rows(
-            dataset, dataclasses.replace(filters, framework=wanted or FRAMEWORKS), dataset=source
+            dataset,
+            dataclasses.replace(filters, framework=wanted or tuple(framework_names())),
+            dataset=source,
         )
         rows = fitting or rows
     if not rows:
         raise RunError("There is nothing to run: no sample was given, or the filters keep none.")
-    frameworks = [each for each in FRAMEWORKS if any(row["framework"] == each for row in rows)]
+    frameworks = [
+        each for each in framework_names() if any(row["framework"] == each for row in rows)
+    ]
     matched: dict[Any, list[str]] = {framework: [] for framework in frameworks}
     for name, found in known.items():
         fitting = [each for each in frameworks if each in found]
@@ -57,7 +63,7 @@ def match_compilers(
 
 def _frameworks_of(name: str) -> list[str]:
     found = []
-    for framework in FRAMEWORKS:
+    for framework in framework_names():
         try:
             find_entry(name, framework)
         except UnknownCompilerError:

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import CompilerError, CompilerUnavailableError, UnknownCompilerError
+from ..frameworks import framework_named
+from ..sample.vocabulary import framework_entry_points
 from ..suggestions import did_you_mean
 from .base import Compiler
 from .builtin import BUILTIN
@@ -44,7 +46,7 @@ class Entry:
             CompilerUnavailableError: the framework is not installed.
             CompilerError: the reference leads to nothing that is a compiler.
         """
-        if importlib.util.find_spec(self.framework) is None:
+        if not framework_named(self.framework).is_installed:
             raise CompilerUnavailableError(
                 f"`{self.framework}` is not installed "
                 f"(pip install 'graphnet-datasets[{self.framework}]')."
@@ -134,9 +136,11 @@ def make_compiler(
 
 
 def _builtin_entries() -> dict[tuple[str, str], Entry]:
+    # A framework that a package adds has the control that every framework has.
+    added = [(framework, "eager", "eager:Eager") for framework in framework_entry_points()]
     return {
         (framework, name): Entry(name, framework, f"{__package__}.{reference}", "built in")
-        for framework, name, reference in BUILTIN
+        for framework, name, reference in (*BUILTIN, *added)
     }
 
 

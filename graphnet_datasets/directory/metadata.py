@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..frameworks.text_form import TextForm
 from ..sample import Input, Sample, Statistics
 from ..sample.symbols import evaluate
 from ..sample.vocabulary import WEIGHT_ROLES
@@ -23,21 +24,19 @@ _STORAGE: Mapping[str, str] = {
 _PLAIN_DEVICE = re.compile(r"[a-z0-9_:]{1,40}\Z")
 
 
-def print_metas(sample: Sample, names: tuple[str, ...]) -> tuple[str, str]:
+def print_metas(sample: Sample, names: tuple[str, ...], form: TextForm) -> tuple[str, str]:
     """Return the texts of `weight_meta.py` and `input_meta.py`.
 
     As upstream has it, all inputs of a torch sample stand in `weight_meta.py`.
     """
     weights, data = [], []
     for each, name in zip(sample.inputs, names, strict=True):
-        is_weight = sample.framework == "torch" or each.role in WEIGHT_ROLES
-        (weights if is_weight else data).append(_print_class(sample, each, name))
+        is_weight = form.has_data_among_weights or each.role in WEIGHT_ROLES
+        (weights if is_weight else data).append(_print_class(sample, each, name, form))
     return "\n\n".join(weights), "\n\n".join(data)
 
 
-def _print_class(sample: Sample, each: Input, name: str) -> str:
-    is_torch = sample.framework == "torch"
-    title = "Program_weight_tensor_meta_" if is_torch else "Program_weight_tensor_"
+def _print_class(sample: Sample, each: Input, name: str, form: TextForm) -> str:
     statistics = each.statistics or Statistics()
     if each.role == "symbol":
         # Upstream's way with an integer: a tensor without dimensions that holds it.
@@ -48,10 +47,10 @@ def _print_class(sample: Sample, each: Input, name: str) -> str:
         data = _print_elements(each)
     device = each.device if _PLAIN_DEVICE.match(each.device) else "cpu"
     lines = [
-        f"class {title}{name}:",
+        f"class {form.class_prefix}{name}:",
         f'    name = "{name}"',
         f"    shape = {shape}",
-        f'    dtype = "{"torch." * is_torch}{dtype}"',
+        f'    dtype = "{form.dtype_prefix}{dtype}"',
         f'    device = "{device}"',
         f"    mean = {_print_number(statistics.mean)}",
         f"    std = {_print_number(statistics.std)}",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import DatasetNotFoundError, SourceError
+from ..frameworks import module
 from ..frameworks.metas import TensorMeta, parse_metas
-from ..frameworks.paddle.source import parse_source as parse_paddle
-from ..frameworks.torch.source import parse_source as parse_torch
 from ..sample import CustomOperator, Sample
 from ..sample.symbols import Dim, evaluate
 from . import extras
@@ -30,7 +29,6 @@ OPTIONAL = (
     "input_meta.py", "input_tensor_constraints.py", "graph_hash.txt", extras.FILE_NAME,
 )  # fmt: skip
 
-_PARSERS: Mapping[str, Callable[..., Sample]] = {"torch": parse_torch, "paddle": parse_paddle}
 _SUBGRAPH = re.compile(r"subgraph_(\d{1,6})\Z")
 _SAMPLES_FOLDER = re.compile(r"(\w+_)?samples\Z")
 _NOT_ID = re.compile(r"[^A-Za-z0-9_.+=@-]+")
@@ -184,9 +182,9 @@ def read_texts(
         custom_operators += extras.read_custom_operators(
             texts[extras.FILE_NAME], f"{where}/{extras.FILE_NAME}"
         )
-    if custom_operators and record["framework"] == "torch":
+    if custom_operators:
         options["custom_operators"] = custom_operators
-    sample = _PARSERS[record["framework"]](
+    sample = module(record["framework"], "source").parse_source(
         texts["model.py"],
         metas,
         sample_id=sample_id,

@@ -7,19 +7,16 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 from ..errors import SampleError
-from ..frameworks.paddle import printer as paddle_printer
-from ..frameworks.torch import printer as torch_printer
+from ..frameworks import module
+from ..frameworks.text_form import TextForm
 from ..sample import Sample
 from . import extras
 from .constraints import print_constraints
 from .metadata import print_metas
 from .reading import make_id, read_texts
 from .record import print_record
-
-_PRINTERS: dict[str, ModuleType] = {"torch": torch_printer, "paddle": paddle_printer}
 
 
 def write_directory(samples: Sample | Sequence[Sample], path: str | os.PathLike[str]) -> Path:
@@ -77,13 +74,12 @@ def _write_folder(sample: Sample, folder: Path, final: Path) -> None:
 
 def print_texts(sample: Sample, folder: Path) -> dict[str, str]:
     """Return the texts of the files of a sample that is to stand in `folder`, by file name."""
-    printer = _PRINTERS[sample.framework]
+    module(sample.framework, "source")  # what cannot be read back is not written
+    printer = module(sample.framework, "printer")
     names: tuple[str, ...] = printer.argument_names(sample, "source")
-    if sample.framework == "torch":
-        text = printer.print_source(sample, "source", releases_values=True)
-    else:
-        text = printer.print_source(sample, "source")
-    weight_text, input_text = print_metas(sample, names)
+    text: str = printer.print_model(sample)
+    form: TextForm = printer.FORM
+    weight_text, input_text = print_metas(sample, names, form)
     texts = {
         "graph_net.json": print_record(sample),
         "model.py": text,
@@ -91,7 +87,7 @@ def print_texts(sample: Sample, folder: Path) -> dict[str, str]:
         "input_meta.py": input_text,
         "graph_hash.txt": hashlib.sha256(text.encode()).hexdigest(),
     }
-    if sample.symbols or sample.framework == "torch":
+    if sample.symbols or form.has_constraints_always:
         texts["input_tensor_constraints.py"] = print_constraints(sample, names)
     found = read_texts(texts, make_id(folder), folder.name, str(folder), sample.custom_operators)
     return texts | {extras.FILE_NAME: extras.print_extras(found, sample)}

@@ -1,5 +1,17 @@
 """A folder per framework, and the dispatch by a sample's framework."""
 
+from .contract import Framework, framework_named, framework_names, module, offers
 from .dispatch import calibrate, find_results, make_inputs, materialize, print_source
 
-__all__ = ["calibrate", "find_results", "make_inputs", "materialize", "print_source"]
+__all__ = [
+    "Framework",
+    "calibrate",
+    "find_results",
+    "framework_named",
+    "framework_names",
+    "make_inputs",
+    "materialize",
+    "module",
+    "offers",
+    "print_source",
+]

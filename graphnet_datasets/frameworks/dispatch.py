@@ -1,13 +1,14 @@
-"""From a sample to the framework it belongs to, through a fixed table."""
+"""From a sample to the framework it belongs to, through the table of `contract`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ..errors import MaterializeError, MissingExtraError
+from ..errors import MaterializeError
 from ..inputs import Mode
 from ..sample import Sample
+from .contract import module
 from .results import Result
 
 Weights = Literal["inputs", "parameters"]
@@ -61,15 +62,7 @@ def materialize(
     >>> bool((materialize(sample)(**inputs) == 2 * inputs["input_0"]).all())
     True
     """
-    if sample.framework == "torch":
-        with _Needs("torch"):
-            from .torch.materialize import materialize as build
-        options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-    else:
-        with _Needs("paddle"):
-            from .paddle.materialize import materialize as build
-        options = {}  # custom operators of paddle are refused with all that its table lacks
-    return build(
+    return module(sample.framework, "materialize").materialize(
         sample,
         device=device,
         weights=weights,
@@ -78,7 +71,7 @@ def materialize(
         memory_limit_bytes=memory_limit_bytes,
         time_limit_s=time_limit_s,
         allow_unchecked_operators=allow_unchecked_operators,
-        **options,
+        trust_remote_code=trust_remote_code,
     )
 
 
@@ -103,13 +96,9 @@ def make_inputs(
         MaterializeError: an option is unknown, or a recorded stride does not fit its shape.
         MissingExtraError: the sample's framework is not installed.
     """
-    if sample.framework == "torch":
-        with _Needs("torch"):
-            from .torch.tensors import make_inputs as make
-    else:
-        with _Needs("paddle"):
-            from .paddle.tensors import make_inputs as make
-    return make(sample, seed, mode, device, weights, sizes)
+    return module(sample.framework, "tensors").make_inputs(
+        sample, seed, mode, device, weights, sizes
+    )
 
 
 def calibrate(
@@ -147,19 +136,11 @@ def calibrate(
     >>> fitted.calibration, fitted.inputs[1].origin, fitted.inputs[1].calibrated.std < 0.2
     ('calibrated', 'calibrated', True)
     """
-    options: dict[str, Any] = {}
-    if sample.framework == "torch":
-        with _Needs("torch"):
-            from .torch.calibration import calibrate as fit
-        options = {"trust_remote_code": trust_remote_code}
-    else:
-        with _Needs("paddle"):
-            from .paddle.calibration import calibrate as fit
-    return fit(
+    return module(sample.framework, "calibration").calibrate(
         sample,
         memory_limit_bytes=memory_limit_bytes,
         allow_unchecked_operators=allow_unchecked_operators,
-        **options,
+        trust_remote_code=trust_remote_code,
     )
 
 
@@ -177,13 +158,7 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
     >>> find_results(sample)[0].value
     Value(dtype='int8', shape=(2,), stride=None)
     """
-    if sample.framework == "torch":
-        with _Needs("torch"):
-            from .torch.results import find_results as find
-    else:
-        with _Needs("paddle"):
-            from .paddle.results import find_results as find
-    return find(sample)
+    return module(sample.framework, "results").find_results(sample)
 
 
 def print_source(sample: Sample, names: Names = "canonical") -> str:
@@ -196,24 +171,4 @@ def print_source(sample: Sample, names: Names = "canonical") -> str:
     """
     if names not in ("canonical", "source"):
         raise MaterializeError(f"`names={names!r}` is unknown (accepted: 'canonical', 'source').")
-    if sample.framework == "torch":
-        from .torch.printer import print_source as write
-    else:
-        from .paddle.printer import print_source as write
-    return write(sample, names=names)
-
-
-class _Needs:
-    """Turns the failed import of a framework into an error that names its extra."""
-
-    def __init__(self, framework: str) -> None:
-        self.framework = framework
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, ImportError) and error.name == self.framework:
-            purpose = f"Running samples of {self.framework}"
-            package = "paddlepaddle" if self.framework == "paddle" else self.framework
-            raise MissingExtraError(package, self.framework, purpose) from error
+    return module(sample.framework, "printer").print_source(sample, names=names)

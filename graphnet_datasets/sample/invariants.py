@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SampleError
 from .arguments import INT64_MAX, INT64_MIN, MAX_TEXT_LENGTH, find_problem
 from .symbols import free_symbols, is_symbol_name
-from .vocabulary import CALIBRATIONS, FRAMEWORKS, ITEM_SIZE_BYTES, RELATIONS, ROLES, TASKS
+from .vocabulary import (
+    CALIBRATIONS,
+    FRAMEWORKS,
+    ITEM_SIZE_BYTES,
+    RELATIONS,
+    ROLES,
+    TASKS,
+    is_framework,
+)
 
 if TYPE_CHECKING:
     from .sample import Input, Op, Sample, Value
@@ -52,7 +60,7 @@ class _Checker:
                 f"The sample id {sample.id[:80]!r} is not a path of letters, digits and "
                 "`_.+=@-` with parts separated by `/`. Rename the sample."
             )
-        if sample.framework not in FRAMEWORKS:
+        if not is_framework(sample.framework):
             raise self._error("the sample", f"has framework {sample.framework!r}", FRAMEWORKS)
         if sample.task not in TASKS:
             raise self._error("the sample", f"has task {sample.task!r}", TASKS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
@@ -20,6 +22,7 @@ arrive (see `calibrate`)."""
 Calibration: TypeAlias = Literal["", "unneeded", "calibrated"]
 
 FRAMEWORKS: tuple[str, ...] = get_args(Framework)
+"""The frameworks that come with the library; packages add others by an entry point."""
 TASKS: tuple[str, ...] = get_args(Task)
 ROLES: tuple[str, ...] = get_args(Role)
 RELATIONS: tuple[str, ...] = get_args(Relation)
@@ -35,3 +38,22 @@ ITEM_SIZE_BYTES: Mapping[str, int] = {
     "quint8": 1, "qint8": 1, "qint32": 4,
 }  # fmt: skip
 """Bytes per element of each dtype a value can have, under the dtype's canonical name."""
+
+FRAMEWORK_GROUP = "graphnet_datasets.frameworks"
+"""The entry points by which packages add frameworks; the value is the package with its modules."""
+
+
+@functools.cache
+def framework_entry_points() -> Mapping[str, str]:
+    """Return the frameworks that installed packages add: name to package. None is imported."""
+    found = importlib.metadata.entry_points(group=FRAMEWORK_GROUP)
+    return {each.name: each.value for each in found if each.name not in FRAMEWORKS}
+
+
+def is_framework(name: str) -> bool:
+    """Tell whether a sample may be of the framework.
+
+    >>> is_framework("torch"), is_framework("tensorflow")
+    (True, False)
+    """
+    return name in FRAMEWORKS or name in framework_entry_points()

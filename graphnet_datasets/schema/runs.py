@@ -102,7 +102,7 @@ JUDGED_FIELDS = pa.struct(
 )
 """The outputs of one call that were judged. `make_inputs(sample, seed)` gives its inputs, in mode
 `fresh` unless the seed is that of the run. `start` says which elements were taken (null: all; see
-`benchmark.handover.excerpt_of`), `is_candidate_first` whether the call came first in its pair
+`frameworks.outputs.excerpt_of`), `is_candidate_first` whether the call came first in its pair
 (null: it was not timed), and the hashes are of the elements of both arms."""
 
 DEVICE_STATE_FIELDS = pa.struct(

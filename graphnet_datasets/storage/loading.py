@@ -17,7 +17,7 @@ from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
 from .layout import Layout, read_layout
 from .questions import check_columns, check_split, no_config, without_empty_lists
-from .remote import Url, errors_of_ours, read_listing, read_schemas
+from .remote import Url, read_listing, read_schemas, remote_errors
 from .table import check_file
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def load_dataset(
     place = locate(name, storage_options)
     columns = None if columns is None else list(columns)
     filters = without_empty_lists(filters)
-    with errors_of_ours(place) if isinstance(place, Url) else contextlib.nullcontext():
+    with remote_errors(place) if isinstance(place, Url) else contextlib.nullcontext():
         return _load(place, config, split, streaming, filters, columns, revision)
 
 

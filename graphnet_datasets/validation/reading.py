@@ -10,15 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from ..directory import read_directory, write_directory
-from ..errors import GraphNetError, MemoryLimitError, UnknownOperatorError
-from ..frameworks.paddle import operators as paddle_operators
-from ..frameworks.torch import operators as torch_operators
-from ..frameworks.torch.building.entries import entries_of
+from ..errors import GraphNetError, MemoryLimitError, UnknownFrameworkError, UnknownOperatorError
+from ..frameworks import framework_named, module
 from ..sample import Sample, Value
 from ..schema import GRAPHS_SCHEMA, sample_from_row, sample_to_row
 from .outcomes import CheckResult
 
-_TABLES = {"torch": torch_operators, "paddle": paddle_operators}
 _MAX_LISTED = 5
 
 
@@ -36,6 +33,8 @@ def check(name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult
         reason = READING[name](sample) or ""
     except Skipped as skipped:
         return CheckResult(name, "skipped", str(skipped), versions)
+    except UnknownFrameworkError as error:  # its package does not offer what the check needs
+        return CheckResult(name, "skipped", str(error), versions)
     except MemoryLimitError as error:
         return CheckResult(name, "failed", str(error), versions)
     except (Failed, GraphNetError) as failure:
@@ -48,13 +47,13 @@ def check_custom_operators(sample: Sample) -> str | None:
 
     The source that comes with a sample must be the one that was captured; it is not run here.
     """
-    table = _TABLES[sample.framework]
+    table = module(sample.framework, "operators")
     unknown = []
     for target in dict.fromkeys(op.target for op in sample.ops):
         try:
             table.lookup(target)
         except UnknownOperatorError:
-            if sample.framework != "torch" or target not in sample.custom_operators_by_target:
+            if target not in sample.custom_operators_by_target:
                 unknown.append(target)
     if unknown:
         raise Failed(
@@ -73,23 +72,18 @@ def check_custom_operators(sample: Sample) -> str | None:
 def check_statically_analysable(sample: Sample) -> str | None:
     """Check that operators, shapes and dtypes are all known without running the graph.
 
-    For paddle this looks at what the sample records alone: see `paddle_worker`.
+    Where the framework is not installed, this looks at what the sample records alone.
     """
-    if sample.framework == "torch":
-        entries_of(sample)
-        results = _propagate(sample)
-    else:
-        for op in sample.ops:
-            paddle_operators.lookup(op.target)
-        results = tuple(op.results for op in sample.ops)
-    refuse_unknown(
-        sample,
-        [
-            position
-            for position, result in enumerate(results)
-            if result is None or not all(map(_is_known, result))
-        ],
-    )
+    if framework_named(sample.framework).is_installed:
+        refuse_unknown(sample, module(sample.framework, "results").find_unknown(sample))
+        return None
+    unknown = [
+        position
+        for position, op in enumerate(sample.ops)
+        if op.results is None or not all(map(_is_known, op.results))
+    ]
+    if unknown:
+        raise Skipped(f"{sample.framework}, which propagates shapes, is not installed.")
     return None
 
 
@@ -105,16 +99,6 @@ def refuse_unknown(sample: Sample, positions: Sequence[int]) -> None:
             f"Shapes or dtypes are known only by running the graph: {len(positions)} of "
             f"{sample.num_ops} operators, of them {', '.join(listed)}."
         )
-
-
-def _propagate(sample: Sample) -> tuple[tuple[Value, ...] | None, ...]:
-    try:
-        from ..frameworks.torch.shapes import propagate
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise Skipped("torch, which propagates shapes, is not installed.") from error
-    return propagate(sample)
 
 
 def _is_known(value: Value) -> bool:

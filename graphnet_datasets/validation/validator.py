@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import platform
 import signal
 from collections.abc import Mapping, Sequence
@@ -13,20 +11,17 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import SampleError
+from ..frameworks import framework_named
 from ..isolation import Ending, ForkServer, Limits, Outcome
 from ..sample import Sample
 from ..schema import GRAPHS_SCHEMA, sample_to_row
 from ..version import __version__
 from .outcomes import CHECKS, CheckResult, Validation
 from .reading import READING, check
+from .server import FRAMEWORK_VARIABLE
 
-SERVERS = {
-    "torch": ("torch", "graphnet_datasets.validation.torch_server"),
-    "paddle": ("paddlepaddle", "graphnet_datasets.validation.paddle_server"),
-}
-"""Per framework: its distribution, and the module that serves its jobs."""
-
-_IMPORTED_AS = {"torch": "torch", "paddle": "paddle"}
+SERVER = "graphnet_datasets.validation.server"
+"""The module that serves the checks of any framework."""
 
 DEFAULT_TIMEOUT_S = 300.0
 """Seconds that one check of one sample may take."""
@@ -121,12 +116,20 @@ class Validator:
         return Validation(sample.id, tuple(results))
 
     def _run(self, name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult:
-        distribution, module = SERVERS[sample.framework]
-        if importlib.util.find_spec(_IMPORTED_AS[sample.framework]) is None:
+        framework = framework_named(sample.framework)
+        if not framework.is_installed:
+            distribution = framework.distributions[0]
             return CheckResult(name, "skipped", f"`{distribution}` is not installed.", versions)
+        if not framework.validation:
+            reason = f"No check runs samples of `{framework.name}`."
+            return CheckResult(name, "skipped", reason, versions)
         if sample.framework not in self._servers:
             self._servers[sample.framework] = ForkServer(
-                module, environment={"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+                SERVER,
+                environment={
+                    FRAMEWORK_VARIABLE: framework.name,
+                    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+                },
             )
         server = self._servers[sample.framework]
         outcome = self._attempt(server, name, sample)
@@ -164,11 +167,8 @@ def _needs_process(name: str, sample: Sample) -> bool:
 
     Paddle's core infers shapes in C++, and a call that it does not survive ends the process.
     """
-    return (
-        name == "statically_analysable"
-        and sample.framework == "paddle"
-        and importlib.util.find_spec("paddle") is not None
-    )
+    framework = framework_named(sample.framework)
+    return name == "statically_analysable" and framework.is_walk_native and framework.is_installed
 
 
 def _is_killed_from_outside(outcome: Outcome) -> bool:
@@ -211,9 +211,4 @@ def find_versions(framework: str) -> dict[str, str]:
     True
     """
     versions = {"graphnet-datasets": __version__, "python": platform.python_version()}
-    distribution = SERVERS[framework][0]
-    try:
-        versions[distribution] = importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        versions[distribution] = ""
-    return versions
+    return versions | framework_named(framework).versions()

@@ -12,13 +12,13 @@ import pytest
 import torch
 from hypothesis import given
 
-from graphnet_datasets.benchmark.child.torch_runtime import OutputTypeError, TorchRuntime
 from graphnet_datasets.benchmark.handover import (
     HandoverError,
     read_outputs,
     read_row,
     write_row,
 )
+from graphnet_datasets.frameworks.torch.runtime import OutputTypeError, TorchRuntime
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
 from graphnet_datasets.schema import sample_from_row, sample_to_row

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from graphnet_datasets.benchmark.child.arms import Workload
-from graphnet_datasets.benchmark.child.torch_oracle import float64_outputs
-from graphnet_datasets.benchmark.child.torch_runtime import TorchRuntime
 from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
 from graphnet_datasets.frameworks import make_inputs
+from graphnet_datasets.frameworks.torch.oracle import float64_outputs
+from graphnet_datasets.frameworks.torch.runtime import TorchRuntime
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Named, Ref
 from tests.adversarial.conftest import SETTINGS, Trial, make_trial

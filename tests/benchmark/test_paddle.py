@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from graphnet_datasets import run
-from graphnet_datasets.benchmark.child.outputs import OutputTypeError
 from graphnet_datasets.benchmark.handover import read_outputs
 from graphnet_datasets.compilers.paddle_base import PaddleCompiler
 from graphnet_datasets.errors import CompilerUnavailableError
+from graphnet_datasets.frameworks.outputs import OutputTypeError
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
 from graphnet_datasets.sample.arguments import ListArg, Named, Ref
 from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
@@ -35,7 +35,7 @@ DTYPES = (
 
 @pytest.fixture
 def runtime() -> Iterator[Any]:
-    from graphnet_datasets.benchmark.child.paddle_runtime import PaddleRuntime
+    from graphnet_datasets.frameworks.paddle.runtime import PaddleRuntime
 
     with paddle.no_grad():  # the runtime switches gradients off for its whole process
         yield PaddleRuntime("cpu", 1)

@@ -31,7 +31,7 @@ LOWERED = make_sample(
 
 @pytest.fixture
 def oracle(runtime: Any) -> Iterator[Any]:
-    from graphnet_datasets.benchmark.child.paddle_oracle import float64_outputs
+    from graphnet_datasets.frameworks.paddle.oracle import float64_outputs
 
     def compute(sample: Sample, weights: Any) -> Any:
         options: dict[str, Any] = {"device": "cpu", "mode": "replay", "seed": 3}

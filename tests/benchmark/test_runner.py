@@ -183,8 +183,8 @@ def test_a_worker_lost_before_the_baseline_is_tried_once_more(
     """The worker's own code is made to die while loading, once or always."""
     monkeypatch.setenv("TEST_DEATHS_FILE", str(tmp_path / "deaths"))
     monkeypatch.setattr(
-        "graphnet_datasets.benchmark.executors.sample_runner.SERVERS",
-        {"torch": ("torch", "tests.benchmark.dying_server")},
+        "graphnet_datasets.benchmark.executors.sample_runner.SERVER",
+        "tests.benchmark.dying_server",
     )
     own = SampleRunner("cpu", LIMITED)
     try:

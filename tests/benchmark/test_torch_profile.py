@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from graphnet_datasets.benchmark.child.torch_profile import profile_call
+from graphnet_datasets.frameworks.torch.profiling import profile_call
 
 
 def test_operators_count_once_with_all_that_they_call() -> None:

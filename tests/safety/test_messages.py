@@ -225,7 +225,7 @@ def symbolic(
 
 
 @pytest.mark.parametrize("text", DEEP)
-def test_odd_dimensions_are_errors_of_ours_everywhere(text: str) -> None:
+def test_odd_dimensions_are_remote_errors_everywhere(text: str) -> None:
     value = Value("float32", (text,))
     relu = Op("torch.relu", (Ref(0),))
     plain = Input("input", Value("float32", ("s0",)))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from ...frameworks import make_inputs, materialize
+from ...frameworks.runtime import Runtime
 from ...sample import Sample
 from ...sample.vocabulary import WEIGHT_ROLES
 from ..handover import MAX_SET
-from .runtimes import Runtime
 
 VARIATION_SETS = (1, MAX_SET)
 """Sets on which eager is looked at before there is a candidate; the last is drawn for no call."""
@@ -242,16 +242,14 @@ class Arm:
         self._captured: Any = None
 
     def capture(self) -> None:
-        """Put the call into a CUDA graph; from now on it is replayed (see `cuda_graphs`).
+        """Put the call into a CUDA graph; from now on it is replayed (see torch's `cuda_graphs`).
 
         Raises:
             RuntimeError: it cannot be captured.
         """
-        from .cuda_graphs import CapturedCall
-
         workload = self._workload
-        self._captured = CapturedCall(
-            self._call, lambda: workload.arguments(0, are_all_copies=True), workload.runtime.device
+        self._captured = workload.runtime.capture(
+            self._call, lambda: workload.arguments(0, are_all_copies=True)
         )
 
     def release(self) -> None:

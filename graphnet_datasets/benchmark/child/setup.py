@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ...compilers.base import Compiler
+from ...frameworks.runtime import Runtime, make_runtime
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import sample_from_row
 from ...timing.caches import make_evictor
 from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
 from ..handover import SAMPLE_FILE, read_row
 from .arms import Arm, Workload
-from .runtimes import Runtime, make_runtime
 
 now_s = WallClock().now_s
 _CPU_CLOCK = WallClock().name
@@ -82,7 +82,7 @@ def make_clock(payload: Mapping[str, Any], runtime: Runtime) -> Clock:
     """Return the clock of the job's device."""
     if not payload["device"].startswith("cuda"):
         return WallClock()
-    if payload["framework"] == "paddle":  # whose events promise no more than whole milliseconds
+    if not runtime.has_precise_events:
         return WallClock(runtime.synchronize)
     return CudaEventClock(payload["device"])
 

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ...frameworks.outputs import MAX_EXCERPT, OutputTypeError, write_described
+from ...frameworks.runtime import Runtime
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
 from ..handover import (
     FIRST,
-    MAX_EXCERPT,
     MAX_JUDGED,
     MAX_OUTPUTS,
     MAX_SET,
@@ -23,8 +24,6 @@ from ..handover import (
     judged_file,
 )
 from .arms import Arm
-from .outputs import OutputTypeError, write_described
-from .runtimes import Runtime
 
 _Outputs: TypeAlias = list[tuple[str, list[int], Any]]
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ...compilers import find_entry, make_compiler, source_hash
+from ...frameworks import module, offers
+from ...frameworks.outputs import write_described
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason, sample_from_row
 from ...timing.alone import measure_alone
@@ -25,7 +27,6 @@ from ..handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, judged_file, read_judg
 from ..judging.roofline import measure_peak_rates
 from .arms import Arm, Workload
 from .device_state import read_device_state
-from .outputs import write_described
 from .seal import Seal
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
 from .timed_calls import OutputsRefusedError, TimedCalls
@@ -181,9 +182,10 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
             "is_timed": True,
         }
     )
-    if times is not None and payload["has_profile"] and payload["framework"] == "torch":
+    is_profiled = payload["has_profile"] and offers(payload["framework"], "profiling")
+    if times is not None and is_profiled:
         reporter.enter("profile")
-        _profile(payload["device"], baseline, candidate, times, reporter)
+        _profile(payload, baseline, candidate, times, reporter)
 
 
 def _find_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
@@ -202,8 +204,6 @@ def _choose_launch(
         return "stream", []
     for name, arm in (("eager", baseline), ("the candidate", candidate)):
         try:
-            if payload["framework"] != "torch":
-                raise RuntimeError(f"not offered for {payload['framework']}")
             arm.capture()
         except Exception as error:  # whatever an operator raises that cannot be captured
             baseline.release()
@@ -214,16 +214,19 @@ def _choose_launch(
 
 
 def _profile(
-    device: str, baseline: Arm, candidate: Arm, times: PairedTimes, reporter: Reporter
+    payload: Mapping[str, Any],
+    baseline: Arm,
+    candidate: Arm,
+    times: PairedTimes,
+    reporter: Reporter,
 ) -> None:
     """Report kernels and their time for both arms; that there are none is no failure."""
-    from .torch_profile import profile_call
-
+    profile_call = module(payload["framework"], "profiling").profile_call
     num_calls = 1 if max(*times.baseline_ms, *times.candidate_ms) > SLOW_PROFILE_MS else 3
     for name, arm in (("baseline", baseline), ("candidate", candidate)):
         try:
             kernel_ms, num_kernels = profile_call(
-                arm, lambda arm=arm: arm.prepare(0), device, num_calls=num_calls
+                arm, lambda arm=arm: arm.prepare(0), payload["device"], num_calls=num_calls
             )
         except Exception as error:  # a candidate that fails on its hundredth call, for instance
             reporter.send({"profile_problem": describe_error(error)})
@@ -277,12 +280,8 @@ def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
 def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None:
     """Hand over the outputs of the first call in float64; that there are none is no failure."""
     sample = sample_from_row(read_row(directory / SAMPLE_FILE))
-    if sample.framework == "paddle":
-        from .paddle_oracle import float64_outputs
-    else:
-        from .torch_oracle import float64_outputs
     try:
-        outputs = float64_outputs(workload, sample)
+        outputs = module(sample.framework, "oracle").float64_outputs(workload, sample)
         if outputs is not None:
             described = workload.runtime.write_outputs(outputs, directory / ORACLE)
             reporter.send({f"outputs {ORACLE}": described})

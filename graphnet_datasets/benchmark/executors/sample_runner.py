@@ -15,10 +15,10 @@ from ...compilers import Compiler, find_entry
 from ...errors import (
     CompilerError,
     CompilerUnavailableError,
-    MissingExtraError,
     RunError,
     UnknownCompilerError,
 )
+from ...frameworks import framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
 from ...sample import Sample
 from ...schema import Status
@@ -27,6 +27,7 @@ from ..handover import (
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
     FIRST,
+    FRAMEWORK_VARIABLE,
     ORACLE,
     REFERENCE_PHASES,
     SAMPLE_FILE,
@@ -42,11 +43,8 @@ from ..settings import Settings
 from .collecting import read_judged_outputs, read_run
 from .turns import time_again
 
-SERVERS = {
-    "torch": ("torch", "graphnet_datasets.benchmark.child.torch_server"),
-    "paddle": ("paddle", "graphnet_datasets.benchmark.child.paddle_server"),
-}
-"""Per framework: its package, and the module that serves its jobs."""
+SERVER = "graphnet_datasets.benchmark.child.server"
+"""The module that serves the jobs of any framework."""
 
 COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
     UnknownCompilerError,
@@ -198,7 +196,7 @@ class SampleRunner:
 
     def _find_peak_rates(self) -> PeakRates | None:
         """Return the device's peak rates, measured at most once, in a process of their own."""
-        if not self._peaks and _is_installed("torch"):
+        if not self._peaks and framework_named("torch").is_installed:
             key = (self._device, self._environment_id, self._settings.threads)
             peaks = load_peak_rates(*key)
             if peaks is None:
@@ -335,18 +333,14 @@ class SampleRunner:
         if self._is_closed:  # by another thread, which has ended the job under way
             raise RunError("The runner is closed. Make another one for more runs.")
         if framework + role not in self._servers:
-            if framework not in SERVERS:
-                raise CompilerError(
-                    f"Samples of the framework `{framework}` cannot be timed by this version "
-                    f"(it times {', '.join(SERVERS)}). Choose others with `--framework torch`."
-                )
-            package, module = SERVERS[framework]
-            if not _is_installed(package):
-                raise MissingExtraError(package, framework, f"Running samples of {framework}")
+            found = framework_named(framework)
+            if not found.is_installed:
+                raise found.missing(f"Running samples of {framework}")
             threads = str(self._settings.threads)
             self._servers[framework + role] = ForkServer(
-                module,
+                SERVER,
                 environment={
+                    FRAMEWORK_VARIABLE: framework,
                     "OMP_NUM_THREADS": threads,
                     "MKL_NUM_THREADS": threads,
                     COMPILERS_VARIABLE: ",".join(self._compilers),
@@ -386,9 +380,3 @@ class SampleRunner:
             temporary = path.with_suffix(f".{os.getpid()}.tmp")
             temporary.write_text(outcome.log)
             temporary.replace(path)
-
-
-def _is_installed(package: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(package) is not None

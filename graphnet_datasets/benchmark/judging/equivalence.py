@@ -12,9 +12,16 @@ from ...inputs import Mode
 from ...isolation import Ending, ForkServer, Limits
 from ...sample import Sample
 from ...schema import Reason, sample_to_row
-from ..handover import FIRST, SAMPLE_FILE, HandoverError, read_outputs, write_row
+from ..handover import (
+    FIRST,
+    FRAMEWORK_VARIABLE,
+    SAMPLE_FILE,
+    HandoverError,
+    read_outputs,
+    write_row,
+)
 from .correctness import Output, compare_outputs, find_mismatch, overall_min_t
-from .equivalence_worker import FRAMEWORK_VARIABLE, PHASES
+from .equivalence_worker import PHASES
 
 LIMITS = Limits(phase_timeouts_s={"load": 120.0, "run": 300.0}, memory_bytes=16 * 2**30)
 
@@ -93,7 +100,7 @@ class Comparer:
     def _server(self, framework: str) -> ForkServer:
         if framework not in self._servers:
             self._servers[framework] = ForkServer(
-                "graphnet_datasets.benchmark.judging.judging.equivalence_worker",
+                "graphnet_datasets.benchmark.judging.equivalence_worker",
                 environment={FRAMEWORK_VARIABLE: framework, "GLOG_minloglevel": "2"},
             )
         return self._servers[framework]

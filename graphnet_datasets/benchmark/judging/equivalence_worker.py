@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from ...frameworks import make_inputs, materialize
+from ...frameworks import make_inputs, materialize, module
+from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
 from ...isolation import Reporter, serve
 from ...sample import Sample
-from ...sample.vocabulary import Framework
-from ..child.runtimes import make_runtime
-from ..handover import FIRST, SAMPLE_FILE, read_row
-
-FRAMEWORK_VARIABLE = "GRAPHNET_DATASETS_FRAMEWORK"
-"""The environment variable that names the framework of the jobs."""
+from ..handover import FIRST, FRAMEWORK_VARIABLE, SAMPLE_FILE, read_row
 
 PHASES = ("load", "run")
 
@@ -34,12 +30,9 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 def main() -> None:
     """Import the framework, prepare what all jobs need, and serve them."""
-    framework = cast(Framework, os.environ[FRAMEWORK_VARIABLE])
+    framework = os.environ[FRAMEWORK_VARIABLE]
     make_runtime(framework, "cpu", 1)
-    if framework == "paddle":
-        from ...frameworks.paddle import materialize as _
-    else:
-        from ...frameworks.torch import materialize as _  # noqa: F401
+    module(framework, "materialize")
     prepare_blocks()
     serve(work)
 

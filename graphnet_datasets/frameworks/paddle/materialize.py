@@ -27,6 +27,7 @@ def materialize(
     mode: Mode = "replay",
     memory_limit_bytes: int | None = None,
     time_limit_s: float | None = None,
+    trust_remote_code: bool = False,  # noqa: ARG001 - its table refuses every custom operator
     allow_unchecked_operators: bool = False,
 ) -> PaddleGraph:
     """Return a layer that runs the sample on `device`; see `graphnet_datasets.materialize`.

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from ...errors import SourceError
 from ...sample import Op, Sample, Value
 from ...sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
+from ..text_form import TextForm
 from .expressions import PLACE_CALLS
 from .operators import CORE, GETITEM, OPERATORS
 from .value_types import print_type
@@ -21,6 +22,10 @@ from .value_types import print_type
 _INDENT = " " * 8
 _NUM_RESULTS = {f"{CORE}rnn": 4}
 """Results of an operator whose eager form gives back all but the last."""
+
+
+FORM = TextForm()
+"""What GraphNet's directories of paddle look like."""
 
 
 def print_source(sample: Sample, names: Literal["canonical", "source"] = "canonical") -> str:
@@ -52,6 +57,11 @@ def print_source(sample: Sample, names: Literal["canonical", "source"] = "canoni
     <BLANKLINE>
     """
     return _Printer(sample, names).text()
+
+
+def print_model(sample: Sample) -> str:
+    """Return the text of a directory's `model.py`, with the names of the source."""
+    return print_source(sample, "source")
 
 
 def argument_names(sample: Sample, names: Literal["canonical", "source"]) -> tuple[str, ...]:

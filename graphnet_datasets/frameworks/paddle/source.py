@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import SampleError, SourceError
-from ...sample import Constraint, Input, Op, Provenance, Sample, Symbol, Value
+from ...sample import Constraint, CustomOperator, Input, Op, Provenance, Sample, Symbol, Value
 from ...sample.arguments import Arg, ListArg, Ref, iterate_refs, map_refs
 from ...sample.symbols import Dim
 from ...sample.vocabulary import Role, Task
@@ -40,6 +40,7 @@ def parse_source(
     constraints: Iterable[Constraint] = (),
     shapes: Mapping[str, tuple[Dim, ...]] | None = None,
     provenance: Provenance | None = None,
+    custom_operators: tuple[CustomOperator, ...] = (),  # noqa: ARG001 - nothing here calls one
     file: str = "model.py",
 ) -> Sample:
     """Return the sample that a `model.py` and the metadata of its tensors describe.

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ...errors import SampleError
 from ...sample import Op, Sample
 from ...sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
+from ..text_form import TextForm
 from .building.entries import entry_of
 from .text.constants import print_constant
 from .text.expressions import BINARY, COMPARE, RESERVED
@@ -34,6 +35,15 @@ _PREFIX = {
     "operator.invert": "~",
     "operator.not_": "not ",
 }
+
+
+FORM = TextForm(
+    class_prefix="Program_weight_tensor_meta_",
+    dtype_prefix="torch.",
+    has_data_among_weights=True,
+    has_constraints_always=True,
+)
+"""What GraphNet's directories of torch look like."""
 
 
 def print_source(
@@ -85,6 +95,11 @@ def print_source(
     else:
         head += ["    def forward(self):"]
     return "\n".join([*head, *lines, ""])
+
+
+def print_model(sample: Sample) -> str:
+    """Return the text of a directory's `model.py`: the source's names, and values released."""
+    return print_source(sample, "source", releases_values=True)
 
 
 def argument_names(sample: Sample, names: Literal["canonical", "source"]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ import torch
 from ...sample import Sample, Value
 from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..results import Result
-from .shapes import Observer, measure_footprint
+from .building.entries import entries_of
+from .shapes import Observer, measure_footprint, propagate
 
 
 def find_results(sample: Sample) -> tuple[Result, ...]:
@@ -49,3 +50,17 @@ def _describe(result: Any) -> Result:
         return Result("other")
     stride = None if result.is_contiguous() else tuple(result.stride())
     return Result("tensor", Value(dtype, tuple(result.shape), stride))
+
+
+def find_unknown(sample: Sample) -> tuple[int, ...]:
+    """Return the positions of the operators whose shapes or dtypes only a run would tell.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: the sample cannot be walked.
+    """
+    entries_of(sample)
+    return tuple(
+        position
+        for position, results in enumerate(propagate(sample))
+        if results is None or any(each.dtype is None or each.shape is None for each in results)
+    )

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from graphnet_datasets import make_inputs, materialize
-from graphnet_datasets.benchmark.child.outputs import leaves
 from graphnet_datasets.benchmark.judging.correctness import (
     Output,
     compare_outputs,
@@ -16,6 +15,7 @@ from graphnet_datasets.benchmark.judging.correctness import (
     overall_min_t,
 )
 from graphnet_datasets.errors import TranslationError
+from graphnet_datasets.frameworks.outputs import leaves
 from graphnet_datasets.frameworks.torch.operators import lookup
 from graphnet_datasets.schema import Reason
 from graphnet_datasets.transforms.translate import RULES, translate

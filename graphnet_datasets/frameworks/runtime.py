@@ -1,18 +1,20 @@
-"""What the worker asks of a framework's tensors, and the runtime of each framework."""
+"""What a run asks of a framework's tensors, and the runtime of each framework."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...sample.vocabulary import Framework
+from .contract import module
 
 
 class Runtime(Protocol):
     """A framework on one device, with a fixed number of threads and without gradients."""
 
     device: Any
+    has_precise_events: bool
+    """Whether the device's events tell times below a millisecond."""
 
     def seed(self, seed: int) -> None:
         """Seed every generator, so that random operators draw the same numbers in each arm."""
@@ -76,7 +78,7 @@ class Runtime(Protocol):
         ...
 
     def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
-        """Return dtype, shape and some elements, copied, of each output (`handover.excerpt_of`).
+        """Return dtype, shape and some elements, copied, of each output (`outputs.excerpt_of`).
 
         Raises:
             OutputTypeError: an output is something else than a plain dense tensor or a number.
@@ -87,6 +89,10 @@ class Runtime(Protocol):
         """Return dtype, shape, checksum, and whether all is finite, of each output."""
         ...
 
+    def capture(self, call: Callable[..., Any], make_arguments: Callable[[], Any]) -> Any:
+        """Return the call in a CUDA graph, to be replayed; RuntimeError where that cannot be."""
+        ...
+
     def reset_peak_memory(self) -> None:
         """Begin a new measurement of the device's peak memory."""
 
@@ -94,12 +100,28 @@ class Runtime(Protocol):
         """Return the device's peak memory since the last reset, None where only the CPU is used."""
 
 
-def make_runtime(framework: Framework, device: str, num_threads: int) -> Runtime:
-    """Return the runtime of a framework; only that framework is imported."""
-    if framework == "paddle":
-        from .paddle_runtime import PaddleRuntime
+class Workload(Protocol):
+    """What an oracle takes of a run: the module, its input sets, and what the graph writes to."""
 
-        return PaddleRuntime(device, num_threads)
-    from .torch_runtime import TorchRuntime
+    runtime: Runtime
+    module: Any
+    sets: dict[int, dict[str, Any]]
+    written: tuple[str, ...]
+    state: dict[str, Any]
 
-    return TorchRuntime(device, num_threads)
+    def arguments(self, index: int) -> dict[str, Any]:
+        """Return fresh arguments of an input set."""
+        ...
+
+    def effects(self, arguments: Mapping[str, Any]) -> list[Any]:
+        """Return what a call has written to beside its outputs."""
+        ...
+
+
+def make_runtime(framework: str, device: str, num_threads: int) -> Runtime:
+    """Return the runtime of a framework; only that framework is imported.
+
+    Raises:
+        UnknownFrameworkError, MissingExtraError: as `contract.module`.
+    """
+    return module(framework, "runtime").make_runtime(device, num_threads)

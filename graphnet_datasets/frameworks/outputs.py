@@ -14,8 +14,27 @@ SCALARS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", comple
 """The dtype under which a Python number is compared."""
 
 
+MAX_EXCERPT = 2**15
+"""Elements of an excerpt, all outputs together; smaller outputs are taken whole."""
+MIN_EXCERPT = 16
+"""Elements of an excerpt of each output, however many outputs there are."""
+
+
 class OutputTypeError(Exception):
     """An output is not a plain tensor or number, so that nothing could be compared."""
+
+
+def excerpt_of(num_elements: int, num_outputs: int, start: int | None) -> slice:
+    """Return which elements of an output, flat, are looked at: every so manieth, or all.
+
+    Which residue is not known before the call has ended, so that none can be left out.
+
+    >>> excerpt_of(100_000, 1, start=5), excerpt_of(100, 1, start=5), excerpt_of(100, 1, None)
+    (slice(1, None, 4), slice(0, None, 1), slice(0, None, 1))
+    """
+    most = max(MIN_EXCERPT, MAX_EXCERPT // max(1, num_outputs))
+    step = 1 if start is None else max(1, -(-num_elements // most))
+    return slice((start or 0) % step, None, step)
 
 
 def leaves(outputs: Any) -> Iterator[Any]:

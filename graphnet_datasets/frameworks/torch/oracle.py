@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch.fx.node import map_aggregate
 
-from ...frameworks.torch.building.entries import entries_of
 from ...sample import Sample
-from .arms import Workload
-from .outputs import leaves
+from ..outputs import leaves
+from ..runtime import Workload
+from .building.entries import entries_of
 
 _WIDE_METHODS = {
     "half": "double",

@@ -1,4 +1,4 @@
-"""The same graph of paddle in float64, from the same inputs (see `torch_oracle`)."""
+"""The same graph of paddle in float64, from the same inputs (see torch's `oracle`)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import paddle
 
-from ...frameworks.paddle.operators import draws_random_numbers
-from ...frameworks.paddle.plan import Plan
-from ...frameworks.paddle.tensors import dtype_of
 from ...sample import Sample
 from ...sample.arguments import Arg, DictArg, ListArg, Named
-from .arms import Workload
+from ..runtime import Workload
+from .operators import draws_random_numbers
+from .plan import Plan
+from .tensors import dtype_of
 
 _WIDE = {
     "float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128",

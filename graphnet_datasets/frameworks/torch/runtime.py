@@ -9,15 +9,16 @@ from typing import Any, cast
 
 import torch
 
-from ..handover import excerpt_of
-from .outputs import SCALARS, OutputTypeError, leaves, write_leaves
-from .torch_watch import watched
+from ..outputs import SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
+from .watching import watched
 
 _DTYPE_PREFIX = "torch."
 
 
 class TorchRuntime:
     """Torch on one device, with a fixed number of threads and without gradients."""
+
+    has_precise_events = True
 
     def __init__(self, device: str, num_threads: int) -> None:
         self.device = torch.device(device)
@@ -156,6 +157,12 @@ class TorchRuntime:
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
 
+    def capture(self, call: Callable[..., Any], make_arguments: Callable[[], Any]) -> Any:
+        """Return the call in a CUDA graph, to be replayed."""
+        from .cuda_graphs import CapturedCall
+
+        return CapturedCall(call, make_arguments, self.device)
+
     def peak_memory_bytes(self) -> int | None:
         """Return the device's peak memory since the last reset, None where only the CPU is used."""
         if self.device.type == "cuda":
@@ -219,3 +226,18 @@ def _copy_weight(
 def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
     return plain.reshape(-1).view(torch.uint8)
+
+
+def make_runtime(device: str, num_threads: int) -> TorchRuntime:
+    """Return torch on one device."""
+    return TorchRuntime(device, num_threads)
+
+
+def import_all() -> None:
+    """Import what every job needs, for a process that forks its jobs; no device is touched."""
+    import torch._dynamo
+    import torch._inductor.compile_fx  # two seconds, paid once instead of in every run
+
+    from . import materialize, shapes, tensors  # noqa: F401
+
+    assert not torch.cuda.is_initialized()  # noqa: S101 (a forked process could not use the device)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+import warnings
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,17 +13,26 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import paddle
-from paddle.base.framework import EagerParamBase
 
-from ...frameworks.paddle.tensors import place_of
+# Paddle's executor tells of every program that it runs, on the channel that the log is made of.
+os.environ.setdefault("GLOG_minloglevel", "2")  # glog spells it so
+
+with warnings.catch_warnings():
+    # Where no ccache is installed paddle says so; nothing here builds extensions.
+    warnings.filterwarnings("ignore", message="No ccache found", category=UserWarning)
+    import paddle
+    from paddle.base.framework import EagerParamBase
+
 from ...sample.vocabulary import ITEM_SIZE_BYTES
-from ..handover import excerpt_of
-from .outputs import SCALARS, OutputTypeError, leaves, write_leaves
+from ..outputs import SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
+from .tensors import place_of
 
 
 class PaddleRuntime:
     """Paddle on one device, with a fixed number of threads and without gradients."""
+
+    # Its events promise no more than whole milliseconds.
+    has_precise_events = False
 
     def __init__(self, device: str, num_threads: int) -> None:
         self.device = device.replace("cuda", "gpu")
@@ -165,6 +176,11 @@ class PaddleRuntime:
         if self.device.startswith("gpu"):
             paddle.device.cuda.reset_max_memory_allocated(self._place)
 
+    def capture(self, call: Any, make_arguments: Any) -> Any:
+        """Raise: calls of paddle are not put into CUDA graphs here."""
+        del call, make_arguments
+        raise RuntimeError("not offered for paddle")
+
     def peak_memory_bytes(self) -> int | None:
         """Return the device's peak memory since the last reset, None where only the CPU is used."""
         if self.device.startswith("gpu"):
@@ -216,3 +232,13 @@ def _describe(leaf: Any, index: int) -> tuple[str, list[int], Any]:
         )
     dtype = str(leaf.dtype).rpartition(".")[2]
     return dtype, list(leaf.shape), _Bytes(leaf).array.tobytes()
+
+
+def make_runtime(device: str, num_threads: int) -> PaddleRuntime:
+    """Return paddle on one device."""
+    return PaddleRuntime(device, num_threads)
+
+
+def import_all() -> None:
+    """Import what every job needs, for a process that forks its jobs."""
+    from . import materialize, shapes  # noqa: F401

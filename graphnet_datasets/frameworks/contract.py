@@ -1,0 +1,168 @@
+"""What the library asks of a framework, and the one table of frameworks.
+
+A framework is a package of modules with the names of `MODULES`. Two come with the library; others
+are found by their entry point in the group `graphnet_datasets.frameworks`, whose value is such a
+package. Nothing outside `frameworks/` chooses between frameworks: it asks for a module by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Mapping
+from types import ModuleType
+
+from ..errors import MissingExtraError, UnknownFrameworkError
+from ..sample.vocabulary import FRAMEWORK_GROUP, framework_entry_points
+
+MODULES: Mapping[str, str] = {
+    "materialize": "`materialize(sample, **options)`: something that runs the sample",
+    "tensors": "`make_inputs(sample, seed, mode, device, weights, sizes)`: its arguments",
+    "operators": "`lookup`, `mutates`, `draws_random_numbers`: the table of operators",
+    "runtime": "`make_runtime(device, num_threads)`, `import_all()`: how a run handles its tensors",
+    "results": "`find_results(sample)`: what each operator gives, without running it",
+    "printer": "`print_source(sample, names)`: its text; for directories also `print_model`, "
+    "`argument_names` and `FORM`",
+    "source": "`parse_source(text, metas, **facts)`: a sample out of the text of a directory",
+    "costs": "`measure(sample, sizes)`: operations, traffic and memory",
+    "calibration": "`calibrate(sample, **options)`: statistics that fit the graph",
+    "oracle": "`float64_outputs(workload, sample)`: the same graph in float64",
+    "profiling": "`profile_call(call, prepare, device, num_calls)`: the kernels of a call",
+    "extract": "`extract(...)`: live modules to samples",
+}
+"""The modules of a framework's package and what each offers. The first four make a sample run under
+the benchmark; where one of the others is missing, what it serves says so."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Framework:
+    """What is known of a framework without importing it.
+
+    `package` holds its modules, `imported_as` is the name that its users import, and any one of
+    `distributions` installs it. `validation` is the module that makes the checks of `validation`
+    which run a sample, "" if there is none. With `is_walk_native` even its walk over shapes runs
+    native code, which a hostile graph can end the process with.
+    """
+
+    name: str
+    package: str
+    imported_as: str
+    distributions: tuple[str, ...]
+    validation: str = ""
+    is_walk_native: bool = False
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it can be imported; it is not imported to find out."""
+        return importlib.util.find_spec(self.imported_as) is not None
+
+    def version(self) -> str:
+        """Return the installed version, "" if it is not installed."""
+        return next(filter(None, self.versions().values()), "")
+
+    def versions(self) -> dict[str, str]:
+        """Return the version of the distribution that is installed; the first one's "" if none."""
+        for distribution in self.distributions:
+            try:
+                return {distribution: importlib.metadata.version(distribution)}
+            except importlib.metadata.PackageNotFoundError:
+                continue
+        return {self.distributions[0]: ""}
+
+    def missing(self, purpose: str) -> MissingExtraError:
+        """Return the error that says how to install it."""
+        return MissingExtraError(self.distributions[0], self.name, purpose)
+
+
+_BUILT_IN = {
+    framework.name: framework
+    for framework in (
+        Framework(
+            "torch",
+            "graphnet_datasets.frameworks.torch",
+            "torch",
+            ("torch",),
+            "graphnet_datasets.validation.torch_worker",
+        ),
+        Framework(
+            "paddle",
+            "graphnet_datasets.frameworks.paddle",
+            "paddle",
+            ("paddlepaddle", "paddlepaddle-gpu"),
+            "graphnet_datasets.validation.paddle_worker",
+            is_walk_native=True,
+        ),
+    )
+}
+
+
+def framework_named(name: str) -> Framework:
+    """Return a framework by its name.
+
+    Raises:
+        UnknownFrameworkError: there is none of that name; the message lists those there are.
+
+    >>> framework_named("paddle").distributions[0]
+    'paddlepaddle'
+    """
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    found = framework_entry_points().get(name)
+    if found is None:
+        raise UnknownFrameworkError(
+            f"There is no framework `{name}`. There are {', '.join(framework_names())}; a package "
+            f"adds one through the entry point group `{FRAMEWORK_GROUP}`."
+        )
+    package = found.partition(":")[0]
+    return Framework(name, package, package.partition(".")[0], (package.partition(".")[0],))
+
+
+def framework_names() -> list[str]:
+    """Return the names of all frameworks, those of this library first.
+
+    >>> framework_names()[:2]
+    ['torch', 'paddle']
+    """
+    return [*_BUILT_IN, *sorted(framework_entry_points())]
+
+
+def module(name: str, part: str) -> ModuleType:
+    """Return one of the `MODULES` of a framework.
+
+    Raises:
+        UnknownFrameworkError: there is no such framework, or its package has no such module.
+        MissingExtraError: the framework is not installed.
+
+    >>> module("torch", "operators").lookup("operator.add").target
+    'operator.add'
+    """
+    if part not in MODULES:
+        raise ValueError(f"`{part}` is not a module of a framework: {', '.join(MODULES)}.")
+    framework = framework_named(name)
+    try:
+        return _import(framework.package, part)
+    except ModuleNotFoundError as error:
+        if error.name == f"{framework.package}.{part}":
+            raise UnknownFrameworkError(
+                f"The framework `{name}` offers no `{part}` ({MODULES[part]})."
+            ) from error
+        if error.name == framework.imported_as:
+            raise framework.missing(f"Running samples of {name}") from error
+        raise
+
+
+@functools.cache
+def _import(package: str, part: str) -> ModuleType:
+    return importlib.import_module(f"{package}.{part}")
+
+
+def offers(name: str, part: str) -> bool:
+    """Tell whether a framework's package has a module; the module is not imported.
+
+    >>> offers("torch", "profiling"), offers("paddle", "profiling")
+    (True, False)
+    """
+    return importlib.util.find_spec(f"{framework_named(name).package}.{part}") is not None

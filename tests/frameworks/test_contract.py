@@ -1,0 +1,127 @@
+"""A third framework, which a package adds by its entry point, goes the whole way of the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphnet_datasets import Sample, make_inputs, materialize, run, speedup_score
+from graphnet_datasets.analysis.costs import measure_costs
+from graphnet_datasets.benchmark import TimingSettings
+from graphnet_datasets.errors import UnknownFrameworkError, UnknownOperatorError
+from graphnet_datasets.frameworks import (
+    find_results,
+    framework_named,
+    framework_names,
+    module,
+    print_source,
+)
+from graphnet_datasets.sample import Input, Op, Statistics, Value, vocabulary
+from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.storage.table import read_table, write_table
+from graphnet_datasets.validation import validate
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sample]:
+    """A sample of the framework `toy`, which this process and its children find."""
+    metadata = tmp_path / "packages" / "toy-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        f"[{vocabulary.FRAMEWORK_GROUP}]\ntoy = tests.frameworks.toy\n"
+    )
+    monkeypatch.syspath_prepend(str(metadata.parent))
+    paths = [str(metadata.parent), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    vocabulary.framework_entry_points.cache_clear()
+    statistics = Statistics(0.0, 0.3, -1.0, 1.0)
+    yield Sample(
+        "toy/layer", "toy", "other",  # type: ignore[arg-type]
+        (
+            Input("input", Value("float32", (32, 64)), statistics=statistics),
+            Input("parameter", Value("float32", (64, 16)), statistics=statistics),
+            Input("parameter", Value("float32", (16,)), statistics=statistics),
+        ),
+        (
+            Op("toy.matmul", (Ref(0), Ref(1))),
+            Op("toy.add", (Ref(3), Ref(2))),
+            Op("toy.tanh", (Ref(4),)),
+        ),
+        Ref(5),
+    )  # fmt: skip
+    monkeypatch.undo()
+    vocabulary.framework_entry_points.cache_clear()
+
+
+def test_a_third_framework_goes_from_row_to_score(toy: Sample, tmp_path: Path) -> None:
+    assert framework_names() == ["torch", "paddle", "toy"]
+    path = write_table([toy], tmp_path / "toy.parquet")
+    (row,) = read_table(path).to_pylist()
+    sample = Sample.from_row(row)
+    assert sample == toy
+    inputs = make_inputs(sample)
+    assert {type(each) for each in inputs.values()} == {np.ndarray}
+    expected = np.tanh(inputs["input_0"] @ inputs["parameter_0"] + inputs["parameter_1"])
+    assert np.array_equal(materialize(sample)(**inputs), expected)
+    runs = run(
+        path,
+        compiler="eager",
+        device="cpu",
+        out=tmp_path / "runs",
+        timing=TimingSettings(budget_s=0.5),
+    )
+    (record,) = list(runs)
+    assert (record["framework"], record["status"]) == ("toy", "ok"), record["error_message"]
+    assert record["min_t"] == -np.inf
+    assert speedup_score(runs, p=0.1, b=0.1).scores[-3] > 0
+
+
+def test_what_a_framework_does_not_offer_is_said(toy: Sample) -> None:
+    assert print_source(toy) == "toy.matmul\ntoy.add\ntoy.tanh"
+    with pytest.raises(UnknownFrameworkError) as caught:
+        find_results(toy)
+    assert str(caught.value) == (
+        "The framework `toy` offers no `results` (`find_results(sample)`: what each operator "
+        "gives, without running it)."
+    )
+    assert measure_costs(toy) is None
+    outcomes = {each.check: each for each in validate(toy).results}
+    assert outcomes["runnable"].outcome == "skipped"
+    assert outcomes["runnable"].reason == "No check runs samples of `toy`."
+    assert outcomes["custom_operators_accessible"].outcome == "passed"
+
+
+@pytest.mark.usefixtures("toy")
+def test_an_operator_that_its_table_lacks_is_refused() -> None:
+    with pytest.raises(UnknownOperatorError):
+        module("toy", "operators").lookup("toy.exec")
+
+
+def test_an_unknown_framework_is_refused_by_name() -> None:
+    with pytest.raises(UnknownFrameworkError) as caught:
+        framework_named("tensorflow")
+    assert str(caught.value) == (
+        "There is no framework `tensorflow`. There are torch, paddle; a package adds one through "
+        "the entry point group `graphnet_datasets.frameworks`."
+    )
+
+
+@pytest.mark.parametrize("name", ["torch", "paddle"])
+def test_both_frameworks_offer_the_whole_contract(name: str) -> None:
+    from graphnet_datasets.frameworks import offers
+    from graphnet_datasets.frameworks.contract import MODULES
+
+    lacking = {part for part in MODULES if not offers(name, part)}
+    assert lacking == ({"profiling"} if name == "paddle" else set())
+
+
+def test_only_modules_of_the_contract_are_imported() -> None:
+    with pytest.raises(ValueError, match="is not a module of a framework"):
+        module("torch", "building.custom_operators")

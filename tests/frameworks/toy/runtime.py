@@ -1,0 +1,96 @@
+"""What a run asks of NumPy's arrays."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphnet_datasets.frameworks.outputs import SCALARS, excerpt_of, leaves, write_leaves
+
+
+class ToyRuntime:
+    has_precise_events = False
+
+    def __init__(self, device: str, num_threads: int) -> None:
+        self.device = device
+
+    def seed(self, seed: int) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+    def clone(self, value: Any) -> Any:
+        return value.copy() if isinstance(value, np.ndarray) else value
+
+    def clone_outputs(self, outputs: Any) -> Any:
+        return copy.deepcopy(outputs)
+
+    def copy_module(self, module: Any) -> Any:
+        return copy.copy(module)
+
+    def tensors_of(self, module: Any) -> dict[str, Any]:
+        return dict(module.weights)
+
+    def is_equal(self, left: Any, right: Any) -> bool:
+        return np.asarray(left).tobytes() == np.asarray(right).tobytes()
+
+    def checksum(self, tensor: Any) -> int:
+        return hash(np.asarray(tensor).tobytes())
+
+    def restore(self, tensor: Any, pristine: Any) -> None:
+        tensor[...] = pristine
+
+    def poison(self, outputs: Any, protected: set[int]) -> None:
+        for leaf in leaves(outputs):
+            if isinstance(leaf, np.ndarray) and not self.storages(leaf) & protected:
+                leaf.fill(np.nan)
+
+    def storages(self, *tensors: Any) -> set[int]:
+        return {each.ctypes.data for each in tensors if isinstance(each, np.ndarray)}
+
+    def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
+        return write_leaves(outputs, path, _describe)
+
+    def capture(self, call: Callable[..., Any], make_arguments: Callable[[], Any]) -> Any:
+        raise RuntimeError("not offered for toy")
+
+    def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
+        found = list(leaves(outputs))
+        return [
+            (str(each.dtype), list(each.shape), each.reshape(-1)[part].tobytes())
+            for each in found
+            for part in [excerpt_of(each.size, len(found), start)]
+        ]
+
+    def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:
+        return [
+            (str(each.dtype), each.shape, self.checksum(each), bool(np.isfinite(each).all()))
+            for each in leaves(outputs)
+        ]
+
+    def num_bytes(self, tensor: Any) -> int:
+        return tensor.nbytes
+
+    def watch(self, module: Any) -> dict[str, Any]:
+        return {}
+
+    def reset_peak_memory(self) -> None: ...
+
+    def peak_memory_bytes(self) -> int | None:
+        return None
+
+
+def _describe(leaf: Any, index: int) -> tuple[str, list[int], Any]:
+    if type(leaf) in SCALARS:
+        return SCALARS[type(leaf)], [], np.array(leaf, SCALARS[type(leaf)]).tobytes()
+    return str(leaf.dtype), list(leaf.shape), leaf.tobytes()
+
+
+def make_runtime(device: str, num_threads: int) -> ToyRuntime:
+    return ToyRuntime(device, num_threads)
+
+
+def import_all() -> None: ...
