@@ -117,6 +117,7 @@ ATTRIBUTES_BY_NAME = {
     "graphnet_datasets/frameworks/torch/operators/resolve.py": "names of the reviewed lists",
     "graphnet_datasets/frameworks/torch/operators/schema.py": "names found in the operator table",
     "graphnet_datasets/frameworks/torch/tensors.py": "the vocabulary's dtypes",
+    "graphnet_datasets/tensor_comprehensions/language/functions.py": "names of the table beside it",
 }
 """Where an attribute of a library is fetched by a name that is no literal, and whose name it is."""
 

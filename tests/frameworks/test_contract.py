@@ -80,7 +80,7 @@ def test_a_third_framework_goes_from_row_to_score(toy: Sample, tmp_path: Path) -
     (record,) = list(runs)
     assert (record["framework"], record["status"]) == ("toy", "ok"), record["error_message"]
     assert record["min_t"] == -np.inf
-    assert speedup_score(runs, p=0.1, b=0.1).scores[-3] > 0
+    assert speedup_score(runs, p=0.1, b=0.1).at(-5)["lambda"] == 1.0
 
 
 def test_what_a_framework_does_not_offer_is_said(toy: Sample) -> None:

@@ -45,7 +45,7 @@ def test_runs_alone_can_begin_a_repository(hub: Hub) -> None:
 
 
 def test_run_records_of_another_kind_are_refused() -> None:
-    with pytest.raises(SchemaError, match=r"^Run records have other columns than the `runs` table"):
+    with pytest.raises(SchemaError, match=r"^These rows have other columns than the table `runs`"):
         push_runs([{"run_id": "a"}], REPO)
     with pytest.raises(FormatVersionError) as caught:
         push_runs([run_record("a", schema_version=2)], REPO)

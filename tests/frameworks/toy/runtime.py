@@ -28,8 +28,8 @@ class ToyRuntime:
     def clone_outputs(self, outputs: Any) -> Any:
         return copy.deepcopy(outputs)
 
-    def copy_module(self, module: Any) -> Any:
-        return copy.copy(module)
+    def copy_module(self, module: Any, *, is_separate: bool) -> Any:
+        return copy.deepcopy(module) if is_separate else copy.copy(module)
 
     def tensors_of(self, module: Any) -> dict[str, Any]:
         return dict(module.weights)
@@ -71,8 +71,8 @@ class ToyRuntime:
             for each in leaves(outputs)
         ]
 
-    def num_bytes(self, tensor: Any) -> int:
-        return tensor.nbytes
+    def num_bytes(self, *tensors: Any) -> int:
+        return sum(each.nbytes for each in tensors if isinstance(each, np.ndarray))
 
     def watch(self, module: Any) -> dict[str, Any]:
         return {}
