@@ -105,13 +105,15 @@ class Workload(Protocol):
 
     runtime: Runtime
     module: Any
-    sets: dict[int, dict[str, Any]]
     written: tuple[str, ...]
     state: dict[str, Any]
 
     def arguments(self, index: int) -> dict[str, Any]:
         """Return fresh arguments of an input set."""
         ...
+
+    def forget_inputs(self) -> None:
+        """Let go of the input sets; nothing runs after this."""
 
     def effects(self, arguments: Mapping[str, Any]) -> list[Any]:
         """Return what a call has written to beside its outputs."""

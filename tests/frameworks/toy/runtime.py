@@ -43,9 +43,11 @@ class ToyRuntime:
     def restore(self, tensor: Any, pristine: Any) -> None:
         tensor[...] = pristine
 
-    def poison(self, outputs: Any, protected: set[int]) -> None:
-        for leaf in leaves(outputs):
-            if isinstance(leaf, np.ndarray) and not self.storages(leaf) & protected:
+    def poison(
+        self, outputs: Any, protected: set[int], spared: frozenset[int] = frozenset()
+    ) -> None:
+        for index, leaf in enumerate(leaves(outputs)):
+            if index not in spared and not self.storages(leaf) & protected:
                 leaf.fill(np.nan)
 
     def storages(self, *tensors: Any) -> set[int]:
