@@ -44,9 +44,6 @@ MAX_WHOLE = 3
 MAX_SET = 2**31
 """Sets of inputs are numbered below this."""
 
-FRAMEWORK_VARIABLE = "GRAPHNET_DATASETS_FRAMEWORK"
-"""The environment variable that names the framework of a server's jobs."""
-
 COMPILERS_VARIABLE = "GRAPHNET_DATASETS_COMPILERS"
 """Names the compilers that a fork server will be asked for, separated by commas."""
 

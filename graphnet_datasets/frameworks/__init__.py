@@ -1,9 +1,17 @@
 """A folder per framework, and the dispatch by a sample's framework."""
 
-from .contract import Framework, framework_named, framework_names, module, offers
+from .contract import (
+    FRAMEWORK_VARIABLE,
+    Framework,
+    framework_named,
+    framework_names,
+    module,
+    offers,
+)
 from .dispatch import calibrate, find_results, make_inputs, materialize, print_source
 
 __all__ = [
+    "FRAMEWORK_VARIABLE",
     "Framework",
     "calibrate",
     "find_results",

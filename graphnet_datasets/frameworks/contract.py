@@ -37,6 +37,10 @@ MODULES: Mapping[str, str] = {
 the benchmark; where one of the others is missing, what it serves says so."""
 
 
+FRAMEWORK_VARIABLE = "GRAPHNET_DATASETS_FRAMEWORK"
+"""The environment variable that names the framework of a fork server's jobs."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Framework:
     """What is known of a framework without importing it.

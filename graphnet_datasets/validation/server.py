@@ -3,12 +3,9 @@
 import importlib
 import os
 
-from ..frameworks import framework_named, module
+from ..frameworks import FRAMEWORK_VARIABLE, framework_named, module
 from ..inputs import prepare_blocks
 from ..isolation import serve
-
-FRAMEWORK_VARIABLE = "GRAPHNET_DATASETS_FRAMEWORK"
-"""The environment variable that names the framework of the jobs."""
 
 
 def main() -> None:

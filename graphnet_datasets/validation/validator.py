@@ -11,14 +11,13 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import SampleError
-from ..frameworks import framework_named
+from ..frameworks import FRAMEWORK_VARIABLE, framework_named
 from ..isolation import Ending, ForkServer, Limits, Outcome
 from ..sample import Sample
 from ..schema import GRAPHS_SCHEMA, sample_to_row
 from ..version import __version__
 from .outcomes import CHECKS, CheckResult, Validation
 from .reading import READING, check
-from .server import FRAMEWORK_VARIABLE
 
 SERVER = "graphnet_datasets.validation.server"
 """The module that serves the checks of any framework."""

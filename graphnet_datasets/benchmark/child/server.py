@@ -3,10 +3,10 @@
 import os
 
 from ...compilers import list_entries
-from ...frameworks import module
+from ...frameworks import FRAMEWORK_VARIABLE, module
 from ...inputs import prepare_blocks
 from ...isolation import serve
-from ..handover import COMPILERS_VARIABLE, FRAMEWORK_VARIABLE
+from ..handover import COMPILERS_VARIABLE
 from .worker import work
 
 

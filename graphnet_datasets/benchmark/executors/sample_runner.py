@@ -18,7 +18,7 @@ from ...errors import (
     RunError,
     UnknownCompilerError,
 )
-from ...frameworks import framework_named
+from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
 from ...sample import Sample
 from ...schema import Status
@@ -27,7 +27,6 @@ from ..handover import (
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
     FIRST,
-    FRAMEWORK_VARIABLE,
     ORACLE,
     REFERENCE_PHASES,
     SAMPLE_FILE,

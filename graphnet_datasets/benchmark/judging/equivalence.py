@@ -8,13 +8,13 @@ from types import TracebackType
 from typing import Self
 
 from ...errors import GraphNetError
+from ...frameworks import FRAMEWORK_VARIABLE
 from ...inputs import Mode
 from ...isolation import Ending, ForkServer, Limits
 from ...sample import Sample
 from ...schema import Reason, sample_to_row
 from ..handover import (
     FIRST,
-    FRAMEWORK_VARIABLE,
     SAMPLE_FILE,
     HandoverError,
     read_outputs,

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ...frameworks import make_inputs, materialize, module
+from ...frameworks import FRAMEWORK_VARIABLE, make_inputs, materialize, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
 from ...isolation import Reporter, serve
 from ...sample import Sample
-from ..handover import FIRST, FRAMEWORK_VARIABLE, SAMPLE_FILE, read_row
+from ..handover import FIRST, SAMPLE_FILE, read_row
 
 PHASES = ("load", "run")
 

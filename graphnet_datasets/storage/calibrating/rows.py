@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
-from ...errors import SchemaError
+from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Limits, LocalPool, PoolJob, Work, num_processors
 from ..table import to_arrow
 from .worker import PHASES
@@ -23,7 +24,8 @@ MAX_INPUT_BYTES = 2 * GIB
 CALIBRATION_LIMITS = Limits(phase_timeouts_s={"calibrate": 900.0}, memory_bytes=12 * GIB)
 
 
-class CalibratedRow(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class CalibratedRow:
     """A row by its place, its columns of calibration, and why it has none."""
 
     place: int
@@ -46,6 +48,7 @@ def calibrate_rows(
 
     Raises:
         SchemaError: a row does not fit the columns of the table.
+        UnknownFrameworkError: a row names a framework that there is not.
         RunError: the processes cannot be started.
     """
     waiting: dict[str, list[int]] = {}
@@ -59,9 +62,8 @@ def calibrate_rows(
         else:
             waiting.setdefault(str(row.get("framework")), []).append(index)
     for framework, indices in waiting.items():
-        if framework not in ("torch", "paddle"):
-            raise SchemaError(f"A row names the framework `{framework[:40]}`.")
-        work = Work(f"{__package__}.{framework}_server", PHASES, limits)
+        environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
+        work = Work(f"{__package__}.server", PHASES, limits, environment)
         with (
             tempfile.TemporaryDirectory(prefix="graphnet-calibrate-") as folder,
             contextlib.closing(LocalPool(work, jobs or num_processors())) as pool,

@@ -1,0 +1,22 @@
+"""The fork server of a framework that calibrates samples."""
+
+import os
+
+from ...frameworks import FRAMEWORK_VARIABLE, module
+from ...frameworks.runtime import make_runtime
+from ...inputs import prepare_blocks
+from ...isolation import serve
+from .worker import work
+
+
+def main() -> None:
+    """Import what all jobs need, and serve them."""
+    framework = os.environ[FRAMEWORK_VARIABLE]
+    make_runtime(framework, "cpu", 1)  # several jobs run beside each other; sums keep their order
+    module(framework, "calibration")
+    prepare_blocks()
+    serve(work)
+
+
+if __name__ == "__main__":
+    main()
