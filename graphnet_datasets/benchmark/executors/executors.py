@@ -29,7 +29,7 @@ _JOIN_S = 30.0
 
 
 class Executor(Protocol):
-    """Runs jobs and gives their records as they are finished, a sample at a time."""
+    """Runs jobs and gives their records as they are finished."""
 
     @property
     def environment(self) -> Mapping[str, Any]:
@@ -41,7 +41,7 @@ class Executor(Protocol):
         ...
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
-        """Yield each job with its records; the order may differ from that of `jobs`."""
+        """Yield jobs with records of theirs, all or some; the order may differ from `jobs`."""
         ...
 
     def close(self) -> None:
@@ -82,14 +82,15 @@ class LocalExecutor:
         return self._runner(self._devices[0]).find_arm(compiler, framework, options)
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
-        """Yield each job with its records, in the order of `jobs` where there is one device."""
+        """Yield a job with each record as its arm ends, in order where there is one device."""
         if len(self._devices) != 1:
             yield from self._run_on_all(jobs)
             return
         (device,) = self._devices
         with device_lock(device):
             for job in jobs:
-                yield job, self._runner(device).run(job)
+                for record in self._runner(device).records(job):
+                    yield job, [record]
 
     def close(self) -> None:
         """End the workers."""
@@ -122,17 +123,17 @@ class LocalExecutor:
         done: queue.SimpleQueue[tuple[SampleJob, list[Record]] | BaseException] = (
             queue.SimpleQueue()
         )
-        num_jobs = 0
+        num_records = 0
         for job in jobs:
             waiting.put(job)
-            num_jobs += 1
+            num_records += len(job.arms)
         for device in self._devices:
             thread = threading.Thread(
                 target=self._serve, args=(device, self._runner(device), waiting, done), daemon=True
             )
             self._threads.append(thread)
             thread.start()
-        for _ in range(num_jobs):
+        for _ in range(num_records):
             finished = done.get()
             if isinstance(finished, BaseException):
                 raise finished
@@ -153,7 +154,8 @@ class LocalExecutor:
                         job = waiting.get_nowait()
                     except queue.Empty:
                         break
-                    done.put((job, runner.run(job)))
+                    for record in runner.records(job):
+                        done.put((job, [record]))
         except BaseException as error:
             done.put(error)
         finally:
