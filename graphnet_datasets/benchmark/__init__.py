@@ -2,6 +2,7 @@
 
 from ..storage.selection import Filters
 from ..timing.pairs import TimingSettings
+from .again import Again, load_record, run_again
 from .judging.reference import VERDICTS_NAME, Verdicts, compare_with_reference
 from .records.records import read_runs, write_runs
 from .runner import run
@@ -10,13 +11,16 @@ from .upstream.log import import_log
 
 __all__ = [
     "VERDICTS_NAME",
+    "Again",
     "Filters",
     "Settings",
     "TimingSettings",
     "Verdicts",
     "compare_with_reference",
     "import_log",
+    "load_record",
     "read_runs",
     "run",
+    "run_again",
     "write_runs",
 ]

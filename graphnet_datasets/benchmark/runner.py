@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError
 from ..schema import Status, sample_from_row
-from ..storage.selection import Filters
+from ..storage.selection import Filters, is_path
 from .executors.executors import Executor, LocalExecutor, parse_devices
 from .executors.sample_runner import Arm, SampleJob
 from .judging.output_files import OutputStore
@@ -118,7 +118,7 @@ def run(
         if against is not None:
             check_reference(against, jobs, chosen)
         _tell_earlier(jobs, named, chosen, runs_on.environment, store)
-        _run_jobs(jobs, runs_on, store, outputs)
+        _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source))
         table = store.table(run_id for job in jobs for run_id, _ in job.arms)
     return _as_dataset(table)
 
@@ -226,7 +226,11 @@ def _tell_earlier(
 
 
 def _run_jobs(
-    jobs: Sequence[SampleJob], executor: Executor, store: RunStore, outputs: OutputStore | None
+    jobs: Sequence[SampleJob],
+    executor: Executor,
+    store: RunStore,
+    outputs: OutputStore | None,
+    where: str | None,
 ) -> None:
     """Run what the store does not hold yet, and store each record as soon as there is one."""
     lacking = set() if outputs is None else _without_outputs(jobs, store, outputs)
@@ -250,11 +254,24 @@ def _run_jobs(
         with show_progress(num_runs, done) as progress:
             for _, records in executor.run(pending):
                 for record in records:
+                    record["dataset"] = where
                     store.append(record)
                     progress.add(record)
     finally:
         executor.close()
         store.compact()
+
+
+def _where(dataset: Any, source: str | os.PathLike[str]) -> str | None:
+    """Return where samples that were named are found again; None where objects were given."""
+    places = set()
+    for each in dataset if isinstance(dataset, list | tuple) else [dataset]:
+        if not isinstance(each, str | os.PathLike):
+            return None
+        is_name = isinstance(each, str) and not is_path(each)
+        found = Path(source if is_name else each).expanduser()
+        places.add(str(found.resolve()) if found.exists() else str(source if is_name else each))
+    return places.pop() if len(places) == 1 else None
 
 
 def _without_outputs(jobs: Sequence[SampleJob], store: RunStore, outputs: OutputStore) -> set[str]:

@@ -92,6 +92,29 @@ class Settings:
         """Return the settings as an object that JSON can hold."""
         return to_plain(self)
 
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Settings:
+        """Return the settings that `to_json` gave.
+
+        Raises:
+            RunError: there is a setting that this version does not have.
+
+        >>> Settings.from_json(Settings(seed=3).to_json()) == Settings(seed=3)
+        True
+        """
+        timing = given.get("timing", {})
+        for kind, names in ((cls, given), (TimingSettings, timing)):
+            known = {field.name for field in dataclasses.fields(kind)}
+            for name in names:
+                if name not in known:
+                    raise RunError(
+                        f"There is no setting `{name}` in this version. Take the version of "
+                        "`graphnet-datasets` that made the record; its environment names it."
+                    )
+        plain = {name: _number(value) for name, value in given.items() if name != "timing"}
+        times = {name: _number(value) for name, value in timing.items()}
+        return cls(**{**plain, "timing": TimingSettings(**times)})
+
     def hash(self) -> str:
         """Return the hash under which runs with the same settings are found."""
         return hash_json(self.to_json())
@@ -108,3 +131,10 @@ class Settings:
             memory_bytes=limit,
             is_memory_enforced=device == "cpu",
         )
+
+
+def _number(value: Any) -> Any:
+    """Return a value out of JSON, where infinities are text."""
+    if isinstance(value, Mapping):
+        return {name: _number(each) for name, each in value.items()}
+    return float(value) if value in ("inf", "-inf", "nan") else value

@@ -40,6 +40,13 @@ def run_samples(
     out: Annotated[
         Path | None, typer.Option(help="Directory of the records. Default: runs.")
     ] = None,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            help="Make the run of one record once more, runs/RUN_ID, with its own settings and "
+            "inputs; nothing else but `--out` and `--dataset` counts then."
+        ),
+    ] = None,
     device: Annotated[
         str, typer.Option(help="cpu, cuda (the first GPU), cuda:N, or several: cuda:0,cuda:1.")
     ] = "cpu",
@@ -125,9 +132,14 @@ def run_samples(
         TimingSettings,
         compare_with_reference,
         run,
+        run_again,
     )
     from ..compilers import parse_options
 
+    if again is not None:
+        repeated = run_again(again, out=out, dataset=None if dataset == "graphnet" else dataset)
+        typer.echo(str(repeated))
+        return
     timing: dict[str, Any] = {
         name: value
         for name, value in (("budget_s", budget), ("precision", precision))

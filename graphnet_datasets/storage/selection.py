@@ -99,7 +99,7 @@ def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]
         yield _complete(sample_to_row(what), what)
     elif isinstance(what, Mapping):
         yield _complete(_checked(what), None)
-    elif isinstance(what, os.PathLike) or (isinstance(what, str) and _is_path(what)):
+    elif isinstance(what, os.PathLike) or (isinstance(what, str) and is_path(what)):
         yield from _find_path(Path(what).expanduser())
     elif isinstance(what, str):
         yield from _find_name(what, dataset)
@@ -119,7 +119,12 @@ def _load(dataset: str | os.PathLike[str], config: str | None = None, **options:
         return load_dataset(dataset, config, split="all", **options)
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
+    """Tell whether a text is a path, not the name of a config or a sample.
+
+    >>> is_path("./mine"), is_path("cv")
+    (True, False)
+    """
     return text.startswith((".", "/", "~")) or text.endswith(".parquet")
 
 

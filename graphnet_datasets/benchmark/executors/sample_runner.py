@@ -31,6 +31,7 @@ from ..handover import (
     REFERENCE_PHASES,
     SAMPLE_FILE,
     HandoverError,
+    JudgedCall,
     read_outputs,
     write_row,
 )
@@ -99,6 +100,7 @@ class SampleRunner:
     `log_directory`, if given, gets what the process of a failed run printed. `compilers` are those
     that it will be asked for: what they find out about the machine is found out once for all runs.
     `take_outputs`, if given, gets the outputs of each run that is `ok`, on the first set of inputs.
+    `again` are calls whose inputs are to be met again in the first pairs (`benchmark.again`).
     """
 
     def __init__(
@@ -109,7 +111,9 @@ class SampleRunner:
         log_directory: Path | None = None,
         compilers: Sequence[str] = (),
         take_outputs: TakeOutputs | None = None,
+        again: Sequence[JudgedCall] = (),
     ) -> None:
+        self._again = [call.to_json() for call in again]
         self._take_outputs = take_outputs
         self._device, self._settings = device, settings
         self._environment_id, self._environment = environment
@@ -320,7 +324,7 @@ class SampleRunner:
             "seed": settings.seed,
             "num_input_sets": settings.num_input_sets,
             "trust_remote_code": settings.trust_remote_code,
-            "again": [],
+            "again": self._again,
             "num_threads": settings.threads,
             "memory_limit_bytes": self._limits.memory_bytes,
             "alone_calls": settings.alone_calls,

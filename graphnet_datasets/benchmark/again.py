@@ -1,0 +1,180 @@
+"""A run once more, from its record alone: the same sample, compiler, settings and judged inputs."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import RunError
+from ..schema import sample_from_row
+from ..storage.selection import select_rows
+from .executors.sample_runner import SampleJob, SampleRunner
+from .handover import JudgedCall
+from .records.earlier import find_differences
+from .records.environment import describe_environment, environment_id
+from .records.records import RunStore, make_run_id, read_runs, sample_digest
+from .settings import Settings
+
+
+@dataclasses.dataclass(frozen=True)
+class Again:
+    """A run that was made once more: both records, and in how many calls the bits are the same.
+
+    `num_calls` are those that were judged in both, on the same inputs and of the same elements.
+    """
+
+    before: Mapping[str, Any]
+    record: Mapping[str, Any]
+    num_calls: int
+    num_baseline_equal: int
+    num_candidate_equal: int
+
+    @property
+    def differences(self) -> list[str]:
+        """What the two runs differ in: versions, source, the environment field by field."""
+        return find_differences(self.before, self.record)
+
+    def __str__(self) -> str:
+        before, now = self.before, self.record
+        lines = [
+            f"{now['compiler']} on {now['sample_id']}: {_ending(now)}, before {_ending(before)}.",
+            f"Of {self.num_calls} calls on the same inputs eager gave the same bits in "
+            f"{self.num_baseline_equal}, {now['compiler']} in {self.num_candidate_equal}.",
+        ]
+        if self.differences:
+            lines.append(f"The runs differ in {', '.join(self.differences)}.")
+        return "\n".join(lines)
+
+
+def load_record(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return one record: of a directory or a file by its id, `runs/RUN_ID`, or the only one there.
+
+    Raises:
+        DatasetNotFoundError: there are no records.
+        RunError: there are several, or none of that id.
+    """
+    path = Path(path)
+    place, run_id = (path, None) if path.exists() else (path.parent, path.name)
+    rows = read_runs(place).to_pylist()
+    found = [row for row in rows if run_id in (None, row["run_id"])]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise RunError(
+            f"`{place}` holds no run `{run_id}`. Its {len(rows)} runs have ids such as "
+            f"`{rows[0]['run_id']}`; name one as `{place / rows[0]['run_id']}`."
+        )
+    raise RunError(
+        f"`{place}` holds {len(found)} runs. Name one by its id, as in "
+        f"`{place / found[0]['run_id']}`."
+    )
+
+
+def run_again(
+    record: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    dataset: str | os.PathLike[str] | None = None,
+) -> Again:
+    """Make the run of a record once more, and compare outputs bit by bit on the same inputs.
+
+    The calls that were judged before are made again, in the first pairs that are timed, and judged
+    among others. `record` is a row of the `runs` table or where one is (`load_record`); `out` gets
+    the new record beside what it holds; `dataset` is where the sample is looked up, by default
+    where it was then.
+
+    Raises:
+        RunError: the sample is not the one of the record, or the record says too little.
+        DatasetNotFoundError, CompilerError: the sample or the compiler is not there any more.
+    """
+    before = load_record(record) if isinstance(record, str | os.PathLike) else dict(record)
+    settings = Settings.from_json(json.loads(before["settings"] or "{}"))
+    row = _find_row(before, dataset)
+    sample = sample_from_row(row)
+    if before["sample_digest"] not in (None, sample_digest(sample)):
+        raise RunError(
+            f"The sample `{sample.id}` is not the one that the record is of: its graph, its "
+            "statistics or its stored data differ. Take the dataset in the version of that run, "
+            "with `--dataset`."
+        )
+    device = before["device"] if ":" in before["device"] else before["device"].partition(":")[0]
+    environment = describe_environment(device)
+    runner = SampleRunner(
+        device,
+        settings,
+        (environment_id(environment), json.dumps(environment, sort_keys=True)),
+        log_directory=None if out is None else Path(out, "logs"),
+        compilers=[before["compiler"]],
+        again=_judged_calls(before),
+    )
+    try:
+        options = json.loads(before["compiler_options"] or "{}")
+        arm = runner.find_arm(before["compiler"], sample.framework, options)
+        moment = datetime.datetime.now(datetime.UTC).isoformat()
+        run_id = make_run_id(sample, again=before["run_id"], moment=moment)
+        (now,) = runner.run(SampleJob(sample, row, [(run_id, arm)]))
+    finally:
+        runner.close()
+    now["dataset"] = before["dataset"] if dataset is None else str(dataset)
+    if out is not None:
+        store = RunStore(out)
+        store.append(now)
+        store.compact()
+    return _compared(before, now)
+
+
+def _find_row(before: Mapping[str, Any], dataset: str | os.PathLike[str] | None) -> dict[str, Any]:
+    place = before["dataset"] if dataset is None else dataset
+    if place is None:
+        raise RunError(
+            f"The record does not say where `{before['sample_id']}` was looked up, since it was "
+            "handed over as an object. Name the dataset with `--dataset`."
+        )
+    is_file = str(place).startswith("/") or str(place).endswith(".parquet")
+    rows = select_rows(place if is_file else before["sample_id"], dataset=place)
+    found = [
+        row
+        for row in rows
+        if (row["id"], row["framework"]) == (before["sample_id"], before["framework"])
+    ]
+    if not found:
+        raise RunError(
+            f"`{place}` holds no sample `{before['sample_id']}` of {before['framework']}. Name "
+            "another dataset with `--dataset`."
+        )
+    return found[0]
+
+
+def _judged_calls(before: Mapping[str, Any]) -> list[JudgedCall]:
+    return [
+        JudgedCall(each["seed"] - before["seed"], each["start"], each["is_candidate_first"])
+        for each in before["judged"] or ()
+        if each["is_candidate_first"] is not None
+    ]
+
+
+def _compared(before: Mapping[str, Any], now: Mapping[str, Any]) -> Again:
+    earlier = {(each["seed"], each["start"]): each for each in before["judged"] or ()}
+    pairs = [
+        (earlier[each["seed"], each["start"]], each)
+        for each in now["judged"] or ()
+        if (each["seed"], each["start"]) in earlier
+    ]
+    equal = [
+        sum(one[name] == other[name] for one, other in pairs)
+        for name in ("baseline_hash", "candidate_hash")
+    ]
+    return Again(before, now, len(pairs), *equal)
+
+
+def _ending(record: Mapping[str, Any]) -> str:
+    if record["speedup"] is None:
+        return f"{record['status']} ({record['reason']})" if record["reason"] else record["status"]
+    low, high = record["speedup_low"], record["speedup_high"]
+    interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    return f"{record['status']}, speedup {record['speedup']:.3f}{interval}"
