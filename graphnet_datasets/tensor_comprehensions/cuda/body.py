@@ -1,0 +1,337 @@
+"""The body of one CUDA kernel: loops over tiles and points, copies, sums in registers."""
+
+from __future__ import annotations
+
+from ..codegen.c_types import c_number, c_type
+from ..codegen.elements import Element, Nest, Update
+from ..codegen.plans import Plan
+from ..codegen.printing import Piece
+from ..codegen.reading import Point, Reader
+from ..codegen.tile_c import TileBody
+from ..codegen.writer import Context, Writer
+from ..options import Options
+from .mapping import Mapping
+
+
+class _SharedReader(Reader):
+    """Reads staged elements from their copy, the others from global memory."""
+
+    def __init__(
+        self, writer: Writer, context: Context, plan: Plan, mapping: Mapping, inputs: set[str]
+    ) -> None:
+        super().__init__(writer, context, plan, 1)
+        self._mapping, self._inputs = mapping, inputs
+        self.reads_copies = False
+
+    def _read(self, element: Element, mask: str | None, point: Point) -> Piece:
+        if self.reads_copies:
+            for place, staged in enumerate(self._mapping.staged):
+                if staged.element == element:
+                    return Piece(f"s{place}[{_copy_place(staged)}]")
+        piece = super()._read(element, mask, point)
+        if element.tensor in self._inputs and not element.is_guarded and "[" in piece.code:
+            return Piece(f"__ldg(&{piece.code})")
+        return piece
+
+
+def _copy_place(staged) -> str:
+    """Return where in its copy the element of the current point lies."""
+    place = ""
+    widths = [*staged.extents[1:-1], staged.row] if len(staged.dims) > 1 else []
+    for position, name in enumerate(staged.dims):
+        local = f"({name} - b_{name})"
+        place = local if not place else f"({place}) * {widths[position - 1]} + {local}"
+    return place
+
+
+class KernelBody:
+    """Writes the body of the kernel of one nest."""
+
+    def __init__(
+        self,
+        nest: Nest,
+        mapping: Mapping,
+        options: Options,
+        context: Context,
+        writer: Writer,
+        inputs: set[str],
+    ) -> None:
+        self._nest, self._mapping, self._options = nest, mapping, options
+        self._context, self._writer, self._inputs = context, writer, inputs
+        last = (*nest.updates, *nest.epilogues)[-1]
+        order = tuple(each.name for each in nest.dims)
+        self._plan = Plan("scalar", last.type, "", 1, (), order)
+        self._tile = TileBody(nest, self._plan, context, writer)
+        self._shared_bytes = 0
+
+    def write(self) -> int:
+        """Write the body; return the bytes of shared memory that it declares."""
+        self._declare_shared()
+        with Nesting(self._tile_loops(), self._writer):
+            if self._mapping.reduced:
+                self._block_reduction()
+            elif self._mapping.staged:
+                self._staged_tile()
+            else:
+                self._plain_tile()
+        return self._shared_bytes
+
+    def _tile_loops(self) -> list[str]:
+        """Return the heads of the loops over tiles: over blocks where they are mapped."""
+        heads = []
+        extents = self._nest.extents
+        for dim in self._nest.dims:
+            tile, name = self._mapping.tiles[dim.name], dim.name
+            if name in self._mapping.block_dims:
+                axis = "xyz"[self._mapping.block_dims.index(name)]
+                start, step = f"(long)blockIdx.{axis} * {tile}", f"(long)gridDim.{axis} * {tile}"
+            else:
+                start, step = "0", str(tile)
+            head = f"for (long b_{name} = {start}; b_{name} < {extents[name]}; b_{name} += {step})"
+            heads.append(head)
+        return heads
+
+    def _point_heads(self) -> list[str]:
+        heads = []
+        for dim in self._nest.dims:
+            name, tile = dim.name, self._mapping.tiles[dim.name]
+            start, step = f"b_{name}", "1"
+            if name in self._mapping.thread_dims:
+                axis = "xyz"[self._mapping.thread_dims.index(name)]
+                start, step = f"b_{name} + threadIdx.{axis}", f"blockDim.{axis}"
+            end = f"b_{name} + {tile} && {name} < {dim.extent}"
+            heads.append(f"for (long {name} = {start}; {name} < {end}; {name} += {step})")
+        return heads
+
+    def _reader(self) -> _SharedReader:
+        return _SharedReader(self._writer, self._context, self._plan, self._mapping, self._inputs)
+
+    def _start(self, update: Update, reader: Reader) -> str:
+        return self._tile.first(update, reader, Point())
+
+    def _plain_tile(self) -> None:
+        """Each thread computes its points one after the other, with the sums in registers."""
+        writer, updates = self._writer, self._nest.updates
+        with Nesting(self._point_heads(), writer):
+            names = {(number, 0): self._context.fresh("a") for number in range(len(updates))}
+            reader = self._reader()
+            for number, update in enumerate(updates):
+                first = self._start(update, reader)
+                writer.line(f"{c_type(update.type)} {names[number, 0]} = {first};")
+            if updates:
+                if self._options.unroll > 1:
+                    writer.line(f"#pragma unroll {self._options.unroll}")
+                heads = [
+                    f"for (long {each.name} = 0; {each.name} < {each.extent}; ++{each.name})"
+                    for each in self._nest.reductions
+                ]
+                with Nesting(heads, writer):
+                    self._add(names, self._reader())
+            self._tile.finish([Point()], names, self._nest.epilogues)
+
+    def _add(self, names: dict[tuple[int, int], str], reader: Reader) -> None:
+        printer = reader.printer(Point())
+        for number, update in enumerate(self._nest.updates):
+            value = printer.print(update.value)
+            name = names[number, 0]
+            self._writer.line(f"{name} = {self._combine(update, name, value)};")
+
+    def _combine(self, update: Update, name: str, value: Piece) -> str:
+        if update.operator in ("min", "max") and not update.type.is_float:
+            kind, held = c_type(update.type), self._context.fresh("v")
+            self._writer.line(f"const {kind} {held} = {value.code};")
+            sign = "<" if update.operator == "min" else ">"
+            return f"{name} {sign} {held} ? {name} : {held}"
+        prefix = "vd" if update.type.bits == 64 else "vf"
+        if update.operator in ("min", "max"):
+            return f"{prefix}_{update.operator}1({name}, {value.code})"
+        return self._tile.combine(update, name, value)
+
+    def _block_reduction(self) -> None:
+        """The threads of a block share the terms of one element and add up their sums as a tree.
+
+        Every thread reaches every barrier: the loops around are the same for the whole block.
+        """
+        writer, mapping, nest = self._writer, self._mapping, self._nest
+        reduced, width = mapping.reduced, mapping.block[0]
+        for name, dim in ((each.name, each) for each in nest.dims):
+            writer.line(f"const long {name} = b_{name};  // one of {dim.extent}")
+        names = {(number, 0): self._context.fresh("a") for number in range(len(nest.updates))}
+        for number, update in enumerate(nest.updates):
+            identity = c_number(update.identity, update.type)
+            writer.line(f"{c_type(update.type)} {names[number, 0]} = {identity};")
+        heads = [
+            f"for (long {each.name} = {'threadIdx.x' if each.name == reduced else '0'}; "
+            f"{each.name} < {each.extent}; "
+            f"{each.name} += {'blockDim.x' if each.name == reduced else '1'})"
+            for each in nest.reductions
+        ]
+        with Nesting(heads, writer):
+            self._add(names, self._reader())
+        for number in range(len(nest.updates)):
+            name = names[number, 0]
+            writer.line("__syncthreads();")
+            writer.line(f"r{number}[threadIdx.x] = {name};")
+            with writer.block(f"for (int w = {_power_below(width)}; w > 0; w /= 2)"):
+                writer.line("__syncthreads();")
+                writer.line(
+                    f"if (threadIdx.x < w && threadIdx.x + w < {width}) "
+                    f"r{number}[threadIdx.x] += r{number}[threadIdx.x + w];"
+                )
+            writer.line("__syncthreads();")
+            writer.line(f"{name} = r{number}[0];")
+        with writer.block("if (threadIdx.x == 0)"):
+            reader = self._reader()
+            for number, update in enumerate(nest.updates):
+                if update.start != "identity":
+                    name = names[number, 0]
+                    first = self._start(update, reader)
+                    writer.line(f"{name} = {self._combine(update, first, Piece(name))};")
+            self._tile.finish([Point()], names, nest.epilogues)
+
+    def _staged_tile(self) -> None:
+        """Copies of the inputs' tiles in shared memory, a block of terms at a time; sums stay
+        in registers, in arrays whose subscripts are constants once the loops are unrolled."""
+        writer, nest, mapping = self._writer, self._nest, self._mapping
+        inner = nest.reductions[-1]
+        counts = [mapping.per_thread(each.name) for each in nest.dims]
+        shape = "".join(f"[{each}]" for each in counts) or "[1]"
+        subscript = "".join(f"[u_{each.name}]" for each in nest.dims) or "[0]"
+        names = {(number, 0): f"a{number}{subscript}" for number in range(len(nest.updates))}
+        for number, update in enumerate(nest.updates):
+            writer.line(f"{c_type(update.type)} a{number}{shape};")
+        with self._points():
+            reader = self._reader()
+            for number, update in enumerate(nest.updates):
+                writer.line(f"{names[number, 0]} = {self._start(update, reader)};")
+        heads = [
+            f"for (long {each.name} = 0; {each.name} < {each.extent}; ++{each.name})"
+            for each in nest.reductions[:-1]
+        ]
+        tile = mapping.term_tile
+        heads.append(
+            f"for (long b_{inner.name} = 0; b_{inner.name} < {inner.extent}; "
+            f"b_{inner.name} += {tile})"
+        )
+        with Nesting(heads, writer):
+            writer.line("__syncthreads();")
+            for place in range(len(mapping.staged)):
+                self._copy(place)
+            writer.line("__syncthreads();")
+            end = f"b_{inner.name} + {tile} && {inner.name} < {inner.extent}"
+            if self._options.unroll > 1:
+                writer.line(f"#pragma unroll {self._options.unroll}")
+            head = f"for (long {inner.name} = b_{inner.name}; {inner.name} < {end}; ++{inner.name})"
+            with writer.block(head), self._points():
+                reader = self._reader()
+                reader.reads_copies = True
+                self._add(names, reader)
+        with self._points():
+            self._tile.finish([Point()], names, nest.epilogues)
+
+    def _points(self) -> Nesting:
+        """Return blocks around what a thread does for each of its points that is in range."""
+        lines = [*self._point_lines(), f"if (!({self._in_range()})) continue;"]
+        return Nesting(
+            self._unrolled_heads() or ["for (int u = 0; u < 1; ++u)"], self._writer, lines
+        )
+
+    def _unrolled_heads(self) -> list[str]:
+        heads = []
+        for each in self._nest.dims:
+            count = self._mapping.per_thread(each.name)
+            heads.append(f"for (int u_{each.name} = 0; u_{each.name} < {count}; ++u_{each.name})")
+        return heads
+
+    def _point_lines(self) -> list[str]:
+        lines = []
+        for each in self._nest.dims:
+            name, dims = each.name, self._mapping.thread_dims
+            if name in dims:
+                axis = "xyz"[dims.index(name)]
+                local = f"threadIdx.{axis} + u_{name} * blockDim.{axis}"
+            else:
+                local = f"u_{name}"
+            lines.append(f"const long {name} = b_{name} + {local};")
+        return lines
+
+    def _in_range(self) -> str:
+        return (
+            " && ".join(
+                f"{each.name} < b_{each.name} + {self._mapping.tiles[each.name]} "
+                f"&& {each.name} < {each.extent}"
+                for each in self._nest.dims
+            )
+            or "1"
+        )
+
+    def _copy(self, place: int) -> None:
+        """All threads together copy a tile of an input; what is out of range becomes 0."""
+        staged, writer, mapping = self._mapping.staged[place], self._writer, self._mapping
+        threads = mapping.block[0] * mapping.block[1] * mapping.block[2]
+        count = 1
+        for each in staged.extents:
+            count *= each
+        me = "threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
+        if self._options.cuda.unroll_copy_shared:
+            writer.line("#pragma unroll")
+        with writer.block(f"for (int e = {me}; e < {count}; e += {threads})"):
+            inner = 1
+            conditions, values = [], {}
+            for name, extent in zip(reversed(staged.dims), reversed(staged.extents), strict=True):
+                writer.line(f"const int l_{name} = e / {inner} % {extent};")
+                conditions.append(f"b_{name} + l_{name} < {self._nest.extents[name]}")
+                values[name] = f"(b_{name} + l_{name})"
+                inner *= extent
+            widths = [*staged.extents[1:-1], staged.row] if len(staged.dims) > 1 else []
+            target = ""
+            for position, name in enumerate(staged.dims):
+                target = (
+                    f"l_{name}" if not target else f"({target}) * {widths[position - 1]} + l_{name}"
+                )
+            terms = []
+            for name, step in staged.element.offset.coefficients:
+                where = values.get(name, name if name.startswith("r") else f"b_{name}")
+                terms.append(f"{step} * {where}")
+            terms.append(str(staged.element.offset.constant))
+            tensor = self._context.tensors[staged.element.tensor]
+            writer.line(
+                f"s{place}[{target}] = {' && '.join(conditions)} "
+                f"? {tensor}[{' + '.join(terms)}] : 0;"
+            )
+
+    def _declare_shared(self) -> None:
+        for place, staged in enumerate(self._mapping.staged):
+            kind = c_type(staged.element.type)
+            self._writer.line(f"__shared__ {kind} s{place}[{staged.num_elements}];")
+            self._shared_bytes += staged.num_elements * staged.element.type.itemsize
+        if self._mapping.reduced:
+            for number, update in enumerate(self._nest.updates):
+                kind = c_type(update.type)
+                self._writer.line(f"__shared__ {kind} r{number}[{self._mapping.block[0]}];")
+                self._shared_bytes += self._mapping.block[0] * update.type.itemsize
+
+
+class Nesting:
+    """Blocks within blocks, with lines at the start of the innermost."""
+
+    def __init__(self, heads: list[str], writer: Writer, lines: list[str] | None = None) -> None:
+        self._blocks = [writer.block(each) for each in heads]
+        self._writer, self._lines = writer, lines or []
+
+    def __enter__(self) -> None:
+        for each in self._blocks:
+            each.__enter__()
+        for line in self._lines:
+            self._writer.line(line)
+
+    def __exit__(self, *_: object) -> None:
+        for each in reversed(self._blocks):
+            each.__exit__(None, None, None)
+
+
+def _power_below(width: int) -> int:
+    power = 1
+    while power * 2 < width:
+        power *= 2
+    return power if width > 1 else 0

@@ -1,0 +1,92 @@
+"""Functions and the prelude of CUDA C; NVRTC includes nothing but its own built-ins."""
+
+from __future__ import annotations
+
+from ...errors import TensorComprehensionError
+from ..codegen.functions import FunctionTable
+from ..codegen.machine import Machine
+from ..language.builtins import BUILTIN_ARITIES, registered_function
+from ..language.types import ScalarType
+
+PRELUDE = """\
+typedef signed char int8_t; typedef unsigned char uint8_t;
+typedef short int16_t; typedef unsigned short uint16_t;
+typedef int int32_t; typedef unsigned int uint32_t;
+typedef long long int64_t; typedef unsigned long long uint64_t;
+#define INT64_C(x) x##ll
+#define UINT64_C(x) x##ull
+#define INT32_MIN (-2147483647 - 1)
+#define INT64_MIN (-9223372036854775807ll - 1)
+#define TC_INLINE static __device__ __forceinline__
+#define __builtin_inff() __int_as_float(0x7f800000)
+#define __builtin_inf() __longlong_as_double(0x7ff0000000000000ll)
+#define __builtin_nanf(x) __int_as_float(0x7fc00000)
+#define __builtin_nan(x) __longlong_as_double(0x7ff8000000000000ll)
+#define TC_FLOOR(T, name) \\
+  TC_INLINE T tc_div_##name(T a, T b) { \\
+    if (b == 0) return 0; \\
+    if ((T)-1 < 0 && b == (T)-1) return (T)-a; \\
+    T q = (T)(a / b); \\
+    return (T)(q - (a % b != 0 && (a < 0) != (b < 0))); \\
+  } \\
+  TC_INLINE T tc_mod_##name(T a, T b) { \\
+    if (b == 0 || ((T)-1 < 0 && b == (T)-1)) return 0; \\
+    T r = (T)(a % b); \\
+    return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r); \\
+  }
+TC_FLOOR(int8_t, int8) TC_FLOOR(int16_t, int16) TC_FLOOR(int32_t, int32) TC_FLOOR(int64_t, int64)
+TC_FLOOR(uint8_t, uint8) TC_FLOOR(uint16_t, uint16) TC_FLOOR(uint32_t, uint32)
+TC_FLOOR(uint64_t, uint64)
+TC_INLINE float tc_mod_float32(float a, float b) {
+  float r = fmodf(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+TC_INLINE double tc_mod_float64(double a, double b) {
+  double r = fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+TC_INLINE int64_t tc_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+TC_INLINE float vf_min1(float a, float b) { return a < b ? a : b; }
+TC_INLINE float vf_max1(float a, float b) { return a > b ? a : b; }
+TC_INLINE double vd_min1(double a, double b) { return a < b ? a : b; }
+TC_INLINE double vd_max1(double a, double b) { return a > b ? a : b; }
+"""
+
+
+GPU = Machine("cuda", "cuda", 4, 255)
+"""What the printers of C are told of a GPU: one lane, since its threads are the lanes."""
+
+
+class CudaFunctions(FunctionTable):
+    """The names of functions in CUDA C, which has all of the language's built-ins."""
+
+    def __init__(self) -> None:
+        super().__init__(GPU)
+
+    def scalar(self, name: str, scalar: ScalarType) -> str:
+        """Return the CUDA name of a function of `scalar`, float32 or float64."""
+        if name in BUILTIN_ARITIES:
+            if name == "fdivide":
+                return (
+                    "fdividef"
+                    if scalar.bits == 32
+                    else self._define("tc_fdivide", "double", 2, "x0 / x1")
+                )
+            return name if scalar.bits == 64 else f"{name}f"
+        registered = registered_function(name)
+        if registered is None:
+            raise TensorComprehensionError(
+                f"The function `{name}` is not known here. Register it with `register_function` in "
+                "the process that compiles."
+            )
+        real = "double" if scalar.bits == 64 else "float"
+        body = registered.cuda or registered.c
+        return self._define(f"tc_{name}_{scalar.name}", real, registered.arity, body)
+
+    def _define(self, c_name: str, real: str, arity: int, body: str) -> str:
+        arguments = ", ".join(f"real x{place}" for place in range(arity))
+        self._definitions[c_name] = (
+            f"#define real {real}\nTC_INLINE real {c_name}({arguments}) {{ return {body}; }}\n"
+            "#undef real\n"
+        )
+        return c_name

@@ -1,0 +1,79 @@
+"""NVRTC through ctypes: CUDA C to PTX, which needs the library but no device."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import importlib.metadata
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from ...errors import KernelCompileError, MissingExtraError
+
+
+@functools.cache
+def _library() -> Any:
+    """Return NVRTC: from the package `nvidia-cuda-nvrtc`, from torch's, or of the system.
+
+    Raises:
+        MissingExtraError: there is none.
+    """
+    for path in _candidates():
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(path)
+    raise MissingExtraError("nvidia-cuda-nvrtc", "tc-cuda", "Compiling CUDA code")
+
+
+def _candidates() -> list[str]:
+    found = []
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec is not None else []:
+        found += sorted(map(str, Path(folder).glob("*/lib/libnvrtc.so.*")), reverse=True)
+    names = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12")
+    return [each for each in found if "builtins" not in each] + list(names)
+
+
+def compile_ptx(source: str, architecture: str = "compute_80") -> str:
+    """Return the PTX of CUDA C.
+
+    Args:
+        architecture: what the code may use, such as `compute_80`.
+
+    Raises:
+        MissingExtraError: NVRTC is not installed.
+        KernelCompileError: it does not compile; the message has NVRTC's log.
+    """
+    library = _library()
+    program = ctypes.c_void_p()
+    _check(
+        library,
+        library.nvrtcCreateProgram(
+            ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None
+        ),
+    )
+    try:
+        flags = [f"--gpu-architecture={architecture}".encode(), b"--fmad=true"]
+        options = (ctypes.c_char_p * len(flags))(*flags)
+        status = library.nvrtcCompileProgram(program, len(flags), options)
+        if status:
+            log = _text(library, program, "ProgramLog")
+            raise KernelCompileError(f"NVRTC did not compile the generated code: {log[-4000:]}")
+        return _text(library, program, "PTX")
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _text(library: Any, program: ctypes.c_void_p, what: str) -> str:
+    size = ctypes.c_size_t()
+    _check(library, getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    buffer = ctypes.create_string_buffer(size.value)
+    _check(library, getattr(library, f"nvrtcGet{what}")(program, buffer))
+    return buffer.value.decode(errors="replace")
+
+
+def _check(library: Any, status: int) -> None:
+    if status:
+        library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        raise KernelCompileError(f"NVRTC: {library.nvrtcGetErrorString(status).decode()}")
