@@ -12,6 +12,7 @@ from .codegen.choosing import choose_plan
 from .codegen.coalescing import coalesce
 from .codegen.machine import Machine, default_threads, this_machine
 from .codegen.nests import gather_nests
+from .codegen.outer import fuse_outer
 from .codegen.plans import Plan
 from .codegen.program import Program, write_program
 from .codegen.schedules import schedule_of
@@ -20,7 +21,7 @@ from .codegen.toolchain import compile_object
 from .kernel import Kernel
 from .language.instance import Instance
 from .options import Options
-from .polyhedral import Dependences, Domains, check_schedule, dependences, domains
+from .polyhedral import Dependences, check_schedule, dependences, domains
 from .polyhedral.fusion import fuse
 from .polyhedral.schedule import Schedule
 
@@ -100,14 +101,37 @@ def generate(
     needed = dependences(model)
     analysed = time.perf_counter()
     groups = _groups(instance, needed, options)
-    nests = [coalesce(piece) for nest in gather_nests(instance, groups) for piece in split(nest)]
+    nests = [piece for nest in gather_nests(instance, groups) for piece in split(nest)]
+    strategy = "min" if len(instance.statements) > MAX_FUSED_STATEMENTS else options.outer_fusion
+    fused = fuse_outer(instance, needed, nests, strategy, machine, threads)
     choices = choices_of(options, threads)
-    plans = tuple(choose_plan(each.nest, machine, choices) for each in nests)
-    schedule = schedule_of(instance, nests, plans, machine)
+    placed = [(each, [coalesce(nest) for nest in each.nests]) for each in fused]
+    planned_groups = [
+        (
+            each.dims,
+            inside,
+            [
+                choose_plan(
+                    nest.nest,
+                    machine,
+                    dataclasses.replace(choices, parallel_depth=0) if each.dims else choices,
+                )
+                for nest in inside
+            ],
+        )
+        for each, inside in placed
+    ]
+    plans = tuple(plan for _, _, inside in planned_groups for plan in inside)
+    schedule = schedule_of(instance, planned_groups, machine)
     planned = time.perf_counter()
-    _check(model, needed, schedule)
+    check_schedule(model, needed, schedule)
     checked = time.perf_counter()
-    program = write_program(instance, [each.nest for each in nests], plans, machine, threads)
+    program = write_program(
+        instance,
+        [(dims, [each.nest for each in inside], own) for dims, inside, own in planned_groups],
+        machine,
+        threads,
+    )
     if len(program.source) > MAX_SOURCE_CHARACTERS:
         raise KernelCompileError(
             f"The generated code of `{instance.name}` has {len(program.source)} characters; at "
@@ -147,7 +171,3 @@ def _groups(instance: Instance, needed: Dependences, options: Options) -> list[t
         )
         return [(number,) for number in range(len(instance.statements))]
     return fuse(instance, needed, options.intra_fusion)
-
-
-def _check(model: Domains, needed: Dependences, schedule: Schedule) -> None:
-    check_schedule(model, needed, schedule)

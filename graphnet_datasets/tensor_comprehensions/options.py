@@ -63,15 +63,17 @@ class Options:
     (32, 32)
 
     Attributes:
-        outer_fusion: which neighbours share their outermost loops: all that may ("max"), those
-            that keep their parallel loops or three of them ("preserve3"), none ("min").
-        intra_fusion: the same for statements at one point of a tile: whether a bias or an
-            activation is applied where the product still is in registers.
+        outer_fusion: which neighbouring nests share their outermost parallel loops: those whose
+            common data then stays in a cache ("max"), only where all of it would not
+            ("preserve3"), none ("min").
+        intra_fusion: which neighbouring statements become one nest, where a bias or an activation
+            is applied while the product still is in registers: all that keep one parallel loop
+            ("max"), that keep their parallel loops or three of them ("preserve3"), none ("min").
         fix_parameters_before_scheduling, tile_imperfectly_nested, match_library_calls: of the
             paper's compiler; here sizes are always fixed first and no library is called, so they
             are kept for the sake of stored options and change nothing on a CPU.
-        tile: sizes of tiles along the outermost loops, 0 for none: of the scalar backend and of
-            CUDA; register tiles follow from `micro`.
+        tile: sizes of tiles along the outermost loops, then of the terms between two copies, 0 for
+            none: of CUDA only; on a processor tiles follow from `micro` and `k_block`.
         unroll: how often the innermost reduction is unrolled, 1 to 256.
         backend: "tiles" for register tiles in vector types, "scalar" for plain loops.
         parallel_depth: how many outermost loops are shared out over threads, None for enough.

@@ -207,7 +207,9 @@ def _reread_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> floa
     assert plan.packed is not None  # noqa: S101 (the caller has looked)
     extents = nest.extents
     packed = plan.packed.element
-    size = plan.real.itemsize * math.prod(extents[name] for name, _ in packed.offset.coefficients)
+    size = plan.real.itemsize * math.prod(
+        extents.get(name, 1) for name, _ in packed.offset.coefficients
+    )
     panels = math.ceil(extents[plan.vector] / (plan.num_vectors * lanes))
     if size <= _MAX_PACKED_FIRST_BYTES:
         return 0.0
@@ -216,7 +218,7 @@ def _reread_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> floa
         if each == packed or each.offset.coefficient(plan.vector):
             continue
         num_bytes = plan.real.itemsize * math.prod(
-            extents[name] for name, _ in each.offset.coefficients
+            extents.get(name, 1) for name, _ in each.offset.coefficients
         )
         if num_bytes > _CACHED_BYTES:
             total += num_bytes * (panels - 1) / BYTES_PER_CYCLE
@@ -260,7 +262,10 @@ def _is_separable(element: Element, nest: Nest) -> bool:
     Not so in a convolution, where `h + p` walks over the same rows again.
     """
     extents = nest.extents
-    held = sorted((abs(step), extents[name]) for name, step in element.offset.coefficients)
+    # Loops that nests share stand still here.
+    held = sorted(
+        (abs(step), extents[name]) for name, step in element.offset.coefficients if name in extents
+    )
     reach = 0
     for step, extent in held:
         if step <= reach:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 
-from .elements import Nest
+from .elements import Dim, Nest
 from .lanes_c import LaneBody
 from .packing_c import Packer, row_place
 from .plans import Plan
@@ -16,6 +18,25 @@ def write_nest(nest: Nest, plan: Plan, context: Context, writer: Writer) -> None
     """Write the code of a nest, in a block of its own."""
     with writer.block(""):
         _Loops(nest, plan, context, writer).write()
+
+
+@contextlib.contextmanager
+def shared_loops(dims: tuple[Dim, ...], threads: int, writer: Writer) -> Iterator[None]:
+    """Put what is written inside into loops over `dims`, shared out over threads."""
+    if not dims:
+        yield
+        return
+    total = math.prod(each.extent for each in dims)
+    if threads > 1:
+        writer.line('_Pragma("omp parallel for num_threads(nt) schedule(static)")')
+    with writer.block(f"for (long p = 0; p < {total}; ++p)"):
+        inner = total
+        for place, each in enumerate(dims):
+            inner //= each.extent
+            code = "p" if inner == 1 else f"p / {inner}"
+            code = f"{code} % {each.extent}" if place else code
+            writer.line(f"const long {each.name} = {code};")
+        yield
 
 
 class _Loops:

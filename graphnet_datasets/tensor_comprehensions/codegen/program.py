@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from ..language.instance import Instance
 from .c_types import c_type, comment
-from .elements import Nest
+from .elements import Dim, Nest
 from .functions import FunctionTable
-from .loops_c import write_nest
+from .loops_c import shared_loops, write_nest
 from .machine import Machine
 from .plans import Plan
 from .prelude import prelude
@@ -35,16 +35,14 @@ def tensor_names(instance: Instance) -> dict[str, str]:
 
 def write_program(
     instance: Instance,
-    nests: Sequence[Nest],
-    plans: Sequence[Plan],
+    groups: Sequence[tuple[tuple[Dim, ...], Sequence[Nest], Sequence[Plan]]],
     machine: Machine,
     threads: int,
 ) -> Program:
-    """Return the C of nests that are executed one after the other.
+    """Return the C of groups of nests that are executed one after the other.
 
     Args:
-        nests: coalesced nests.
-        plans: the plan of each.
+        groups: the loops that the nests of a group share, its coalesced nests, and their plans.
     """
     functions = FunctionTable(machine)
     names = tensor_names(instance)
@@ -58,10 +56,13 @@ def write_program(
             f"{const}{kind} *const restrict t{place} = a[{place}];  "
             f"{comment(f'{tensor.name}: {shape} {tensor.role}')}"
         )
-    for nest, plan in zip(nests, plans, strict=True):
-        for number in nest.statements:
-            body.line(comment(instance.statements[number].text))
-        write_nest(nest, plan, context, body)
+    for dims, nests, plans in groups:
+        for nest in nests:
+            for number in nest.statements:
+                body.line(comment(instance.statements[number].text))
+        with shared_loops(dims, threads, body):
+            for nest, plan in zip(nests, plans, strict=True):
+                write_nest(nest, plan, context, body)
     parts = [prelude(machine), functions.text]
     if context.buffer_bytes:
         parts.append(
@@ -69,5 +70,9 @@ def write_program(
             "__attribute__((aligned(64)));\n"
         )
     parts.append(f"void {ENTRY}(void *const *a, long nt) {{\n{body.text}}}\n")
+    uses_threads = any(
+        (dims and threads > 1) or any(each.num_parallel for each in plans)
+        for dims, _, plans in groups
+    )
     libraries = ("mvec", "m") if functions.needs_libmvec else ("m",)
-    return Program("".join(parts), libraries, any(each.num_parallel for each in plans))
+    return Program("".join(parts), libraries, uses_threads)

@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from ..language.instance import Instance, InstanceStatement
 from ..polyhedral.domains import has_initialisation, index_names, statement_name
 from ..polyhedral.schedule import Loop, Nested, Schedule, StatementSchedule
 from .coalescing import Coalesced
+from .elements import Dim
 from .machine import Machine
 from .plans import Plan
 
 
 def schedule_of(
-    instance: Instance, nests: Sequence[Coalesced], plans: Sequence[Plan], machine: Machine
+    instance: Instance,
+    groups: Sequence[tuple[tuple[Dim, ...], Sequence[Coalesced], Sequence[Plan]]],
+    machine: Machine,
 ) -> Schedule:
-    """Return the schedule of nests that are executed one after the other.
+    """Return the schedule of groups of nests that are executed one after the other.
+
+    A group is the loops that its nests share, which come first and are parallel, the nests and
+    their plans.
 
     Within a nest the members of a point's tuple are: the tile along each loop, the block of terms,
     the phase (0 starts, 1 sums up, 2 does what follows), the reductions, the point in the tile, and
     the place of the statement.
     """
-    return Schedule(
-        tuple(
+    found = []
+    for dims, nests, plans in groups:
+        inside = [
             _nested(instance, nest, plan, machine) for nest, plan in zip(nests, plans, strict=True)
-        )
-    )
+        ]
+        found.append(_shared(instance, dims, inside) if dims else inside[0])
+    return Schedule(tuple(found))
+
+
+def _shared(instance: Instance, dims: tuple[Dim, ...], inside: list[Nested]) -> Nested:
+    """Return nests within loops that they share: the loops, then which nest, then its own."""
+    longest = max(inside, key=lambda each: len(each.loops))
+    loops = [Loop(each.name, "shared loop") for each in dims]
+    loops += [Loop("nest", "sequence"), *longest.loops]
+    statements = []
+    for place, nest in enumerate(inside):
+        for each in nest.statements:
+            number = int(each.name[1:])
+            indices = instance.statements[number].indices
+            outer = [
+                f"{each.indices[position]} - {indices[position].begin}"
+                for position in range(len(dims))
+            ]
+            time = [*outer, str(place), *each.time]
+            time += ["0"] * (len(loops) - len(time))
+            statements.append(dataclasses.replace(each, time=tuple(time)))
+    note = "; ".join(each.note for each in inside)
+    return Nested(tuple(loops), tuple(statements), len(dims), f"shared: {note}")
 
 
 def _nested(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine) -> Nested:

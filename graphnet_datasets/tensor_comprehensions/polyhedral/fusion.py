@@ -65,6 +65,20 @@ def shared_loops(instance: Instance, needed: Dependences, group: Sequence[int], 
     return fewest
 
 
+def num_leading_shared(instance: Instance, needed: Dependences, first: int, second: int) -> int:
+    """Return how many outermost output indices two statements may share as parallel loops."""
+    one, two = instance.statements[first], instance.statements[second]
+    most = min(len(one.subscripts), len(two.subscripts))
+    for place in range(most):
+        left, right = one.indices[place], two.indices[place]
+        same = (left.begin, left.end) == (right.begin, right.end)
+        if not same or not _is_kept(instance, needed, first, second, place):
+            return place
+        if not _is_kept(instance, needed, second, first, place):
+            return place
+    return most
+
+
 def _is_kept(instance: Instance, needed: Dependences, first: int, second: int, place: int) -> bool:
     library = isl()
     one, two = instance.statements[first], instance.statements[second]

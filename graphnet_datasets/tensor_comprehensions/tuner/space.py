@@ -60,6 +60,7 @@ def space_of(instance: Instance) -> Space:
     ]
     if len(statements) > 1:
         parameters.append(("intra_fusion", ("preserve3", "max", "min")))
+        parameters.append(("outer_fusion", ("preserve3", "max", "min")))
     if has_reduction:
         parameters += [
             ("k_block", (512, 128, 256, 1024, 4096)),
