@@ -46,8 +46,8 @@ def test_infer_prints_ranges_and_shapes(file: str) -> None:
     assert found.splitlines() == [
         "C(m,n) +=! A(m,k) * B(k,n)",
         "    m in 0 : M  = 0:4",
-        "    k in 0 : K  = 0:5",
         "    n in 0 : N  = 0:6",
+        "    k in 0 : K  = 0:5",
         "float32 C(M, N) = (4, 6)",
     ]
 

@@ -270,7 +270,8 @@ class _Inferring:
             indices,
             " ".join(statement.span.text.split()) if statement.span else "",
         )
-        return made, tuple((name, str(bound)) for name, bound in solved.items())
+        ordered = dict.fromkeys([*names, *solved])
+        return made, tuple((name, str(solved[name])) for name in ordered)
 
     def place(self, statement: Statement, bounds: tuple[Bound, ...]) -> None:
         """Enter origin and shape of the tensor that a statement writes."""
