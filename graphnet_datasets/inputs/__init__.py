@@ -1,6 +1,6 @@
 """Seeded inputs: the elements of a sample's tensors as NumPy arrays, equal on every machine."""
 
-from .arrays import MODES, Mode, make_array
+from .arrays import DRAWS_VERSION, MODES, Mode, make_array
 from .defaults import default_statistics
 from .draws import prepare_blocks
 from .redraws import redraw
@@ -8,6 +8,7 @@ from .roles import InputRole, find_roles
 from .storage import STORAGE
 
 __all__ = [
+    "DRAWS_VERSION",
     "MODES",
     "STORAGE",
     "InputRole",

@@ -24,6 +24,13 @@ from .weights import is_positive_weight
 Mode: TypeAlias = Literal["replay", "fresh", "probe"]
 MODES: tuple[str, ...] = get_args(Mode)
 
+DRAWS_VERSION = 2
+"""Version of the draws: the same sample, seed and mode give the same elements while it stays.
+
+1: running variances from a noncentral chi-square, integers uniform within their range.
+2: log-normal variances, integers and masks by role, mode `fresh`. What has neither (weights with a
+normal distribution, stored elements) is as in 1."""
+
 
 def make_array(
     sample: Sample,

@@ -112,7 +112,12 @@ def _fill_floats(
     key: int, out: npt.NDArray, dtype: str, wanted: Distribution, *, is_positive: bool = False
 ) -> None:
     work = np.float64 if dtype == "float64" else np.float32
-    shape_values = _shaper(_within(wanted, dtype), work, is_positive=is_positive)
+    shape_values = _shaper(
+        _within(wanted, dtype),
+        work,
+        is_positive=is_positive,
+        is_recorded_positive=wanted.minimum >= 0,  # not for want of a sign in the dtype
+    )
     normals = np.empty(min(_CHUNK, out.size), np.float32)
     for start in range(0, out.size, _CHUNK):
         piece = out[start : start + _CHUNK]
@@ -142,7 +147,11 @@ def _within(wanted: Distribution, dtype: str) -> Distribution:
 
 
 def _shaper(
-    wanted: Distribution, work: type[np.floating], *, is_positive: bool = False
+    wanted: Distribution,
+    work: type[np.floating],
+    *,
+    is_positive: bool = False,
+    is_recorded_positive: bool = False,
 ) -> Callable[[npt.NDArray], None]:
     """Return what turns standard normals, in place, into the wanted distribution.
 
@@ -158,7 +167,7 @@ def _shaper(
     below, above = wanted.mean - wanted.minimum, wanted.maximum - wanted.mean
     nearer = min(below, above)
     is_skewed = 0 < nearer < _SKEW_LIMIT * wanted.std and max(below, above) > 2 * nearer
-    is_lognormal = is_positive or (is_skewed and wanted.minimum >= 0 and below <= above)
+    is_lognormal = is_positive or (is_skewed and is_recorded_positive and below <= above)
     if is_lognormal and wanted.mean > 0 and wanted.std > 0:
         return _lognormal_shaper(wanted)
     if is_skewed:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...inputs import DRAWS_VERSION
 from .records import hash_json
 
 PACKAGES = (
@@ -45,7 +46,7 @@ def describe_environment(device: str = "cpu") -> dict[str, Any]:
     one machine share an `environment_id`. No framework is imported.
 
     >>> sorted(describe_environment())
-    ['cpu', 'flags', 'gpu', 'kernel', 'num_cpus', 'packages', 'python', 'system']
+    ['cpu', 'draws', 'flags', 'gpu', 'kernel', 'num_cpus', 'packages', 'python', 'system']
     """
     return {
         "system": f"{platform.system()} {platform.machine()}",
@@ -55,6 +56,7 @@ def describe_environment(device: str = "cpu") -> dict[str, Any]:
         "num_cpus": len(os.sched_getaffinity(0)),
         "gpu": _gpu(device) if device.startswith(("cuda", "gpu")) else None,
         "packages": _packages(),
+        "draws": DRAWS_VERSION,
         "flags": {
             name: value
             for name, value in sorted(os.environ.items())
