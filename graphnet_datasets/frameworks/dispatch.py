@@ -82,6 +82,8 @@ def make_inputs(
     device: str = "cpu",
     weights: Weights = "inputs",
     sizes: Mapping[str, int] | None = None,
+    memory_limit_bytes: int | None = None,
+    time_limit_s: float | None = None,
 ) -> dict[str, Any]:
     """Return the arguments of the materialized sample: canonical name to tensor or number.
 
@@ -91,13 +93,17 @@ def make_inputs(
     bias is found. `sizes` maps symbols to integers (default: the captured ones). With
     `weights="parameters"` the weights are left out, which the module then holds itself.
 
+    `memory_limit_bytes` (default: the memory of this machine) and `time_limit_s` (default: two
+    minutes) bound what making them takes.
+
     Raises:
+        MemoryLimitError, TimeLimitError: making them takes more than that.
         SampleError: a symbol has no size, or recorded statistics contradict themselves.
         MaterializeError: an option is unknown, or a recorded stride does not fit its shape.
         MissingExtraError: the sample's framework is not installed.
     """
     return module(sample.framework, "tensors").make_inputs(
-        sample, seed, mode, device, weights, sizes
+        sample, seed, mode, device, weights, sizes, memory_limit_bytes, time_limit_s
     )
 
 

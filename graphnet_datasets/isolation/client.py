@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import secrets
 import shutil
@@ -18,18 +19,23 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import RunError
+from .confinement import CONFINED_VARIABLE, without_secrets
 from .limits import Limits
 from .orphans import adopt_orphans_of, kill_orphans_of
 from .server import MAX_CONTROL_BYTES
 from .stamps import StampReader, stamp_sockets
 from .watch import KILL_GRACE_S, Outcome, Watch
 
+_LOGGER = logging.getLogger("graphnet_datasets")
+
 
 class ForkServer:
     """A process that has imported what jobs need and forks a fresh process for each of them.
 
     `module` is run with `python -m`; it must call `serve` (see there). The server starts with the
-    first job and starts again after it has been lost. `environment` is added to this process's.
+    first job and starts again after it has been lost. `environment` is added to this process's. The
+    jobs of a confined server have no network, where the kernel allows that (`has_network` tells),
+    and none of the environment's tokens and passwords.
     """
 
     def __init__(
@@ -38,7 +44,9 @@ class ForkServer:
         *,
         environment: Mapping[str, str] | None = None,
         start_timeout_s: float = 300.0,
+        is_confined: bool = False,
     ) -> None:
+        self._is_confined = is_confined
         self._module = module
         self._environment = dict(environment or {})
         self._start_timeout_s = start_timeout_s
@@ -47,6 +55,7 @@ class ForkServer:
         self._session: Path | None = None
         self._finalizer: weakref.finalize[..., Self] | None = None
         self.num_starts = 0
+        self.has_network = True
 
     def __enter__(self) -> Self:
         return self
@@ -77,10 +86,11 @@ class ForkServer:
         log_path = self._session / "server.log"
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {
-            **os.environ,
+            **(without_secrets(os.environ) if self._is_confined else os.environ),
             "PYTHONPATH": os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path),
             # A worker thread made before a fork does not exist after it.
             "OPENBLAS_NUM_THREADS": "1",
+            CONFINED_VARIABLE: "1" if self._is_confined else "",
             # What an import leaves in a temporary directory goes with the server.
             "TMPDIR": str(self._session),
             **self._environment,
@@ -102,11 +112,21 @@ class ForkServer:
         )
         self.num_starts += 1
         ours.settimeout(self._start_timeout_s)
+        told = b""
         try:
-            is_ready = b"ready" in ours.recv(MAX_CONTROL_BYTES)
+            told = ours.recv(MAX_CONTROL_BYTES)
+            is_ready = b"ready" in told
         except OSError:
             is_ready = False
         ours.settimeout(None)
+        if is_ready and self._is_confined:
+            self.has_network = bool(json.loads(told).get("has_network"))
+            if self.has_network:
+                _LOGGER.warning(
+                    "This system allows no network namespaces, so the samples that run in %s can "
+                    "reach the network.",
+                    self._module,
+                )
         if not is_ready:
             text = log_path.read_text(errors="replace")[-2000:].strip()
             self.close()
@@ -164,6 +184,7 @@ class ForkServer:
             "is_memory_enforced": limits.is_memory_enforced,
             "max_processes": limits.max_processes,
             "file_bytes": limits.file_bytes,
+            "is_confined": self._is_confined,
         }
         data = json.dumps(request).encode()
         if len(data) > MAX_CONTROL_BYTES:

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .confinement import CONFINED_VARIABLE, can_leave_network, leave_network
 from .limits import apply_limits
 from .linux import (
     become_subreaper,
@@ -67,10 +68,10 @@ def serve(job: Job) -> None:
     gc.freeze()  # the collector of a job would otherwise write to, and so copy, every shared page
     parent_fd = os.pidfd_open(os.getppid())
     try:
-        _send(
-            control,
-            {"ready": os.getpid(), "num_threads": len([*Path("/proc/self/task").iterdir()])},
-        )
+        ready = {"ready": os.getpid(), "num_threads": len([*Path("/proc/self/task").iterdir()])}
+        if os.environ.get(CONFINED_VARIABLE):
+            ready["has_network"] = not can_leave_network()
+        _send(control, ready)
         while True:
             _wait([control.fileno()], parent_fd, None)
             request, fds = _receive(control)
@@ -145,6 +146,8 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
         directory = Path(request["directory"])
         os.chdir(directory)
         os.environ.update(request["environment"])
+        if request.get("is_confined"):
+            leave_network()
         key = request.pop("key")
         reporter = Reporter(result_fd, key, StampSender(stamp_fd, key))
         try:

@@ -129,6 +129,7 @@ class Validator:
                     FRAMEWORK_VARIABLE: framework.name,
                     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
                 },
+                is_confined=True,
             )
         server = self._servers[sample.framework]
         outcome = self._attempt(server, name, sample)

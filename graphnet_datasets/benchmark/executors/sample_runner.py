@@ -342,6 +342,7 @@ class SampleRunner:
             threads = str(self._settings.threads)
             self._servers[framework + role] = ForkServer(
                 SERVER,
+                is_confined=True,
                 environment={
                     FRAMEWORK_VARIABLE: framework,
                     "OMP_NUM_THREADS": threads,

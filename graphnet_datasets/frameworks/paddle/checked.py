@@ -19,7 +19,7 @@ from .operator_names import IN_PLACE
 from .operators import CORE, PYTHON_OPERATORS, Operator
 
 _KINDS = """
-    abs: t | acos: t | acosh: t | add: t t | add_n: T | affine_channel: t t t s | all: t I b |
+    abs: t | acos: t | acosh: t | add: t t | add_n: T | all: t I b |
     amax: t I b | amin: t I b | angle: t | any: t I b | arange: t t t d p | argmax: t it b b d |
     argmin: t it b b d | argsort: t i b b | as_complex: t | asin: t | asinh: t | assign: t |
     assign_value_: t EI d F p | atan: t | atan2: t t | atanh: t |
@@ -39,28 +39,28 @@ _KINDS = """
     equal_all: t t | erf: t | erfinv: t | exp: t | expand: t It | expand_as: t t Ii | expm1: t |
     eye: i i d p | fft_c2c: t I s b | fft_c2r: t I s b i | fft_r2c: t I s b b | fill: t i |
     flatten: t i i | flip: t I | floor: t | floor_divide: t t | fmax: t t | fmin: t t |
-    fold: t I I I I I | frobenius_norm: t I b b | full: EI fi d p | full_int_array: IF d p |
+    frobenius_norm: t I b b | full: EI fi d p | full_int_array: IF d p |
     full_like: t fit d p | full_with_tensor: t t d | fused_softmax_mask: t t |
     fused_softmax_mask_upper_triangle: t | gammaincc: t t | gammaln: t | gather: t t t |
     gather_nd: t t | gaussian: I f f i d p | gaussian_inplace_: t f f i | gelu: t b |
     greater_equal: t t | greater_than: t t | grid_sample: t t s s b | group_norm: t t t f i s |
     hardshrink: t i | hardsigmoid: t f f | hardswish: t | hardtanh: t f f | heaviside: t t |
     huber_loss: t t f | i0: t | i0e: t | i1: t | i1e: t | imag: t | increment: t f |
-    index_add: t t t i | index_put: t T t b | index_sample: t t | index_select: t t i |
+    index_sample: t t | index_select: t t i |
     instance_norm: t t t f | inverse: t | is_empty: t | isfinite: t | isinf: t | isnan: t |
-    kldiv_loss: t t s b | kron: t t | l1_norm: t | label_smooth: t t f | layer_norm: t nt nt f i |
+    kldiv_loss: t t s b | kron: t t | l1_norm: t | layer_norm: t nt nt f i |
     leaky_relu: t f | lerp: t t t | less_equal: t t | less_than: t t | lgamma: t |
     linear_interp: t n n n s i i i EIF s b i | linspace: t t t d p | log: t | log10: t | log1p: t |
     log2: t | log_softmax: t i | logcumsumexp: t i b b b | logical_and: t t | logical_not: t |
     logical_or: t t | logical_xor: t t | logit: t i | logsigmoid: t | logsumexp: t I b b |
     masked_fill: t t t | masked_select: t t | matmul: t t b b | matmul_with_flatten: t t i i |
-    matrix_power: t i | max: t I b | maximum: t t | maxout: t i i | mean: t I b | mean_all: t |
-    median: t I b s | meshgrid: T | min: t I b | minimum: t t | mish: t f | multinomial: t it b |
+    matrix_power: t i | max: t I b | maximum: t t | mean: t I b | mean_all: t |
+    median: t I b s | meshgrid: T | min: t I b | minimum: t t | mish: t f |
     multiply: t t | mv: t t | nansum: t I d b | nearest_interp: t n n n s i i i EF s b i |
-    nms: t f | nonzero: t | norm: t i f b | not_equal: t t | numel: t | one_hot: t it |
+    nonzero: t | norm: t i f b | not_equal: t t | numel: t | one_hot: t it |
     p_norm: t f i f b b | pad: t I ft | pad3d: t I s f s | pixel_shuffle: t i s |
     pixel_unshuffle: t i s | pool2d: t I I I b b s s b b s | pow: t f | prelu: t t s s |
-    prod: t I b b | put_along_axis: t t t i s b | randint: it it I d p | randperm: it d p |
+    prod: t I b b | randint: it it I d p | randperm: it d p |
     real: t | reciprocal: t | reduce_as: t t | relu: t | relu6: t | remainder: t t |
     repeat_interleave: t i i i | reshape: t It | reverse: t i | rint: t | rms_norm: t t I f |
     rnn: t T T n t f b i i i s i b | roi_align: t t t i i f i b | roll: t I I | round: t i |
@@ -72,11 +72,11 @@ _KINDS = """
     squeeze: t I | stack: T i | stanh: t i i | std: t I b b f | strided_slice: t I I I I |
     subtract: t t | sum: t EI dn b | swiglu: t t | swish: t |
     sync_batch_norm_: t t t t t b f f s b b | take_along_axis: t t i | tan: t | tanh: t |
-    tanh_shrink: t | temporal_shift: t i f s | thresholded_relu: t i i | tile: t I |
+    tanh_shrink: t | thresholded_relu: t i i | tile: t I |
     topk: t it i b b | trace: t i i i | transpose: t I | triangular_solve: t t b b b | tril: t i |
     triu: t i | trunc: t | trunc_divide: t t | unbind: t i | unfold: t I I I I |
-    uniform: I d t t i p | uniform_inplace_: t f f i i i f | unique: t b b b I d | unsqueeze: t I |
-    unstack: t i i | var: t I b b f | variance: t I b | where: t t t |
+    uniform: I d t t i p | uniform_inplace_: t f f i i i f | unsqueeze: t I |
+    var: t I b b f | variance: t I b | where: t t t |
     yolo_box: t t I i f i b f b f
 """
 

@@ -25,6 +25,7 @@ from .single_guards import CHECKS, MAX_ELEMENTS, MAX_PADDING, is_tensor, shape_o
 from .sizes import check_size
 
 MAX_RANK = 9
+MAX_PARTS = 100_000
 MAX_INTEGER = 2**31 - 1
 _STEPS = words("strides dilations kernel_size ksize")
 _SIZES = words("shape repeat_times")
@@ -94,6 +95,7 @@ def _check_of(name: str) -> Callable[[Sequence[Any]], None]:
                 _check_divisor(args)
 
         return check_other
+    lowest = -1 if plain in (f"{CORE}reshape", f"{CORE}expand") else 0
     kinds, names = KINDS[name], argument_names(name.removeprefix(CORE))
 
     def check(args: Sequence[Any]) -> None:
@@ -104,7 +106,7 @@ def _check_of(name: str) -> Callable[[Sequence[Any]], None]:
         rank = _rank(args[0])
         for argument, arg in zip(names, args, strict=True):
             _check_integers(argument, arg, rank)
-        _check_counts(names, args)
+        _check_counts(names, args, lowest)
         if is_broadcasting:
             _check_broadcast(args)
         if is_dividing:
@@ -201,7 +203,7 @@ def _check_integers(name: str, arg: Any, rank: int | None) -> None:
             raise MaterializeError(f"has the number {number} as `{name}`, out of its range.")
 
 
-def _check_counts(names: Sequence[str], args: Sequence[Any]) -> None:
+def _check_counts(names: Sequence[str], args: Sequence[Any], lowest: int) -> None:
     """Compare windows, steps and sizes with what any tensor has room for."""
     rank = _rank(args[0]) or 0
     for name, arg in zip(names, args, strict=True):
@@ -209,18 +211,18 @@ def _check_counts(names: Sequence[str], args: Sequence[Any]) -> None:
             if len(arg) not in (1, rank - 2) or not all(map(_is_integer, arg)) or min(arg) < 1:
                 raise MaterializeError(f"has {list(arg)} as `{name}`.")
         elif name in _SIZES:
-            _check_sizes(name, arg)
-        elif name in ("num", "groups") and type(arg) is int and arg < 1:
+            _check_sizes(name, arg, lowest)
+        elif name in ("num", "groups") and type(arg) is int and not 1 <= arg <= MAX_PARTS:
             raise MaterializeError(f"has {arg} as `{name}`.")
 
 
-def _check_sizes(name: str, arg: Any) -> None:
+def _check_sizes(name: str, arg: Any, lowest: int) -> None:
     if isinstance(arg, paddle.Tensor):
         arg = arg.numpy().reshape(-1)[: MAX_RANK + 1].tolist()
     if not isinstance(arg, (list, tuple)):
         return
     sizes = [size for size in arg if isinstance(size, int | float)]
-    if len(sizes) > MAX_RANK or any(size < -1 for size in sizes):
+    if len(sizes) > MAX_RANK or any(size < lowest for size in sizes):
         raise MaterializeError(f"has {sizes[:12]} as `{name}`.")
     if math.prod(max(1, size) for size in sizes) > MAX_ELEMENTS:
         raise MemoryLimitError(f"gives more than {MAX_ELEMENTS} elements.")
@@ -233,6 +235,8 @@ def _rank(tensor: Any) -> int | None:
 def _check_broadcast(args: Sequence[Any]) -> None:
     shapes = [shape_of(arg) for arg in args if is_tensor(arg)]
     known = [shape for shape in shapes if shape is not None]
+    if any(0 in shape for shape in known) and len(set(known)) > 1:
+        raise MaterializeError("has operands without elements beside others.")
     for sizes in itertools.zip_longest(*map(reversed, known), fillvalue=1):
         if len(set(sizes) - {1}) > 1:
             raise MaterializeError(

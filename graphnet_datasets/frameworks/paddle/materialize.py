@@ -12,6 +12,7 @@ from ...errors import MaterializeError
 from ...inputs import MODES, Mode
 from ...sample import Sample
 from ..choices import check_choice, is_weight
+from ..input_limits import check_inputs
 from .plan import Plan
 from .shapes import check_memory
 from .tensors import Weights, make_input, place_of
@@ -62,6 +63,7 @@ def materialize(
         time_limit_s,
         allow_unchecked_operators=allow_unchecked_operators,
     )
+    check_inputs(sample, None, memory_limit_bytes)
     layer = _layer_class(sample, weights)(plan, weights)
     if weights == "parameters":
         layer.make_weights(seed, mode)

@@ -100,7 +100,7 @@ def _check_convolution(args: Sequence[Any]) -> None:
     if shape is None or sizes is None or algorithm == "SAME":
         return
     rank = len(shape) - 2
-    is_last = args[-1] in ("NHWC", "NDHWC")
+    is_last = _is_last(args)
     if rank not in (1, 2, 3) or len(sizes) != len(shape) or 0 in sizes or 0 in shape[1:]:
         raise MaterializeError(f"has images of shape {list(shape)}, weights of {list(sizes)}.")
     dilations = next(each for each in args[5:] if isinstance(each, (list, tuple)))
@@ -111,6 +111,31 @@ def _check_convolution(args: Sequence[Any]) -> None:
     for size, width, step, more in zip(images_at, sizes[2:], steps, padded, strict=False):
         if size + more < step * (width - 1) + 1:
             raise MaterializeError(f"has a window of {width} for a length of {size}.")
+
+
+def _check_depthwise(args: Sequence[Any]) -> None:
+    _check_convolution(args)
+    shape, sizes = shape_of(args[0]), shape_of(args[1])
+    if shape and sizes and (sizes[1] != 1 or sizes[0] % (shape[-1 if _is_last(args) else 1])):
+        raise MaterializeError(f"has weights of {list(sizes)} for images of {list(shape)}.")
+
+
+def _check_along_axis(args: Sequence[Any]) -> None:
+    shape, picked, axis = shape_of(args[0]), shape_of(args[1]), args[2]
+    if shape is None or picked is None:
+        return
+    rank = len(shape)
+    if len(picked) != rank or not -rank <= axis < rank or 0 in shape:
+        raise MaterializeError(f"picks {list(picked)} of {list(shape)} along axis {axis}.")
+    if any(
+        at != axis % rank and mine > theirs
+        for at, (mine, theirs) in enumerate(zip(picked, shape, strict=True))
+    ):
+        raise MaterializeError(f"picks {list(picked)} of {list(shape)} along axis {axis}.")
+
+
+def _is_last(args: Sequence[Any]) -> bool:
+    return args[-1] in ("NHWC", "NDHWC")
 
 
 def _both_sides(paddings: Sequence[int], rank: int) -> list[int]:
@@ -140,7 +165,8 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}conv3d": _check_convolution,
     f"{CORE}conv2d_transpose": _check_window,
     f"{CORE}conv3d_transpose": _check_window,
-    f"{CORE}depthwise_conv2d": _check_convolution,
+    f"{CORE}depthwise_conv2d": _check_depthwise,
+    f"{CORE}take_along_axis": _check_along_axis,
     f"{CORE}depthwise_conv2d_transpose": _check_window,
     f"{CORE}deformable_conv": _check_window,
     f"{CORE}pool2d": _check_window,

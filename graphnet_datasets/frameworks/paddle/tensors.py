@@ -14,6 +14,8 @@ from ...errors import MaterializeError
 from ...inputs import MODES, Mode, make_array
 from ...sample import Sample
 from ..choices import check_choice, is_weight
+from ..deadline import Deadline
+from ..input_limits import check_inputs
 from .value_types import DTYPE_NAMES
 
 Weights: TypeAlias = Literal["inputs", "parameters"]
@@ -115,12 +117,17 @@ def make_inputs(
     device: str = "cpu",
     weights: Weights = "inputs",
     sizes: Mapping[str, int] | None = None,
+    memory_limit_bytes: int | None = None,
+    time_limit_s: float | None = None,
 ) -> dict[str, TensorOrScalar]:
     """Return the arguments of the materialized sample by canonical name, in argument order.
 
     With `weights="parameters"` only what stays an argument then: data inputs, symbols, scalars.
 
     Raises:
+        MemoryLimitError: they take more memory than `memory_limit_bytes` (default: that of this
+            machine).
+        TimeLimitError: making them takes longer than `time_limit_s` (default: two minutes).
         MaterializeError: `weights` or `mode` is unknown.
 
     >>> from graphnet_datasets.sample import Input, Sample, Value
@@ -131,8 +138,11 @@ def make_inputs(
     """
     check_choice("weights", weights, ("inputs", "parameters"))
     check_choice("mode", mode, MODES)
-    return {
-        name: make_input(sample, index, seed, mode, device, sizes)
-        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True))
-        if weights == "inputs" or not is_weight(each)
-    }
+    check_inputs(sample, sizes, memory_limit_bytes, with_weights=weights == "inputs")
+    deadline = Deadline(time_limit_s)
+    made: dict[str, TensorOrScalar] = {}
+    for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
+        if weights == "inputs" or not is_weight(each):
+            deadline.check(f"Making the inputs of `{sample.id}`")
+            made[name] = make_input(sample, index, seed, mode, device, sizes)
+    return made

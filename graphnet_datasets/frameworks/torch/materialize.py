@@ -19,6 +19,7 @@ from ...inputs import MODES, Mode
 from ...sample import Op, Sample
 from ...sample.arguments import Arg, Ref
 from ..choices import check_choice, is_weight
+from ..input_limits import check_inputs
 from .building.custom_operators import check_trust, register
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
@@ -96,6 +97,7 @@ def materialize(
             time_limit_s,
             allow_unchecked_operators=allow_unchecked_operators,
         )
+        check_inputs(sample, None, memory_limit_bytes)
 
     if sample.custom_operators:
         check_trust(sample, trust_remote_code=trust_remote_code)

@@ -15,6 +15,8 @@ from ...sample import Sample
 from ...sample.symbols import evaluate
 from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..choices import check_choice, is_weight
+from ..deadline import Deadline
+from ..input_limits import check_inputs
 
 Weights: TypeAlias = Literal["inputs", "parameters"]
 TensorOrScalar: TypeAlias = "torch.Tensor | int | float | bool"
@@ -146,12 +148,17 @@ def make_inputs(
     device: str | torch.device = "cpu",
     weights: Weights = "inputs",
     sizes: Mapping[str, int] | None = None,
+    memory_limit_bytes: int | None = None,
+    time_limit_s: float | None = None,
 ) -> dict[str, TensorOrScalar]:
     """Return the arguments of the materialized sample by canonical name, in argument order.
 
     With `weights="parameters"` only what stays an argument then: data inputs, symbols, scalars.
 
     Raises:
+        MemoryLimitError: they take more memory than `memory_limit_bytes` (default: that of this
+            machine).
+        TimeLimitError: making them takes longer than `time_limit_s` (default: two minutes).
         MaterializeError: `weights` or `mode` is unknown.
 
     >>> from graphnet_datasets.sample import Input, Sample, Value
@@ -162,11 +169,14 @@ def make_inputs(
     """
     check_choice("weights", weights, ("inputs", "parameters"))
     check_choice("mode", mode, MODES)
-    return {
-        name: make_input(sample, index, seed, mode, device, sizes)
-        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True))
-        if weights == "inputs" or not is_weight(each)
-    }
+    check_inputs(sample, sizes, memory_limit_bytes, with_weights=weights == "inputs")
+    deadline = Deadline(time_limit_s)
+    made: dict[str, TensorOrScalar] = {}
+    for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
+        if weights == "inputs" or not is_weight(each):
+            deadline.check(f"Making the inputs of `{sample.id}`")
+            made[name] = make_input(sample, index, seed, mode, device, sizes)
+    return made
 
 
 def _with_stride(tensor: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:

@@ -33,7 +33,7 @@ CHECKED = words(
     cosine_similarity count_nonzero cov cpu cross cross_entropy cross_entropy_loss cuda cummax
     cummin cumprod cumsum cumulative_trapezoid deg2rad det detach detach_copy diag diag_embed
     diagflat diagonal diagonal_copy diagonal_scatter diff digamma dim dim_order dist div divide dot
-    double dropout dropout1d dropout2d dropout3d dsplit dstack eigh eigvals eigvalsh einsum
+    double dropout dropout1d dropout2d dropout3d dsplit dstack eigh eigvalsh einsum
     element_size elu embedding embedding_bag empty empty_like empty_permuted empty_strided entr eq
     equal erf erfc erfcx erfinv exp exp2 expand expand_as expand_copy expit expm1 eye fft fft2
     fftfreq fftn fftshift fill fill_diagonal fix flatten flip fliplr flipud float float_power floor
@@ -49,7 +49,7 @@ CHECKED = words(
     leaky_relu lerp less less_equal lgamma lift_fresh lift_fresh_copy linear linspace
     local_response_norm log log10 log1p log2 log_ndtr log_sigmoid log_sigmoid_forward log_softmax
     logaddexp logaddexp2 logcumsumexp logdet logical_and logical_not logical_or logical_xor logit
-    logsigmoid logspace logsumexp long lp_pool1d lp_pool2d lp_pool3d lstm lstm_cell lstsq lt mH mT
+    logsigmoid logspace logsumexp long lp_pool1d lp_pool2d lp_pool3d lstm lstm_cell lt mH mT
     margin_ranking_loss masked_fill masked_scatter masked_select matmul matrix_H matrix_norm
     matrix_power matrix_rank max max_pool1d max_pool1d_with_indices max_pool2d
     max_pool2d_with_indices max_pool3d max_pool3d_with_indices maximum mean median meshgrid min
@@ -77,7 +77,7 @@ CHECKED = words(
     tensorinv tensorsolve threshold tile to tolist topk trace transpose transpose_copy trapezoid
     trapz tril tril_indices triplet_margin_loss triplet_margin_with_distance_loss triu triu_indices
     true_divide trunc type type_as unbind unbind_copy unflatten unfold unfold_copy uniform unique
-    unique_consecutive unique_dim unique_dim_consecutive unravel_index unsqueeze unsqueeze_copy
+    unique_consecutive unique_dim unique_dim_consecutive unsqueeze unsqueeze_copy
     upsample upsample_bicubic2d upsample_bilinear upsample_bilinear2d upsample_linear1d
     upsample_nearest upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_trilinear3d
     var var_mean vdot vecdot vector_norm view view_as view_as_complex view_as_complex_copy

@@ -1,0 +1,73 @@
+"""What making the inputs of a sample takes, compared with limits before any of it is taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import psutil
+
+from ..errors import MemoryLimitError
+from ..sample import Sample
+from ..sample.symbols import evaluate
+from ..sample.vocabulary import ITEM_SIZE_BYTES
+from .choices import is_weight
+
+_WORKING_FACTOR = 2
+"""An input is drawn, then laid out: its elements are there twice, even those that a stride of 0
+leaves in one place."""
+
+
+def check_inputs(
+    sample: Sample,
+    sizes: Mapping[str, int] | None = None,
+    memory_limit_bytes: int | None = None,
+    *,
+    with_weights: bool = True,
+) -> int:
+    """Return the bytes that making the inputs of a sample takes at most, after a comparison.
+
+    All of them together, and once more the largest while it is made. `memory_limit_bytes` of None
+    is the memory of this machine.
+
+    Raises:
+        MemoryLimitError: it is more than the limit; the message names the largest input.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> check_inputs(Sample("example/identity", "torch", "other",
+    ...     (Input("input", Value("float32", (2, 3))),), (), ()))
+    48
+    """
+    limit = psutil.virtual_memory().total if memory_limit_bytes is None else memory_limit_bytes
+    sizes = sample.hints if sizes is None else sizes
+    total = largest = 0
+    name = ""
+    for position, each in enumerate(sample.inputs):
+        dtype = each.value.dtype
+        if dtype is None or each.role in ("symbol", "scalar"):
+            continue
+        if is_weight(each) and not with_weights:
+            continue
+        shape = sample.shape_of(each.value, sizes) or ()
+        stride = each.value.stride
+        steps = None if stride is None else [evaluate(dim, sizes) for dim in stride]
+        drawn = math.prod(shape) * ITEM_SIZE_BYTES[dtype]
+        total += drawn if steps is None else _span(shape, steps) * ITEM_SIZE_BYTES[dtype]
+        if drawn >= largest:
+            largest, name = drawn, sample.input_names[position]
+        if any(size >= 2**62 for size in shape):
+            largest = max(largest, 2**62)
+    needed = total + (_WORKING_FACTOR - 1) * largest
+    if needed > limit:
+        raise MemoryLimitError(
+            f"Making the inputs of `{sample.id}` takes {needed / 1e9:,.3f} GB, of which `{name}` "
+            f"takes {largest / 1e9:,.3f} GB while it is made; the limit is {limit / 1e9:,.3f} GB. "
+            "Raise `memory_limit_bytes`, or skip the sample."
+        )
+    return needed
+
+
+def _span(shape: tuple[int, ...], steps: list[int]) -> int:
+    if 0 in shape or len(steps) != len(shape):
+        return 0
+    return 1 + sum((size - 1) * abs(step) for size, step in zip(shape, steps, strict=True))
