@@ -10,7 +10,7 @@ from typing import Any
 from graphnet_datasets.isolation import Reporter, serve
 
 
-def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+def work(_payload: dict[str, Any], reporter: Reporter, _directory: Path) -> None:
     """Report the network's interfaces that are up beside the loopback, and what is in memory."""
     interfaces = [name for _, name in socket.if_nameindex()]
     server = Path(f"/proc/{os.getppid()}/environ").read_bytes()

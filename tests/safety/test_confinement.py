@@ -31,7 +31,8 @@ def test_a_confined_job_reaches_no_network_and_no_token(
 @pytest.mark.parametrize(
     "name",
     ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID",
-     "GITHUB_TOKEN", "WANDB_API_KEY", "OPENAI_APIKEY", "PGPASSWORD", "SSH_AUTH_SOCK", "https_proxy"],
+     "GITHUB_TOKEN", "WANDB_API_KEY", "OPENAI_APIKEY", "PGPASSWORD", "SSH_AUTH_SOCK",
+     "https_proxy"],
 )  # fmt: skip
 def test_secrets_are_told_by_their_names(name: str) -> None:
     assert without_secrets({name: "x", "PATH": "/bin", "LD_LIBRARY_PATH": "/lib"}) == {

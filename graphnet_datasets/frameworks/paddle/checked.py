@@ -20,12 +20,12 @@ from .operators import CORE, PYTHON_OPERATORS, Operator
 
 _KINDS = """
     abs: t | acos: t | acosh: t | add: t t | add_n: T | all: t I b |
-    amax: t I b | amin: t I b | angle: t | any: t I b | arange: t t t d p | argmax: t it b b d |
-    argmin: t it b b d | argsort: t i b b | as_complex: t | asin: t | asinh: t | assign: t |
+    amax: t I b | amin: t I b | angle: t | any: t I b | arange: t t t d p |
+    argsort: t i b b | as_complex: t | asin: t | asinh: t | assign: t |
     assign_value_: t EI d F p | atan: t | atan2: t t | atanh: t |
     batch_norm: t t t t t b f f s b b | bce_loss: t t | bernoulli: t |
     bicubic_interp: t n n n s i i i EIF s b i | bilinear_interp: t n n n s i i i EF s b i |
-    bincount: t t it | bitwise_and: t t | bitwise_not: t | bitwise_or: t t | bitwise_xor: t t |
+    bitwise_and: t t | bitwise_not: t | bitwise_or: t t | bitwise_xor: t t |
     bmm: t t | broadcast_tensors: T | cast: t d | ceil: t | celu: t f | channel_shuffle: t i s |
     cholesky: t b | clip: t fit fit | clip_by_norm: t i | complex: t t | concat: T it | conj: t |
     conv2d: t t I I s I i s | conv2d_transpose: t t I I EI EI s i I s |

@@ -144,14 +144,28 @@ def _both_sides(paddings: Sequence[int], rank: int) -> list[int]:
     return [2 * each for each in paddings]
 
 
-def _check_flattened(args: Sequence[Any]) -> None:
-    if args[3] and args[1] != 0:
-        raise MaterializeError("has an axis though it flattens its operand.")
+def _check_sides(args: Sequence[Any]) -> None:
+    shape, paddings = shape_of(args[0]), args[1]
+    if not isinstance(paddings, (list, tuple)) or shape is None:
+        return
+    if not shape or len(paddings) != 2 * len(shape) or min(paddings) < 0:
+        raise MaterializeError(f"has the paddings {list(paddings)} for {list(shape)}.")
+
+
+def _check_rows(args: Sequence[Any]) -> None:
+    ids, table = args[:2]
+    shape = shape_of(table)
+    if shape is not None and (len(shape) != 2 or 0 in shape):
+        raise MaterializeError(f"looks rows up in a table of shape {list(shape)}.")
+    if isinstance(ids, paddle.Tensor) and shape and ids.size:
+        found = ids.numpy()
+        if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= shape[0]:
+            raise MaterializeError(f"looks up rows that a table of {shape[0]} does not have.")
 
 
 CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
-    f"{CORE}argmax": _check_flattened,
-    f"{CORE}argmin": _check_flattened,
+    f"{CORE}embedding": _check_rows,
+    f"{CORE}pad": _check_sides,
     f"{CORE}einsum": _check_einsum,
     f"{CORE}repeat_interleave": _check_repeats,
     f"{CORE}fft_c2c": _check_transform,
