@@ -14,6 +14,7 @@ from ..errors import UnknownOperatorError
 from ..frameworks import module
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
+from ..sample.targets import base_name
 
 NO_COMPUTATION = frozenset(
     {
@@ -125,13 +126,6 @@ def classify(framework: str, op: Op) -> str:
         return kind + "s" * is_state
     except UnknownOperatorError:
         return "w" * (op.target.endswith("_") and not op.target.endswith("__"))
-
-
-def base_name(target: str) -> str:
-    """Return the name of an operator without namespace and overload."""
-    if target.startswith("torch.ops."):
-        return target.split(".")[3]
-    return target.rpartition(".")[2]
 
 
 def _written(op: Op) -> list[int]:

@@ -7,6 +7,7 @@ import re
 
 from ..sample import Sample
 from ..sample.arguments import iterate_refs
+from ..sample.targets import base_name
 from .effects import classify
 
 TAGS = (
@@ -94,17 +95,6 @@ def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
     counts = collections.Counter(op.target for op in sample.ops)
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return [{"target": target, "count": count} for target, count in ordered]
-
-
-def base_name(target: str) -> str:
-    """Return the name of an operator without namespace and overload.
-
-    >>> base_name("torch.ops.aten.add_.Tensor"), base_name("paddle._C_ops.matmul")
-    ('add_', 'matmul')
-    """
-    if target.startswith("torch.ops.") and target.count(".") >= 3:
-        return target.split(".")[3]
-    return target.rpartition(".")[2]
 
 
 def _has_softmax_between_products(sample: Sample, names: list[str]) -> bool:

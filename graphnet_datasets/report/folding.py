@@ -12,9 +12,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
-from ..analysis.tags import base_name
 from ..sample import Op, Sample, Value
 from ..sample.arguments import iterate_refs
+from ..sample.targets import base_name
 from ..sample.vocabulary import WEIGHT_ROLES
 
 Kind = Literal["input", "output", "product", "norm", "shape", "other", "group"]

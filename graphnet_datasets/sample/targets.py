@@ -1,0 +1,16 @@
+"""Names of operators as samples hold them."""
+
+from __future__ import annotations
+
+
+def base_name(target: str) -> str:
+    """Return the name of an operator without namespace and overload, whatever a row says it is.
+
+    >>> base_name("torch.ops.aten.add_.Tensor"), base_name("paddle._C_ops.matmul")
+    ('add_', 'matmul')
+    >>> base_name("torch.ops.x")
+    'x'
+    """
+    if target.startswith("torch.ops.") and target.count(".") >= 3:
+        return target.split(".")[3]
+    return target.rpartition(".")[2]
