@@ -69,9 +69,10 @@ def is_view(node: _Node) -> bool:
 
 
 def is_counted(node: _Node) -> bool:
-    """Tell whether a node counts as an operator: views and the parts of a tuple do not."""
-    is_call = node.op == "call_function" and node.target is not operator.getitem
-    return is_call and not is_view(node)
+    """Tell whether a node counts as an operator: views, checks and arithmetic of sizes do not."""
+    name = operator_name(node)
+    is_check = name.startswith(("aten._assert", "aten.sym_"))
+    return bool(name) and not is_check and not is_view(node)
 
 
 def weight(node: _Node) -> float:

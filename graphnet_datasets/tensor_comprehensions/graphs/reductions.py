@@ -169,6 +169,25 @@ def softmax(lowering: Lowering, node: torch.fx.Node) -> Value:
     return Value(shape, dtype, lambda s: f"({powers.element(s)} / {below.at(s)})", 1)
 
 
+@rule("aten.linalg_vector_norm.default")
+def vector_norm(lowering: Lowering, node: torch.fx.Node) -> Value:
+    """The Euclidean norm along dimensions."""
+    if float(argument(node, 1, "ord", 2)) != 2:
+        raise UnsupportedError("it is another norm than the Euclidean")
+    source, dtype = lowering.value(node.args[0]), dtype_of(node)
+    if not source.dtype.startswith("float") or source.dtype != dtype:
+        raise UnsupportedError("it converts its operand")
+    source = lowering.block.once(source)
+    along = dimensions(node, len(source.shape), 2)
+
+    def square(s: Subscripts) -> str:
+        return f"{source.element(s)} * {source.element(s)}"
+
+    total = reduced(lowering, node.name, source, along, "+=!", dtype, square)
+    made = total.reshaped(shape_of(node))
+    return Value(made.shape, dtype, lambda s: f"sqrt({made.element(s)})", 1)
+
+
 @rule("aten.logsumexp.default")
 def logsumexp(lowering: Lowering, node: torch.fx.Node) -> Value:
     """The logarithm of a sum of exponentials."""

@@ -220,6 +220,19 @@ def padded(
     return lowering.block.store(name, shape, source.dtype, element)
 
 
+@rule("aten.repeat.default")
+def repeat(lowering: Lowering, node: torch.fx.Node) -> Value:
+    """The tensor again and again along its dimensions."""
+    source, shape = lowering.value(node.args[0]), shape_of(node)
+    lead = len(shape) - len(source.shape)
+
+    def mapped(s: Subscripts) -> Subscripts:
+        return [each.modulo(size) for each, size in zip(s[lead:], source.shape, strict=True)]
+
+    made = source.viewed(shape, mapped)
+    return Value(shape, made.dtype, made.element, made.cost + 1)
+
+
 @rule("aten.embedding.default")
 def embedding(lowering: Lowering, node: torch.fx.Node) -> Value:
     """Rows of a table."""

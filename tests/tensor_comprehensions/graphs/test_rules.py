@@ -129,6 +129,8 @@ CASES = {
     "split": lambda: (lambda x: (lambda a, b: a * b)(*(x + 1).split(4, 1)), R(3, 8)),
     "cat": lambda: (lambda x, y: torch.cat([x * 2, y, x], 1) + 1, R(3, 2), R(3, 4)),
     "stack": lambda: (lambda x, y: torch.stack([x * 2, y], 1) + 1, R(3, 2), R(3, 2)),
+    "repeat": lambda: (lambda x: (x * 2).repeat(2, 1, 3) + 1, R(3, 2)),
+    "norm": lambda: (lambda x: x / torch.linalg.vector_norm(x, 2, (1,), True), R(3, 5)),
     "pad": lambda: (lambda x: aten.constant_pad_nd(x, [1, 2, 0, 3], 1.5), R(3, 4)),
     "flip": lambda: (lambda x: (x * 2).flip(0, 1) + 1, R(3, 4)),
     "arange": lambda: (lambda x: x + aten.arange.start_step(1, 9, 2), R(3, 4)),
