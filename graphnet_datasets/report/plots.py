@@ -17,6 +17,7 @@ from ..scores.comparison import TOLERANCE
 from ..scores.records import make_records
 from ..scores.run_sets import Duplicates, without_duplicates
 from ..scores.variants import find_variant
+from .labels import count_label, device_of, legend_label, panel_title, short, times, with_device
 from .style import COLOURS, import_figure, line_style, save, settings
 
 if TYPE_CHECKING:
@@ -29,10 +30,15 @@ WIDTH_INCHES = 6.3
 TITLES = {"S": "Speedup score S(t)", "ES": "Error-aware speedup score ES(t)"}
 NAMES = {"S": "speedup_score", "ES": "error_aware_speedup_score"}
 
-MIN_FOR_VIOLIN = 5
+MIN_FOR_VIOLIN = 20
 """Samples below which a smoothed density would show more than there is; points are drawn anyway."""
 MAX_POINTS = 300
 """Points drawn beside a violin; of more, every k-th in order of size."""
+FORGIVEN = {
+    False: "t = 1, 2, 3 forgive wrong outputs, crashes, failed compilation",
+    True: "t = 1, 2, 3, 4 forgive errors of growing weight",
+}
+"""What a positive t means, in the report's reading and in upstream's."""
 
 MAX_LABELS = 5
 """Run sets whose names fit under their violins; of more, or by task, a legend names them."""
@@ -75,6 +81,7 @@ def plot_runs(
     by_task: dict[str, dict[str, dict[str, Scores]]] = {"S": {}, "ES": {}}
     speedups: dict[str, Floats] = {}
     speedups_by_task: dict[str, dict[str, Floats]] = {}
+    devices = {name: device_of(table) for name, table in tables.items()}
     for name, table in tables.items():
         for metric, score in (("S", speedup_score), ("ES", error_aware_speedup_score)):
             scores[metric][name] = score(table, p, b, variant)
@@ -89,18 +96,22 @@ def plot_runs(
     tasks = sorted(speedups_by_task)
     written = []
     for metric in ("S", "ES"):
-        written += save(plot_scores({"": scores[metric]}), out, NAMES[metric])
+        written += save(plot_scores({"": scores[metric]}, devices), out, NAMES[metric])
         if len(tasks) > 1:
             written += save(
-                plot_scores({task: by_task[metric][task] for task in tasks}),
+                plot_scores({task: by_task[metric][task] for task in tasks}, devices),
                 out,
                 f"{NAMES[metric]}_by_task",
             )
-    written += save(plot_speedups({"": speedups}), out, "speedups")
+    totals = {"": {name: each.num_samples for name, each in scores["S"].items()}}
+    written += save(plot_speedups({"": speedups}, totals, devices), out, "speedups")
     if len(tasks) > 1:
-        written += save(
-            plot_speedups({task: speedups_by_task[task] for task in tasks}), out, "speedups_by_task"
-        )
+        totals = {
+            task: {name: each.num_samples for name, each in by_task["S"][task].items()}
+            for task in tasks
+        }
+        by = {task: speedups_by_task[task] for task in tasks}
+        written += save(plot_speedups(by, totals, devices), out, "speedups_by_task")
     return written
 
 
@@ -118,11 +129,14 @@ def log2_speedups(runs: Any, variant: str = "report", tolerance: int = TOLERANCE
     return np.sort(records.log_speedup[records.is_right_at(tolerance)] / math.log(2))
 
 
-def plot_scores(panels: Mapping[str, Mapping[str, Scores]]) -> Figure:
+def plot_scores(
+    panels: Mapping[str, Mapping[str, Scores]], devices: Mapping[str, str] | None = None
+) -> Figure:
     """Draw one score over t: a panel per key (a task), a line per run set.
 
-    The band is the 95 % interval over families, where there are at least two, and no more than
-    four run sets. For t > 0 the line is a step, since only whole t forgive an error.
+    The band is the 95 % interval over families, where there are at least five, and no more than
+    four run sets. For t > 0 the line is a step, since only whole t forgive an error. The legend
+    tells N, the device and the share of samples on which zeros would pass.
     """
     figure_type = import_figure()
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
@@ -137,27 +151,45 @@ def plot_scores(panels: Mapping[str, Mapping[str, Scores]]) -> Figure:
                     name, _draw_scores(axis, scores, styles[name], len(names) <= MAX_BANDS)
                 )
             axis.axhline(1, color="#444444", linewidth=0.8, zorder=1)
-            axis.set_title(_panel_title(title, panel) if title else "", loc="left", fontsize=9)
-            _score_axis(axis, some.metric)
-            axis.set_xlabel("tolerance t")
+            axis.set_title(panel_title(title, panel) if title else "", loc="left", fontsize=9)
+        upstream = some.variant.startswith("upstream")
+        meaning = FORGIVEN[upstream] if some.metric == "ES" or upstream else ""
+        title = f"{TITLES[some.metric]}: p = {some.p:g}, b = {some.b:g}, variant {some.variant}"
+        label = "tolerance t, ← stricter"
+        if meaning and len(panels) == 1:
+            label = f"{label}; {meaning}"
+        elif meaning:
+            title = f"{title}\n{meaning}"
+        for axis in axes:
+            _score_axis(axis, some.metric, _score_range(panels), 2 if len(panels) == 1 else 4)
+            axis.set_xlabel(label, fontsize=8)
         figure.supylabel(f"{some.metric}(t), 1 = eager", fontsize=9)
         legend = names
         if len(panels) == 1:
             (panel,) = panels.values()
-            legend = [f"{name} (N = {panel[name].num_samples})" for name in names]
+            legend = [
+                legend_label(name, panel[name], (devices or {}).get(name, "")) for name in names
+            ]
+        elif devices:
+            legend = [with_device(name, devices.get(name, "")) for name in names]
         _finish(
             figure,
-            f"{TITLES[some.metric]}: p = {some.p:g}, b = {some.b:g}, variant {some.variant}",
+            title,
             list(labels.values()),
             legend,
         )
     return figure
 
 
-def plot_speedups(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
+def plot_speedups(
+    panels: Mapping[str, Mapping[str, Floats]],
+    totals: Mapping[str, Mapping[str, int]] | None = None,
+    devices: Mapping[str, str] | None = None,
+) -> Figure:
     """Draw the distribution of log2 speedups of correct samples: a violin per run set.
 
-    The white bar is the middle half, the white dot the median; few samples are points only.
+    The white bar is the middle half, the white dot the median; below `MIN_FOR_VIOLIN` samples there
+    are points only. `totals` has the N of each, of which the correct samples are a part.
     """
     figure_type = import_figure()
     from matplotlib.patches import Patch
@@ -171,24 +203,32 @@ def plot_speedups(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
             for place, name in enumerate(panel):
                 index = names.index(name)
                 _draw_violin(axis, place, panel[name], COLOURS[index % len(COLOURS)])
-            labels = [f"n = {len(values)}" for values in panel.values()]
+            labels = [
+                count_label(len(values), (totals or {}).get(title, {}).get(name), is_labelled)
+                for name, values in panel.items()
+            ]
             if is_labelled:
                 labels = [
-                    f"{_short(name)}\n{label}" for name, label in zip(panel, labels, strict=True)
+                    f"{short(name)}\n{label}" for name, label in zip(panel, labels, strict=True)
                 ]
             axis.set_xticks(range(len(panel)), labels)
-            axis.tick_params("x", length=0, labelsize=8)
+            is_crowded = not is_labelled and len(panel) > 3
+            axis.tick_params("x", length=0, labelsize=7 if is_crowded else 8)
+            if is_crowded:
+                axis.tick_params("x", rotation=90)
             axis.set_xlim(-0.6, len(panel) - 0.4)
             axis.grid(False, axis="x")
-            axis.set_title(_short(title), loc="left", fontsize=9)
+            axis.set_title(short(title), loc="left", fontsize=9)
             _speedup_axis(axis)
         figure.supylabel("speedup over eager (log2 scale)", fontsize=9)
         patches = [
             Patch(color=COLOURS[index % len(COLOURS)], alpha=0.6) for index in range(len(names))
         ]
+        told = sorted({device for device in (devices or {}).values() if device})
+        where = f" on {', '.join(told)}" if told else ""
         _finish(
             figure,
-            f"Speedups of the samples that are correct at t = {TOLERANCE}",
+            f"Speedups of the samples that are correct at t = {TOLERANCE}{where}",
             [] if is_labelled else patches,
             names,
         )
@@ -239,24 +279,31 @@ def _draw_scores(axis: Axes, scores: Scores, style: dict[str, Any], has_band: bo
     return line
 
 
-def _panel_title(task: str, panel: Mapping[str, Scores]) -> str:
-    sizes = [scores.num_samples for scores in panel.values()]
-    least, greatest = min(sizes), max(sizes)
-    count = f"{least}" if least == greatest else f"{least} to {greatest}"
-    return f"{_short(task)} (N = {count})"
+def _score_range(panels: Mapping[str, Mapping[str, Scores]]) -> tuple[float, float]:
+    """Return what the axis shows: the lines, and of wide bands no more than twice as far."""
+    every = [
+        value
+        for panel in panels.values()
+        for scores in panel.values()
+        for value in scores[scores.metric]
+        if value is not None
+    ]
+    return min([1.0, *every]) / 2, max([1.0, *every]) * 2
 
 
-def _score_axis(axis: Axes, metric: str) -> None:
+def _score_axis(axis: Axes, metric: str, shown: tuple[float, float], step: int) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     axis.set_yscale("log")
     low, high = axis.get_ylim()
+    low, high = max(low, shown[0]), min(high, shown[1])
+    axis.set_ylim(low, high)
     ticks = [tick for tick in ROUND_SCORES if low <= tick <= high]
     locator = FixedLocator(ticks) if len(ticks) >= 3 else MaxNLocator(nbins=5)
     axis.yaxis.set_major_locator(locator)
     axis.yaxis.set_minor_locator(NullLocator())
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.xaxis.set_major_locator(FixedLocator(range(-10, 5, 2)))
+    axis.xaxis.set_major_locator(FixedLocator(range(-8 if step > 2 else -10, 5, step)))
     axis.set_xlim(-10.4, 4.4 if metric == "ES" else max(axis.get_xlim()[1], 0.4))
 
 
@@ -273,16 +320,6 @@ def _speedup_axis(axis: Axes) -> None:
     )
     axis.yaxis.set_major_locator(locator)
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
-
-
-def times(log2_speedup: float) -> str:
-    """Print a speedup as a multiple of eager, halves and quarters as fractions.
-
-    >>> times(2), times(-1), times(0.5)
-    ('4x', '1/2x', '1.41x')
-    """
-    is_fraction = log2_speedup < 0 and float(log2_speedup).is_integer()
-    return f"1/{2**-log2_speedup:g}x" if is_fraction else f"{2**log2_speedup:.3g}x"
 
 
 def _draw_violin(axis: Axes, place: int, values: Floats, colour: str) -> None:
@@ -305,15 +342,9 @@ def _draw_violin(axis: Axes, place: int, values: Floats, colour: str) -> None:
     axis.scatter([place], [median], s=26, color="white", edgecolor="black", zorder=6)
 
 
-def _short(name: str, limit: int = 22) -> str:
-    """Cut a name, and keep matplotlib from reading it as a formula or as a name to be hidden."""
-    name = name if len(name) <= limit else f"{name[: limit - 1]}…"
-    return f"{' ' if name.startswith('_') else ''}{name}".replace("$", r"\$")
-
-
 def _finish(figure: Figure, title: str, lines: Sequence[Any], names: Sequence[str]) -> None:
     figure.suptitle(title, fontsize=10, x=0.01, ha="left")
     if lines:
-        shown = [_short(name, 60) for name in names]
+        shown = [short(name, 100) for name in names]
         columns = max(1, min(len(names), 3, 75 // (max(map(len, shown)) + 6)))
         figure.legend(lines, shown, loc="outside lower center", ncols=columns)

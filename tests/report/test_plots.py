@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import subprocess
 import sys
@@ -100,10 +101,56 @@ def test_s_of_the_report_ends_at_zero() -> None:
 
 
 def test_p_b_and_variant_stand_in_the_title() -> None:
-    figure = plot_scores({"": {"x": speedup_score(FOUR, p=0, b=0.2, variant="upstream")}})
+    figure = plot_scores(
+        {"": {"x": speedup_score(FOUR, p=0, b=0.2, variant="upstream")}}, {"x": "cuda"}
+    )
     assert figure.get_suptitle() == "Speedup score S(t): p = 0, b = 0.2, variant upstream"
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["x (N = 4)"]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "x (N = 4; cuda; zeros pass 0 % at t = -3, 25 % at t = 0)"
+    ]
+
+
+def test_the_axis_says_which_way_is_stricter_and_what_is_forgiven() -> None:
+    meaning = "t = 1, 2, 3 forgive wrong outputs, crashes, failed compilation"
+    scores = error_aware_speedup_score(FOUR)
+    (axis,) = plot_scores({"": {"x": scores}}).axes
+    assert axis.get_xlabel() == f"tolerance t, ← stricter; {meaning}"
+    figure = plot_scores({"cv": {"x": scores}, "nlp": {"x": scores}})
+    assert figure.get_suptitle().splitlines()[1] == meaning
+    assert {axis.get_xlabel() for axis in figure.axes} == {"tolerance t, ← stricter"}
+    (axis,) = plot_scores({"": {"x": speedup_score(FOUR)}}).axes
+    assert axis.get_xlabel() == "tolerance t, ← stricter", "S has no positive t"
+
+
+def test_labels_tell_how_many_of_how_many_and_do_not_overlap() -> None:
+    counts = {str(index): np.linspace(-1, 1, 895) for index in range(4)}
+    panels = {task: counts for task in ("cv", "nlp", "audio")}
+    totals = {task: dict.fromkeys(counts, 1272) for task in panels}
+    (axis,) = plot_speedups({"": {"x": counts["0"]}}, {"": {"x": 1272}}, {"x": "cpu"}).axes
+    assert [each.get_text() for each in axis.get_xticklabels()] == ["x\nn = 895 of 1,272"]
+    figure = plot_speedups(panels, totals)
+    figure.draw_without_rendering()
+    for axis in figure.axes:
+        boxes = [each.get_window_extent() for each in axis.get_xticklabels()]
+        assert all(a.x1 <= b.x0 for a, b in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize(("count", "violins"), [(1, 0), (19, 0), (20, 1), (500, 1)])
+def test_violins_begin_at_twenty_points(count: int, violins: int) -> None:
+    (axis,) = plot_speedups({"": {"x": np.linspace(-1, 1, count)}}).axes
+    bodies = [
+        each for each in axis.collections if type(each).__name__ == "FillBetweenPolyCollection"
+    ]
+    assert len(bodies) == violins
+
+
+def test_a_wide_band_does_not_flatten_the_lines() -> None:
+    runs = [make_run(str(i), 2.0**i, family=str(i), min_t=-9.0 + i) for i in range(6)]
+    scores = speedup_score(runs)
+    assert scores.at(-4)["S_high"] > 3 * max(scores["S"][:11])
+    (axis,) = plot_scores({"": {"x": scores}}).axes
+    assert axis.get_ylim()[1] <= 2 * max(scores["S"][:11])
 
 
 def test_violins_hold_the_correct_samples_only() -> None:

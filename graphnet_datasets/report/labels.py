@@ -1,0 +1,64 @@
+"""What stands beside lines and violins: short names, counts, devices, speedups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from ..scores import Scores
+from ..scores.comparison import TOLERANCE
+
+
+def legend_label(name: str, scores: Scores, device: str) -> str:
+    """Return what the legend says of a run set: N, device, and where zeros would pass."""
+    parts = [f"N = {scores.num_samples:,}"] + ([device] if device else [])
+    shares = {t: scores.at(t)["vacuous_share"] for t in (TOLERANCE, 0)}
+    if None not in shares.values():
+        said = ", ".join(f"{100 * share:.0f} % at t = {t}" for t, share in shares.items())
+        parts.append(f"zeros pass {said}")
+    return f"{short(name, 40)} ({'; '.join(parts)})"
+
+
+def with_device(name: str, device: str) -> str:
+    return f"{short(name, 40)} ({device})" if device else short(name, 60)
+
+
+def count_label(num_correct: int, total: int | None, is_wide: bool) -> str:
+    """Say how many samples are drawn, of how many.
+
+    >>> count_label(895, 1272, True), count_label(3, None, True)
+    ('n = 895 of 1,272', 'n = 3')
+    """
+    if total is None:
+        return f"n = {num_correct:,}"
+    between = " of " if is_wide else "\nof "
+    return f"n = {num_correct:,}{between}{total:,}"
+
+
+def times(log2_speedup: float) -> str:
+    """Print a speedup as a multiple of eager.
+
+    >>> times(2), times(-1), times(0.5)
+    ('4x', '0.5x', '1.41x')
+    """
+    return f"{2**log2_speedup:.3g}x"
+
+
+def short(name: str, limit: int = 22) -> str:
+    """Cut a name, and keep matplotlib from reading it as a formula or as a name to be hidden."""
+    name = name if len(name) <= limit else f"{name[: limit - 1]}…"
+    return f"{' ' if name.startswith('_') else ''}{name}".replace("$", r"\$")
+
+
+def panel_title(task: str, panel: Mapping[str, Scores]) -> str:
+    sizes = [scores.num_samples for scores in panel.values()]
+    least, greatest = min(sizes), max(sizes)
+    count = f"{least}" if least == greatest else f"{least} to {greatest}"
+    return f"{short(task)} (N = {count})"
+
+
+def device_of(table: pa.Table) -> str:
+    """Return the device of a run set; every one of its kinds where there are several."""
+    names = {name.partition(":")[0] for name in table["device"].to_pylist() if name}
+    return ", ".join(sorted(names))
