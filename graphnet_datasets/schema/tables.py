@@ -15,6 +15,7 @@ import pyarrow as pa
 from ..sample.vocabulary import TASKS
 from .graphs import GRAPHS_SCHEMA
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
+from .tc_cache import TC_CACHE_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +123,19 @@ RUNS = Table(
     later=LATER_COLUMNS,
 )
 
-TABLES: dict[str, Table] = {table.name: table for table in (GRAPHS, RUNS)}
+TC_CACHE = Table(
+    "tc_cache",
+    "tuned options of tensor comprehensions",
+    TC_CACHE_SCHEMA,
+    key="row_id",
+    label="row_id",
+    scalars=("schema_version", "row_id", "definition", "backend", "processor", "isa", "threads"),
+    counted_by=("backend", "isa"),
+    order=("key", "median_ms"),
+    listed=("definition", "inputs", "processor", "isa", "threads", "median_ms", "options"),
+)
+
+TABLES: dict[str, Table] = {table.name: table for table in (GRAPHS, RUNS, TC_CACHE)}
 """Every kind of row, by name."""
 
 CONFIGS: dict[str, Config] = {
@@ -131,6 +144,7 @@ CONFIGS: dict[str, Config] = {
         *(Config(task, GRAPHS, f"graphs of the task {task}", is_in_all=True) for task in TASKS),
         Config(EXCLUDED, GRAPHS, "graphs that failed a check, with the reason in `why_excluded`"),
         Config("runs", RUNS, "records of timed runs, a row for each graph and compiler"),
+        Config("tc_cache", TC_CACHE, "tuned options of tensor comprehensions and their times"),
     )
 }
 """Every config that this library knows, by name."""

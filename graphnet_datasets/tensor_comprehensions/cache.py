@@ -24,6 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import TensorComprehensionError
+from ..schema import SCHEMA_VERSION
+from ..schema.tc_cache import TC_CACHE_SCHEMA
 from .codegen.machine import default_threads, this_machine
 from .codegen.toolchain import compiler_identity
 from .language.instance import Instance, Tensor
@@ -32,32 +34,6 @@ from .tuner.config import Candidate
 
 GENERATOR_VERSION = 1
 """Changes when the same options come to other code, so that old times no longer count."""
-
-CACHE_SCHEMA = pa.schema(
-    [
-        pa.field("key", pa.string(), nullable=False),
-        pa.field("definition", pa.string(), nullable=False),
-        pa.field("inputs", pa.list_(pa.string()), nullable=False),
-        pa.field("outputs", pa.list_(pa.string()), nullable=False),
-        pa.field("backend", pa.string(), nullable=False),
-        pa.field("processor", pa.string(), nullable=False),
-        pa.field("isa", pa.string(), nullable=False),
-        pa.field("threads", pa.int32(), nullable=False),
-        pa.field("compiler", pa.string(), nullable=False),
-        pa.field("generator_version", pa.int32(), nullable=False),
-        pa.field("options", pa.string(), nullable=False),
-        pa.field("times_ms", pa.list_(pa.float64()), nullable=False),
-        pa.field("median_ms", pa.float64(), nullable=False),
-        pa.field("source_hash", pa.string(), nullable=False),
-        pa.field("error", pa.string(), nullable=False),
-        pa.field("machine", pa.string(), nullable=False),
-    ]
-)
-"""Columns of the table.
-
-`key` is the SHA-256 of all from `definition` to `generator_version`. `definition` is the SHA-256 of
-the canonical text, so the table does not say what was computed. `options` is JSON.
-"""
 
 MAX_ROWS_PER_KEY = 10
 
@@ -126,10 +102,10 @@ class TuningCache:
             TensorComprehensionError: the file is not such a table.
         """
         if not self.path.exists():
-            return CACHE_SCHEMA.empty_table()
+            return TC_CACHE_SCHEMA.empty_table()
         try:
             table = pq.read_table(self.path)
-            return table.select(CACHE_SCHEMA.names).cast(CACHE_SCHEMA)
+            return table.select(TC_CACHE_SCHEMA.names).cast(TC_CACHE_SCHEMA)
         except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, OSError, ValueError) as error:
             raise TensorComprehensionError(
                 f"`{self.path}` is not a table of tuned options: {error}. Take another path, or "
@@ -140,15 +116,15 @@ class TuningCache:
         """Add candidates that ran; the best few of a key are kept, equal options once."""
         rows = [_row(key, each) for each in candidates if each.times_ms]
         if rows:
-            self.merge(pa.Table.from_pylist(rows, schema=CACHE_SCHEMA))
+            self.merge(pa.Table.from_pylist(rows, schema=TC_CACHE_SCHEMA))
 
     def merge(self, other: pa.Table | TuningCache) -> None:
         """Add all rows of another table: times of equal options are put together."""
-        table = other.table() if isinstance(other, TuningCache) else other.cast(CACHE_SCHEMA)
+        table = other.table() if isinstance(other, TuningCache) else other.cast(TC_CACHE_SCHEMA)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             merged = _pruned([*self.table().to_pylist(), *table.to_pylist()])
-            self._write(pa.Table.from_pylist(merged, schema=CACHE_SCHEMA))
+            self._write(pa.Table.from_pylist(merged, schema=TC_CACHE_SCHEMA))
 
     def best(self, key: CacheKey, *, any_machine: bool = False) -> Options | None:
         """Return the fastest options of a key, None if there are none.
@@ -191,10 +167,13 @@ class TuningCache:
 
 
 def _row(key: CacheKey, candidate: Candidate) -> dict[str, Any]:
+    options = json.dumps(candidate.options.to_dict(), sort_keys=True)
     return {
+        "schema_version": SCHEMA_VERSION,
+        "row_id": hashlib.sha256(f"{key.digest} {options}".encode()).hexdigest(),
         "key": key.digest,
         **{name: _plain(value) for name, value in dataclasses.asdict(key).items()},
-        "options": json.dumps(candidate.options.to_dict(), sort_keys=True),
+        "options": options,
         "times_ms": list(candidate.times_ms),
         "median_ms": candidate.median_ms,
         "source_hash": candidate.source_hash,

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphnet_datasets import load_dataset
 from graphnet_datasets.errors import TensorComprehensionError
+from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
 from graphnet_datasets.tensor_comprehensions.cache import (
-    CACHE_SCHEMA,
     CacheKey,
     TuningCache,
     cache_key,
@@ -73,7 +74,7 @@ def test_options_of_a_stranger_cannot_add_flags(tmp_path: Path) -> None:
         {**row, "median_ms": 0.3, "options": json.dumps({"compiler": "/tmp/evil"})},  # noqa: S108
         {**row, "median_ms": 0.4, "options": json.dumps({"shell": "rm"})},
     ]
-    pq.write_table(pa.Table.from_pylist([*hostile, row], schema=CACHE_SCHEMA), cache.path)
+    pq.write_table(pa.Table.from_pylist([*hostile, row], schema=TC_CACHE_SCHEMA), cache.path)
     assert cache.ranked(KEY) == [Options(unroll=2)]
 
 
@@ -95,3 +96,15 @@ def test_many_writers_at_once_lose_no_row(tmp_path: Path) -> None:
         list(pool.map(lambda number: _add(path, number), range(16)))
     found = TuningCache(path).table()["definition"].to_pylist()
     assert sorted(found) == sorted(map(str, range(16)))
+
+
+def test_a_shared_cache_spares_a_cold_user_the_search(tmp_path: Path) -> None:
+    """What one user tuned lies in a dataset's folder `tc_cache` and is read as any config is."""
+    instance = instance_of("def f(float(N) A) -> (B) { B(i) = A(i) }", (6,))
+    tuned = Options(unroll=4, threads=1)
+    mine = TuningCache(tmp_path / "data" / "tc_cache" / "train-0000.parquet")
+    mine.add(cache_key(instance, tuned), [Candidate(tuned, (1.0, 2.0, 3.0))])
+    rows = load_dataset(str(tmp_path / "data"), "tc_cache", split="train")
+    theirs = TuningCache(tmp_path / "theirs.parquet")
+    theirs.merge(pa.Table.from_pylist(list(rows), schema=TC_CACHE_SCHEMA))
+    assert theirs.best(cache_key(instance, Options(threads=1))) == tuned
