@@ -70,7 +70,18 @@ def test_eager_against_itself_is_bit_equal_and_timed(runner: SampleRunner) -> No
     assert len(record["is_candidate_first"]) == len(record["baseline_latency_ms"])
     assert record["speedup_low"] <= record["speedup"] <= record["speedup_high"]
     assert len(record["baseline_alone_ms"]) == 3
+    assert (record["clock"], record["timed_in"], record["paired_speedup"]) == (
+        "kernel",
+        "pairs",
+        None,
+    )
+    assert record["load"] >= 0
+    assert 0 <= record["other_cpu_share"] <= 1
+    assert 0 <= record["steal_share"] <= 1
+    assert record["is_noisy"] in (True, False)
     for arm in ("baseline", "candidate"):
+        assert len(record[f"{arm}_preemptions"]) == len(record[f"{arm}_latency_ms"])
+        assert record[f"{arm}_cpu_ms"] >= 0
         assert record[f"{arm}_num_kernels"] == 2  # a linear layer and a relu
         assert record[f"{arm}_kernel_ms"] > 0
         assert min(record[f"{arm}_latency_ms"]) <= record[f"{arm}_wall_ms"]
