@@ -20,7 +20,7 @@ from ..sample.vocabulary import FRAMEWORK_GROUP, framework_entry_points
 
 MODULES: Mapping[str, str] = {
     "materialize": "`materialize(sample, **options)`: something that runs the sample",
-    "tensors": "`make_inputs(sample, seed, mode, device, weights, sizes)`: its arguments",
+    "tensors": "`make_inputs(sample, seed, mode, device, weights, sizes, **limits)`: its arguments",
     "operators": "`lookup`, `mutates`, `draws_random_numbers`: the table of operators",
     "runtime": "`make_runtime(device, num_threads)`, `import_all()`: how a run handles its tensors",
     "results": "`find_results(sample)`: what each operator gives, without running it",

@@ -103,7 +103,14 @@ def make_inputs(
         MissingExtraError: the sample's framework is not installed.
     """
     return module(sample.framework, "tensors").make_inputs(
-        sample, seed, mode, device, weights, sizes, memory_limit_bytes, time_limit_s
+        sample,
+        seed,
+        mode,
+        device,
+        weights,
+        sizes,
+        memory_limit_bytes=memory_limit_bytes,
+        time_limit_s=time_limit_s,
     )
 
 

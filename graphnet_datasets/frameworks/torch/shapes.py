@@ -28,9 +28,10 @@ from .building.literals import autocast_arguments, to_fx
 from .building.regions import AUTOCAST, Regions, check_regions
 from .operators import Operator, is_walkable, lookup, resolve
 from .tensors import concrete_stride, dtype_of, storage_elements, to_tensor
-from .walking.bombs import check_call, check_result
+from .walking.bombs import check_call, check_repeats, check_result
 from .walking.confined_fakes import ConfinedFakeMode
-from .walking.live_memory import LiveMemory, tensors_in
+from .walking.describing import describe
+from .walking.live_memory import LiveMemory
 from .walking.observer import Observer
 from .walking.operands import check_operands, is_trusting
 from .walking.recurrent import WALKED_STEPS, Layer, kind_of, make_results, read_call
@@ -150,6 +151,8 @@ def _empty(shape: tuple[int, ...], stride: tuple[int, ...] | None, dtype: str) -
         if stride is None:
             return torch.empty(shape, dtype=dtype_of(dtype))
         return torch.empty_strided(shape, stride, dtype=dtype_of(dtype))
+    except GraphNetError:
+        raise
     except RuntimeError as error:
         _refuse_overflow(error)
         return _Unknown()
@@ -248,6 +251,8 @@ class _Walk:
                 return converter.from_real_tensor(self.mode, real, make_constant=True)
             stride = concrete_stride(self.sample, index, shape, self.sizes)
             return _empty(shape, stride, each.value.dtype)
+        except GraphNetError:
+            raise
         except RuntimeError:
             return _Unknown()
 
@@ -272,7 +277,7 @@ class _Walk:
         self.values.append(result)
         self.memory.hold(index, result)
         self._check_limit(self.memory.live_bytes, f"{where} brings the tensors that are alive to")
-        return None if isinstance(result, _Unknown) else tuple(_describe(result))
+        return None if isinstance(result, _Unknown) else tuple(describe(result))
 
     def _call(self, op: Op, regions: Regions) -> Any:
         if custom_operator_of(self.sample, op) is not None:
@@ -293,6 +298,7 @@ class _Walk:
         kwargs.pop("pin_memory", None)
         if operator.name == AUTOCAST:
             args = autocast_arguments(args, CPU)
+        check_repeats(op, args)
         check_call(operator, args, kwargs)
         if unknown and is_trusting(operator):
             raise MaterializeError("has operands whose sizes are not known before it runs.")
@@ -383,18 +389,6 @@ def _apply(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _gigabytes(num_bytes: int) -> str:
     return f"{num_bytes / 1e9:,.3f} GB"
-
-
-def _describe(result: Any) -> Iterator[Value]:
-    for tensor in tensors_in(result):
-        name = str(tensor.dtype).removeprefix("torch.")
-        dtype = name if name in ITEM_SIZE_BYTES else None
-        if any(isinstance(size, torch.SymInt) for size in tensor.shape):
-            yield Value(dtype)
-            continue
-        strided = tensor.layout == torch.strided
-        contiguous = not strided or tensor.is_contiguous()
-        yield Value(dtype, tuple(tensor.shape), None if contiguous else tuple(tensor.stride()))
 
 
 @contextlib.contextmanager

@@ -30,11 +30,11 @@ def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
         if custom_operator_of(sample, op) is not None:
             continue
         where = f"Op {position} (`{op.target}`) of `{sample.id}`"
-        check_call_constants(op, operator, where)
         if not allow_unchecked_operators:
             reason = why_unchecked(op, operator)
             if reason:
                 raise UncheckedOperatorError(_refusal(where, reason))
+        check_call_constants(op, operator, where)
     if not allow_unchecked_operators:
         for name, each in zip(sample.input_names, sample.inputs, strict=True):
             if each.value.dtype in _QUANTIZED:

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 
 from ....errors import MemoryLimitError, TimeLimitError
+from ....sample import Op
+from ....sample.arguments import Ref
 from ..operators import Operator, dispatched_names, resolve
 
 MAX_BITS = 64
@@ -67,6 +69,20 @@ def check_result(result: Any) -> None:
         raise MemoryLimitError(f"gives an integer of {result.bit_length()} bits, not 64 at most.")
     if isinstance(result, tuple | list) and len(result) > MAX_ITEMS:
         raise MemoryLimitError(f"gives {len(result)} items, not {MAX_ITEMS} at most.")
+
+
+def check_repeats(op: Op, args: Sequence[Any]) -> None:
+    """Refuse `[0] * n` for an `n` that comes out of the graph: only a run tells how large it is.
+
+    Raises:
+        MemoryLimitError: a list or tuple is repeated so.
+    """
+    if op.target not in ("operator.mul", "operator.imul"):
+        return
+    is_list = [isinstance(arg, tuple | list) for arg in args]
+    counts = zip(op.args, is_list, strict=False)
+    if any(is_list) and any(isinstance(arg, Ref) and not listed for arg, listed in counts):
+        raise MemoryLimitError("repeats a list by a number that only a run tells.")
 
 
 def _check_loops(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

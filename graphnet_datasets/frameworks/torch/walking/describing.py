@@ -1,0 +1,25 @@
+"""Fake tensors as the values that a sample records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ....sample import Value
+from ....sample.vocabulary import ITEM_SIZE_BYTES
+from .live_memory import tensors_in
+
+
+def describe(result: Any) -> Iterator[Value]:
+    """Yield a value for each tensor of a result; what only a run tells stays out of it."""
+    for tensor in tensors_in(result):
+        name = str(tensor.dtype).removeprefix("torch.")
+        dtype = name if name in ITEM_SIZE_BYTES else None
+        if any(isinstance(size, torch.SymInt) for size in tensor.shape):
+            yield Value(dtype)
+            continue
+        strided = tensor.layout == torch.strided
+        contiguous = not strided or tensor.is_contiguous()
+        yield Value(dtype, tuple(tensor.shape), None if contiguous else tuple(tensor.stride()))

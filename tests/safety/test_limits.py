@@ -1,0 +1,124 @@
+"""Limits of memory and time hold before either is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphnet_datasets import make_inputs, materialize
+from graphnet_datasets.errors import MaterializeError, MemoryLimitError, TimeLimitError
+from graphnet_datasets.frameworks.torch.costs import measure
+from graphnet_datasets.frameworks.torch.walking import recurrent
+from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import ListArg, Ref
+from tests.frameworks.paddle.installed import paddle
+
+NUMBER = Input("input", Value("int64", ()))
+MATRIX = Input("input", Value("float32", (8, 8)))
+
+
+def sample_of(*ops: Op, inputs: tuple[Input, ...], framework: Any = "torch") -> Sample:
+    return Sample("example/bomb", framework, "other", inputs, ops, Ref(len(inputs) + len(ops) - 1))
+
+
+@pytest.mark.parametrize("count", [Ref(0), Ref(1)], ids=["tensor", "its number"])
+@pytest.mark.parametrize(
+    "operands", [("%1500000000d",), (ListArg((0,)),), ((1, 2),)], ids=["text", "list", "tuple"]
+)
+def test_python_builds_nothing_out_of_a_tensor(operands: tuple[Any, ...], count: Ref) -> None:
+    target = "operator.mod" if isinstance(operands[0], str) else "operator.mul"
+    item = Op("torch.Tensor.item", (Ref(0),))
+    with pytest.raises(MemoryLimitError):
+        materialize(sample_of(item, Op(target, (*operands, count)), inputs=(NUMBER,)))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        Op("torch.linalg.matrix_power", (Ref(0), 10**18)),
+        Op("torch.matrix_power", (Ref(0), -(10**9))),
+        Op("torch.Tensor.matrix_power", (Ref(0),), (("n", 2**62),)),
+    ],
+)
+def test_loops_that_an_argument_counts_are_bounded(op: Op) -> None:
+    with pytest.raises(TimeLimitError, match="goes round a loop more than 10000 times"):
+        materialize(sample_of(op, inputs=(MATRIX,)))
+
+
+@pytest.mark.parametrize("name", ["pca_lowrank", "svd_lowrank"])
+def test_loops_in_python_are_bounded(name: str) -> None:
+    op = Op(f"torch.{name}", (Ref(0),), (("niter", 10**9),))
+    with pytest.raises(TimeLimitError):
+        materialize(sample_of(op, inputs=(MATRIX,)), allow_unchecked_operators=True)
+
+
+def test_a_walk_stops_when_its_time_is_over() -> None:
+    ops = [Op("torch.relu", (Ref(at),)) for at in range(3)]
+    with pytest.raises(TimeLimitError, match="Raise it, or skip the sample"):
+        materialize(sample_of(*ops, inputs=(MATRIX,)), time_limit_s=0.0)
+    with pytest.raises(TimeLimitError, match="Making the inputs"):
+        make_inputs(sample_of(*ops, inputs=(MATRIX,)), time_limit_s=0.0)
+
+
+@pytest.mark.parametrize("framework", ["torch", pytest.param("paddle", marks=pytest.mark.paddle)])
+@pytest.mark.parametrize(
+    "value",
+    [Value("float32", (400_000_000,), (0,)), Value("int8", (2**40, 3)), Value("bool", (0, 2**62))],
+)
+def test_inputs_beyond_the_limit_are_our_error(framework: str, value: Value) -> None:
+    assert framework == "torch" or paddle
+    sample = sample_of(inputs=(Input("input", value),), framework=framework)
+    with pytest.raises(MemoryLimitError, match="Raise `memory_limit_bytes`, or skip the sample"):
+        make_inputs(sample, memory_limit_bytes=10**8)
+
+
+def recurrent_sample(steps: int) -> Sample:
+    shapes = [(2, steps, 4), (2, 2, 3), (2, 2, 3)]
+    for fed in (4, 3):
+        shapes += [(12, fed), (12, 3), (12,), (12,)]
+    inputs = tuple(Input("input", Value("float32", shape)) for shape in shapes)
+    refs = tuple(map(Ref, range(len(shapes))))
+    args = (refs[0], ListArg(refs[1:3]), ListArg(refs[3:]), True, 2, 0.0, False, False, True)
+    return sample_of(Op("torch.lstm", args), inputs=inputs)
+
+
+def test_what_is_told_from_few_steps_is_what_unrolling_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = measure(recurrent_sample(30))
+    with monkeypatch.context() as patch:
+        patch.setattr("graphnet_datasets.frameworks.torch.shapes.WALKED_STEPS", (4, 10**9))
+        assert measure(recurrent_sample(30)) == told
+    module = materialize(recurrent_sample(30))
+    outputs = module(**make_inputs(recurrent_sample(30)))
+    shapes = [tuple(each.shape) for each in outputs]
+    assert shapes == [value.shape for value in told.footprint.results[0] or ()]
+    assert recurrent.WALKED_STEPS == (4, 8)
+
+
+def test_a_long_sequence_is_not_unrolled() -> None:
+    materialize(recurrent_sample(1_000_000), time_limit_s=30.0)
+
+
+def test_hidden_states_fit_their_layer() -> None:
+    sample = recurrent_sample(5)
+    wrong = (*sample.inputs[:2], Input("input", Value("float32", (2, 2, 300))), *sample.inputs[3:])
+    with pytest.raises(MaterializeError, match="weights, of which number 0 does not fit"):
+        materialize(sample_of(*sample.ops, inputs=wrong))
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize(
+    "op",
+    [
+        Op("operator.mul", ("a", 10**10)), Op("operator.mul", (ListArg((0,)), 10**10)),
+        Op("operator.pow", (9, 9**9)), Op("paddle._C_ops.tile", (Ref(0), ListArg((2**20, 2**20)))),
+    ],
+)  # fmt: skip
+def test_paddle_builds_nothing_huge(op: Op) -> None:
+    assert paddle
+    sample = sample_of(op, inputs=(MATRIX,), framework="paddle")
+    with pytest.raises(MaterializeError):
+        module = materialize(sample)
+        module(**make_inputs(sample))

@@ -1,0 +1,133 @@
+"""Operators whose kernels trust their operands run nowhere unasked, and never while writing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphnet_datasets import materialize
+from graphnet_datasets.analysis.columns import cost_columns
+from graphnet_datasets.errors import MaterializeError, UncheckedOperatorError
+from graphnet_datasets.frameworks.torch.operators import is_checked, lookup
+from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref
+from graphnet_datasets.storage.table import write_table
+from tests.frameworks.paddle.installed import paddle
+
+TENSOR = Input("input", Value("float32", (2, 3)))
+STORED = Input("constant", Value("float32", ()), data=b"\0\0\x80?")
+
+
+def sample_of(op: Op, *inputs: Input, framework: Any = "torch") -> Sample:
+    inputs = inputs or (TENSOR,)
+    return Sample("example/hostile", framework, "other", inputs, (op,), Ref(len(inputs)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.ops.aten._fused_adam_", "torch.ops.aten._fused_sgd_.default",
+        "torch.ops.aten._fused_adagrad_", "torch._weight_norm_interface",
+        "torch.ops.aten._weight_norm_interface_backward", "torch.ops.aten.gather_backward",
+        "torch.ops.aten._cholesky_solve_helper", "torch.ops.aten._flash_attention_backward",
+        "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward",
+        "torch.segment_reduce", "torch.ops.aten.native_layer_norm_backward", "torch._ctc_loss",
+        "torch.ops.aten.add.out", "torch.ops.aten.promote_types", "torch.Tensor.lcm_",
+        "torch.ops.prims.add", "torch.ops.aten._fft_c2c", "torch._foreach_add_",
+    ],
+)  # fmt: skip
+def test_an_operator_that_trusts_its_operands_is_refused(name: str) -> None:
+    sample = sample_of(Op(name, (Ref(0),) * 3))
+    with pytest.raises(UncheckedOperatorError) as caught:
+        materialize(sample)
+    assert str(caught.value) == (
+        f"Op 0 (`{name}`) of `example/hostile` is not one of the checked operators: with wrong "
+        "operands it could corrupt the memory of this process. Pass "
+        "`allow_unchecked_operators=True` if you trust the sample, or leave it to `graphnet run` "
+        "and `graphnet validate`, which run samples in processes of their own."
+    )
+
+
+def test_whoever_allows_them_gets_them() -> None:
+    sample = sample_of(Op("torch.ops.aten.silu_backward", (Ref(0), Ref(0))))
+    with pytest.raises(UncheckedOperatorError):
+        materialize(sample)
+    module = materialize(sample, allow_unchecked_operators=True)
+    assert [node.op for node in module.graph.nodes] == ["placeholder", "call_function", "output"]
+
+
+@pytest.mark.parametrize(
+    ("op", "what"),
+    [
+        (Op("torch.gather", (Ref(0), 0, Ref(0)), (("sparse_grad", True),)), "sparse tensor"),
+        (Op("torch.zeros", (2, 2), (("layout", Named("layout", "sparse_coo")),)), "sparse tensor"),
+        (Op("torch.add", (Ref(0), 1), (("out", Ref(0)),)), "writes to an operand"),
+    ],
+)
+def test_operands_can_make_a_call_unchecked(op: Op, what: str) -> None:
+    with pytest.raises(UncheckedOperatorError, match=what):
+        materialize(sample_of(op))
+
+
+@pytest.mark.parametrize("dtype", [1000, -1, Ref(0), "float32"])
+def test_a_dtype_is_a_dtype(dtype: Any) -> None:
+    """ATen takes integers for dtypes and looks them up in a table, however large they are."""
+    sample = sample_of(Op("torch.ops.aten.sum", (Ref(0),), (("dtype", dtype),)))
+    with pytest.raises(MaterializeError, match="that is no dtype of torch"):
+        materialize(sample, allow_unchecked_operators=True)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        Op("torch.ops.aten._fused_sgd_", (ListArg((Ref(0),)),) * 3,
+           tuple((name, 0.1) for name in ("weight_decay", "momentum", "lr", "dampening"))
+           + tuple((name, False) for name in ("nesterov", "maximize", "is_first_step"))),
+        Op("torch.ops.aten.promote_types", (1000, 1)),
+        Op("torch.special.chebyshev_polynomial_t", (Ref(0), 10**18)),
+        Op("torch.ops.aten._weight_norm_interface", (Ref(0), Ref(0), 0)),
+    ],
+)  # fmt: skip
+def test_writing_a_row_runs_no_such_kernel(op: Op, tmp_path: Path) -> None:
+    sample = sample_of(op, STORED)
+    assert cost_columns(sample)["op_histogram"]
+    assert write_table([sample], tmp_path / "rows.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("weight", "norms"), [((3, 4), (0,)), ((3, 4), (4, 1)), ((3, 0), (3, 1)), ((3, 4), (3, 4))]
+)
+def test_norms_of_weights_fit_them(weight: tuple[int, ...], norms: tuple[int, ...]) -> None:
+    inputs = (Input("input", Value("float32", weight)), Input("input", Value("float32", norms)))
+    with pytest.raises(MaterializeError):
+        materialize(sample_of(Op("torch._weight_norm", (Ref(0), Ref(1), 0)), *inputs))
+
+
+def test_public_operators_are_checked() -> None:
+    for name in ("torch.relu", "torch.Tensor.add_", "torch.ops.aten.convolution.default",
+                 "torch.linalg.solve", "operator.add"):  # fmt: skip
+        assert is_checked(lookup(name)), name
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize(
+    "name",
+    ["argsort_grad", "topk_grad", "kthvalue_grad", "mode_grad", "max_pool2d_with_index_grad",
+     "index_select_grad", "lu_solve", "hsigmoid_loss", "ctc_align", "warpctc"],
+)  # fmt: skip
+def test_paddles_are_refused_too(name: str) -> None:
+    assert paddle
+    with pytest.raises(UncheckedOperatorError, match="is not one of the checked operators"):
+        materialize(sample_of(Op(f"paddle._C_ops.{name}", (Ref(0),) * 3), framework="paddle"))
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize("target", ["paddle._C_ops.remainder", "paddle._C_ops.floor_divide",
+                                    "operator.mod", "operator.floordiv"])  # fmt: skip
+def test_integers_are_not_divided_by_zero(target: str) -> None:
+    zeros = Input("input", Value("int64", (3,)), statistics=Statistics(0.0, 0.0, 0.0, 0.0))
+    module = materialize(sample_of(Op(target, (Ref(0), Ref(0))), zeros, framework="paddle"))
+    with pytest.raises(MaterializeError, match="divides integers by zero"):
+        module(paddle.zeros([3], "int64"))
