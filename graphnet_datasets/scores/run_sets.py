@@ -92,7 +92,8 @@ def _without_speedups_of_failures(table: pa.Table) -> pa.Table:
 
     What upstream's tools make of one of their logs keeps it.
     """
-    is_failed = np.array([status != Status.OK for status in table["status"].to_pylist()])
+    statuses = table["status"].to_pylist()
+    is_failed = np.array([status != Status.OK for status in statuses], dtype=bool)
     figures = ("speedup", "speedup_low", "speedup_high")
     if not any((is_failed & table[name].is_valid().to_numpy()).any() for name in figures):
         return table
