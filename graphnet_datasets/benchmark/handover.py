@@ -46,6 +46,8 @@ MAX_SET = 2**31
 
 COMPILERS_VARIABLE = "GRAPHNET_DATASETS_COMPILERS"
 """Names the compilers that a fork server will be asked for, separated by commas."""
+OPTIONS_VARIABLE = "GRAPHNET_DATASETS_OPTIONS"
+"""Their options as JSON: a compiler that refuses them is not prepared."""
 
 MAX_OUTPUTS = 10_000
 MAX_DIMENSIONS = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..compilers import find_entry
@@ -36,14 +36,12 @@ def match_compilers(
     wanted = tuple(
         each for each in framework_names() if any(each in found for found in known.values())
     )
-    rows = select_rows(dataset, filters, dataset=source)
-    if not filters.framework and any(row["framework"] not in wanted for row in rows):
-        fitting = select_rows(
-            dataset,
-            dataclasses.replace(filters, framework=wanted or tuple(framework_names())),
-            dataset=source,
-        )
-        rows = fitting or rows
+    if isinstance(dataset, Iterator):
+        dataset = list(dataset)
+    # All first: a limit counts the samples that will run, and those are known by their framework.
+    rows = select_rows(dataset, dataclasses.replace(filters, limit=None), dataset=source)
+    if not filters.framework and any(row["framework"] in wanted for row in rows):
+        rows = [row for row in rows if row["framework"] in wanted]
     if not rows:
         raise RunError("There is nothing to run: no sample was given, or the filters keep none.")
     frameworks = [
@@ -56,6 +54,10 @@ def match_compilers(
             find_entry(name, frameworks[0])  # says which ones there are
         for framework in fitting[:1] if ":" in name else fitting:
             matched[framework].append(name)
+    if filters.limit is not None:
+        run_by = tuple(framework for framework, names in matched.items() if names)
+        limited = dataclasses.replace(filters, framework=run_by)
+        rows = select_rows(dataset, limited, dataset=source)
     return [row for row in rows if matched[row["framework"]]], {
         framework: names for framework, names in matched.items() if names
     }

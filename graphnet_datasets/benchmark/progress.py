@@ -1,21 +1,42 @@
-"""The progress of a run: how many of how many, and the score so far."""
+"""The progress of a run: how many of how many, what is under way since when, the score so far."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from ..errors import GraphNetError
 from ..scores import speedup_score
+from ..terminal import printable_line
 from ..verbosity import are_progress_bars_disabled
 
 SCORE_COLUMNS = ("sample_id", "status", "speedup", "min_t")
 SHOWN_T = (-5, 0)
 
+DOING = {
+    "load": "loading",
+    "baseline": "running eager on",
+    "compile": "compiling",
+    "run": "running",
+    "time": "timing",
+    "profile": "profiling",
+    "oracle": "computing in float64",
+}
+"""What a phase does to its sample, for people."""
+QUIET_S = 30.0
+"""Without a terminal a line comes at most this often about what is under way."""
+
 
 class Progress(Protocol):
-    """Takes records as they come."""
+    """Takes what happens as it comes."""
+
+    def enter(self, sample_id: str, compiler: str, phase: str) -> None:
+        """Say which phase a sample is in from now on."""
+        ...
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Count one record."""
@@ -23,54 +44,161 @@ class Progress(Protocol):
 
 
 class _Silent:
+    def enter(self, sample_id: str, compiler: str, phase: str) -> None:
+        del sample_id, compiler, phase
+
     def add(self, record: Mapping[str, Any]) -> None:
         del record
 
 
-class _Bar:
-    def __init__(self, bar: Any, task: Any, records: Iterable[Mapping[str, Any]]) -> None:
-        self._bar, self._task = bar, task
+class Course:
+    """What is known of a run while it goes on: counts, the phase under way, times, scores.
+
+    `clock_s` gives seconds; the estimate of the rest is the mean time of the runs so far, those of
+    an earlier call that this one continues aside.
+
+    >>> now = iter([0.0, 1.0, 30.0, 43.0]).__next__
+    >>> course = Course(total=3, done=1, clock_s=now)
+    >>> course.enter("torch/dcgan-64", "inductor", "compile")
+    >>> course.activity()
+    'compiling torch/dcgan-64, 0:29'
+    >>> course.add({"compiler": "inductor", "sample_id": "torch/dcgan-64", "status": "crash",
+    ...     "speedup": None, "min_t": None})
+    >>> course.times()
+    '0:43, about 0:43 left'
+    """
+
+    def __init__(self, total: int, done: int, clock_s: Any = time.monotonic) -> None:
+        self.total, self.num_done, self._num_before = total, done, done
+        self._clock_s, self._started_s = clock_s, clock_s()
+        self._phase, self._entered_s = "", self._started_s
         self._rows: dict[str, list[dict[str, Any]]] = {}
-        for record in records:
-            self._count(record)
+
+    def enter(self, sample_id: str, compiler: str, phase: str) -> None:
+        del compiler  # the score beside it names it
+        kind, _, name = phase.rpartition(" ")
+        doing = DOING.get(name, f"in phase {name} of")
+        self._phase = f"{doing} {sample_id}{' (reference)' if kind else ''}"
+        self._entered_s = self._clock_s()
 
     def add(self, record: Mapping[str, Any]) -> None:
-        self._count(record)
-        text = running_score(self._rows[record["compiler"]])
-        self._bar.update(
-            self._task, advance=1, score=f"{record['compiler']} {text}", sample=record["sample_id"]
-        )
+        self.count(record)
+        self.num_done += 1
+        self._phase = ""
 
-    def _count(self, record: Mapping[str, Any]) -> None:
+    def count(self, record: Mapping[str, Any]) -> None:
         row = {name: record[name] for name in SCORE_COLUMNS}
         self._rows.setdefault(record["compiler"], []).append(row)
+
+    def activity(self) -> str:
+        """Return what is under way and for how long."""
+        if not self._phase:
+            return "starting"
+        return printable_line(f"{self._phase}, {minutes(self._clock_s() - self._entered_s)}")
+
+    def times(self) -> str:
+        """Return how long the run has taken, and how long the rest may take."""
+        elapsed_s = self._clock_s() - self._started_s
+        num_own = self.num_done - self._num_before
+        if not num_own or self.num_done >= self.total:
+            return minutes(elapsed_s)
+        left_s = elapsed_s / num_own * (self.total - self.num_done)
+        return f"{minutes(elapsed_s)}, about {minutes(left_s)} left"
+
+    def score(self, compiler: str) -> str:
+        """Return S(t) of a compiler's records so far in a few words."""
+        return f"{compiler} {running_score(self._rows[compiler])}".rstrip()
+
+
+class _Bar:
+    """Drawn a few times a second: that takes time from the core that a run may be timed on."""
+
+    def __init__(self, bar: Any, task: Any, course: Course) -> None:
+        self._bar, self._task, self._course = bar, task, course
+
+    def enter(self, sample_id: str, compiler: str, phase: str) -> None:
+        self._course.enter(sample_id, compiler, phase)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        self._course.add(record)
+        text = printable_line(self._course.score(record["compiler"]))
+        self._bar.update(self._task, advance=1, score=text)
+
+
+class _Lines:
+    """For logs and pipes: a line a run, and one now and then about what takes long."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._lock = threading.Lock()
+        self._last_s = time.monotonic()
+
+    def enter(self, sample_id: str, compiler: str, phase: str) -> None:
+        with self._lock:
+            if time.monotonic() - self._last_s > QUIET_S:
+                self._print(self._course.activity())
+            self._course.enter(sample_id, compiler, phase)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._course.add(record)
+            self._print(f"{record['sample_id']} {record['compiler']} {record['status']}")
+
+    def _print(self, text: str) -> None:
+        self._last_s = time.monotonic()
+        course = self._course
+        line = f"{course.num_done}/{course.total} {text} ({course.times()})"
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"{printable_line(line)}\n")
+            sys.stderr.flush()
 
 
 @contextlib.contextmanager
 def show_progress(total: int, done: Iterable[Mapping[str, Any]] = ()) -> Iterator[Progress]:
-    """Show a bar on standard error, unless progress bars are disabled (see `verbosity`).
+    """Show on standard error what a run does, unless progress bars are disabled (`verbosity`).
 
-    `done` are the records of an earlier call that this one continues.
+    On a terminal that is a bar with the phase and the time of the sample at work, the elapsed and
+    the estimated time; elsewhere it is a line for each run. `done` are the records of an earlier
+    call that this one continues.
     """
     if are_progress_bars_disabled():
         yield _Silent()
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
     done = list(done)
-    columns = (
-        MofNCompleteColumn(),
-        BarColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[score]}"),
-        TextColumn("[dim]{task.fields[sample]}", markup=True),
-    )
-    # A few times a second: drawing takes time from the core that a run may be timed on.
+    course = Course(total, len(done))
+    for record in done:
+        course.count(record)
+    if not sys.stderr.isatty():
+        yield _Lines(course)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn
+    from rich.progress import Progress as RichProgress
+    from rich.text import Text
+
+    class Live(ProgressColumn):
+        """Asks the course at each drawing, so that the seconds go on."""
+
+        def render(self, task: Any) -> Text:
+            del task
+            return Text(f"{course.times()}  {course.activity()}")
+
+    columns = (MofNCompleteColumn(), BarColumn(20), Live(), TextColumn("{task.fields[score]}"))
     with RichProgress(*columns, console=Console(stderr=True), refresh_per_second=2) as bar:
-        task = bar.add_task("run", total=total, completed=len(done), score="", sample="")
-        yield _Bar(bar, task, done)
+        task = bar.add_task("run", total=total, completed=len(done), score="")
+        yield _Bar(bar, task, course)
+
+
+def minutes(seconds: float) -> str:
+    """Return a duration as people write it.
+
+    >>> minutes(72.4), minutes(3723)
+    ('1:12', '1:02:03')
+    """
+    whole = int(seconds)
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d}"
+    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
 
 
 def running_score(rows: list[dict[str, Any]]) -> str:

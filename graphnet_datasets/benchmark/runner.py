@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..compilers import resolve_name
 from ..errors import RunError
 from ..schema import Status, sample_from_row
 from ..storage.selection import Filters, is_path
@@ -22,7 +23,14 @@ from .matching import match_compilers
 from .progress import show_progress
 from .records.earlier import ASKED_FOR, FOUND, describe_done, describe_others
 from .records.environment import environment_id
-from .records.records import RunStore, make_run_id, sample_digest
+from .records.records import (
+    LOCK_NAME,
+    PARTS_NAME,
+    TABLE_NAME,
+    RunStore,
+    make_run_id,
+    sample_digest,
+)
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -91,12 +99,14 @@ def run(
     ('ok', -inf)
     """
     chosen = _settings(settings, changes)
-    compilers = [compiler] if isinstance(compiler, str) else list(dict.fromkeys(compiler))
+    named = [compiler] if isinstance(compiler, str) else list(dict.fromkeys(compiler))
+    compilers = [resolve_name(each) for each in named]  # before they cross to another process
     rows, compilers_of = match_compilers(dataset, filters, source, compilers)
     devices = parse_devices(device)
     is_kept = keep_outputs or against is not None
     with contextlib.ExitStack() as stack:
         path = Path(out) if out is not None else Path(stack.enter_context(_temporary()))
+        stack.enter_context(_nothing_left_behind(path))
         store = RunStore(path)
         outputs = OutputStore(path) if is_kept else None
         runs_on = _make_executor(
@@ -113,11 +123,11 @@ def run(
             for framework, names in compilers_of.items()
         }
         # Of several devices, which are alike, it does not matter which one a sample was run on.
-        named = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]
-        jobs = _make_jobs(rows, arms, named, chosen, environment_id(runs_on.environment))
+        place = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]
+        jobs = _make_jobs(rows, arms, place, chosen, environment_id(runs_on.environment))
         if against is not None:
             check_reference(against, jobs, chosen)
-        _tell_earlier(jobs, named, chosen, runs_on.environment, store)
+        _tell_earlier(jobs, place, chosen, runs_on.environment, store)
         _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source))
         table = store.table(run_id for job in jobs for run_id, _ in job.arms)
     return _as_dataset(table)
@@ -252,6 +262,7 @@ def _run_jobs(
     ).to_pylist()
     try:
         with show_progress(num_runs, done) as progress:
+            executor.on_phase = progress.enter
             for _, records in executor.run(pending):
                 for record in records:
                     record["dataset"] = where
@@ -284,6 +295,23 @@ def _without_outputs(jobs: Sequence[SampleJob], store: RunStore, outputs: Output
         )
         if status == Status.OK and run_id not in outputs
     }
+
+
+@contextlib.contextmanager
+def _nothing_left_behind(path: Path) -> Iterator[None]:
+    """Remove what was made for a run that failed before its first record."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        yield
+    except BaseException:
+        if not (path / TABLE_NAME).exists():
+            parts = path / PARTS_NAME
+            if parts.is_dir() and not any(parts.glob("*.parquet")):
+                (parts / LOCK_NAME).unlink(missing_ok=True)
+            for place in (parts, path / "logs", *missing):
+                with contextlib.suppress(OSError):  # something else lies there, which stays
+                    place.rmdir()
+        raise
 
 
 @contextlib.contextmanager

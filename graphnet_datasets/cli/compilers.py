@@ -26,6 +26,9 @@ def print_compilers(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list.")] = False,
 ) -> None:
     """List the compilers: name, framework, version or why one cannot run here, devices."""
+    from ..storage.selection import Filters
+
+    Filters(framework=(framework,) if framework else ())  # says which there are
     rows = _rows(framework)
     if as_json:
         echo(json.dumps(rows, indent=2))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetNotFoundError
-from .terminal import cell, console, echo
+from ..errors import DatasetNotFoundError, DiskError
+from ..terminal import printable_line
+from .terminal import echo, width
 
 if TYPE_CHECKING:
     import pyarrow.dataset
@@ -24,16 +25,22 @@ Dataset = Annotated[
     str, typer.Option(help="`graphnet`, `org/name` on the Hub, or a path that starts with `./`.")
 ]
 
+GAP = "  "
 LISTED = (
     *("id", "framework", "task", "source", "kind", "family", "num_ops", "num_params", "flops"),
     *("dtype", "is_dynamic", "license"),
 )
+BY_IMPORTANCE = (
+    *("id", "num_ops", "num_params", "task", "framework", "flops", "dtype", "kind", "is_dynamic"),
+    *("family", "source", "license"),
+)
+"""Where a terminal is too narrow for all columns the last of these are left out."""
 NUMBERS = frozenset({"num_ops", "num_params", "flops"})
 FAMILY_LENGTH = 8
 """Characters of a family's hash that are shown; `--family` takes as many as it is given."""
 
 
-@app.command("list", epilog="Example: graphnet list cv --max-ops 200 --source timm")
+@app.command("list", epilog="Example: graphnet list cv --name resnet --max-ops 200")
 def print_rows(
     config: Annotated[
         str, typer.Argument(help="A task, `all`, or `excluded`: what failed a check.")
@@ -42,6 +49,9 @@ def print_rows(
     task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None,
     framework: Annotated[str | None, typer.Option(help="torch or paddle.")] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only this source (repeatable).")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Only ids with this text in them, in any case: resnet.")
+    ] = None,
     kind: Annotated[str | None, typer.Option(help="graph, subgraph, backward, …")] = None,
     family: Annotated[str | None, typer.Option(help="A family's hash or its beginning.")] = None,
     min_ops: Annotated[int | None, typer.Option(help="At least this many operators.")] = None,
@@ -63,31 +73,36 @@ def print_rows(
     import pyarrow.dataset
 
     from ..storage.loading import load_dataset, locate
+    from ..storage.selection import Filters
     from ..verbosity import hidden_progress_bars
 
+    # Says which frameworks and tasks there are where one of these is not.
+    Filters(framework=(framework,) if framework else (), task=tuple(task or ()))
     column = pyarrow.dataset.field
     conditions = []
+    if name is not None:
+        conditions.append(_contains(column("id"), name))
     if task:
         conditions.append(column("task").isin(task))
-    for name, wanted in (
+    for field, wanted in (
         ("framework", framework), ("kind", kind), ("dtype", dtype), ("license", license),
         ("is_dynamic", dynamic),
     ):  # fmt: skip
         if wanted is not None:
-            conditions.append(column(name) == wanted)
+            conditions.append(column(field) == wanted)
     if source:
         conditions.append(column("source").isin(source))
     if family is not None:
         conditions.append(_starts_with(column("family"), family))
-    for name, least, most in (
+    for field, least, most in (
         ("num_ops", min_ops, max_ops),
         ("num_params", min_params, max_params),
         ("flops", min_flops, max_flops),
     ):
         if least is not None:
-            conditions.append(column(name) >= math.ceil(least))
+            conditions.append(column(field) >= math.ceil(least))
         if most is not None:
-            conditions.append(column(name) <= math.floor(most))
+            conditions.append(column(field) <= math.floor(most))
     filters = None
     for condition in conditions:
         filters = condition if filters is None else filters & condition
@@ -146,6 +161,11 @@ def print_sample(
     if svg is not None:
         from ..report.graph_picture import write_graph
 
+        if not svg.absolute().parent.is_dir():
+            raise DiskError(
+                f"There is no directory `{svg.parent}`, in which the picture would stand. Make it, "
+                "or choose another place."
+            )
         echo(f"\nThe picture is `{write_graph(sample, svg, max_boxes)}`.")
         return
     echo("")
@@ -155,25 +175,56 @@ def print_sample(
     echo(print_source(sample, names=names))
 
 
+def _contains(column: pyarrow.dataset.Expression, text: str) -> pyarrow.dataset.Expression:
+    import pyarrow.compute
+
+    return pyarrow.compute.match_substring(  # pyright: ignore[reportAttributeAccessIssue]
+        column, text, ignore_case=True
+    )
+
+
 def _starts_with(column: pyarrow.dataset.Expression, prefix: str) -> pyarrow.dataset.Expression:
     import pyarrow.compute
 
     return pyarrow.compute.starts_with(column, prefix)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _print_table(rows: Iterable[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in LISTED:
-        table.add_column(
-            name.removeprefix("num_").removeprefix("is_"),
-            justify="right" if name in NUMBERS else "left",
-            no_wrap=True,
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    heads = {name: name.removeprefix("num_").removeprefix("is_") for name in LISTED}
+    cells = [
+        {name: printable_line(_cell(name, value)) for name, value in row.items()} for row in rows
+    ]
+    widths = {
+        name: max(map(len, (heads[name], *(each[name] for each in cells)))) for name in LISTED
+    }
+    shown = set(fitting_columns(widths, width()))
+    for line in (heads, *cells):
+        parts = (
+            line[name].rjust(widths[name]) if name in NUMBERS else line[name].ljust(widths[name])
+            for name in LISTED
+            if name in shown
         )
-    for row in rows:
-        table.add_row(*(cell(_cell(name, value)) for name, value in row.items()))
-    console().print(table)
+        echo(GAP.join(parts).rstrip())
+
+
+def fitting_columns(widths: Mapping[str, int], available: int) -> list[str]:
+    """Return which columns a line of so many characters has room for, the first one always.
+
+    Nothing is cut: a column that does not fit is left out, with all that matter less.
+
+    >>> fitting_columns({"id": 20, "num_ops": 4, "num_params": 9, "task": 5}, 40)
+    ['id', 'num_ops', 'num_params']
+    """
+    chosen: list[str] = []
+    room = available
+    for name in BY_IMPORTANCE:
+        if name not in widths:
+            continue
+        room -= widths[name] + (len(GAP) if chosen else 0)
+        if chosen and room < 0:
+            break
+        chosen.append(name)
+    return chosen
 
 
 def _cell(name: str, value: Any) -> str:

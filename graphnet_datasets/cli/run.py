@@ -32,7 +32,11 @@ def run_samples(
     ] = None,
     compiler: Annotated[
         list[str] | None,
-        typer.Option(help="A name of `graphnet compilers`, or module:attribute (repeatable)."),
+        typer.Option(
+            help="A name of `graphnet compilers`, module:attribute, or file.py:attribute "
+            "(repeatable). Default: inductor, with `--framework paddle` paddle-to-static; eager "
+            "with `--reference` and `--against`."
+        ),
     ] = None,
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the compiler, name=value (repeatable).")

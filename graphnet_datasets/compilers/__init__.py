@@ -2,7 +2,14 @@
 
 from .base import Compiler
 from .options import Option, parse_options
-from .registry import Entry, find_entry, list_entries, make_compiler, register_compiler
+from .registry import (
+    Entry,
+    find_entry,
+    list_entries,
+    make_compiler,
+    register_compiler,
+    resolve_name,
+)
 from .sources import source_hash
 
 __all__ = [
@@ -14,5 +21,6 @@ __all__ = [
     "make_compiler",
     "parse_options",
     "register_compiler",
+    "resolve_name",
     "source_hash",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import inspect
@@ -116,6 +117,47 @@ def find_entry(name: str, framework: str = "torch") -> Entry:
             "Register one with `register_compiler`, or name it as `module:attribute`."
         )
     return entry
+
+
+def resolve_name(name: str) -> str:
+    """Return the name under which a process with another working directory finds a compiler.
+
+    A path to a file becomes absolute, and so does a module beside the working directory that
+    Python would find only there (`my_compiler:Mine` for `./my_compiler.py`). Other names stay.
+
+    Raises:
+        CompilerError: there is no such file.
+
+    >>> resolve_name("inductor"), resolve_name("graphnet_datasets.compilers.eager:Eager")
+    ('inductor', 'graphnet_datasets.compilers.eager:Eager')
+    """
+    module, colon, attribute = name.rpartition(":")
+    if not colon:
+        return name
+    if module.endswith(".py"):
+        path = Path(module).expanduser()
+        if not path.is_file():
+            raise CompilerError(
+                f"There is no file `{path}`, which the compiler `{name}` names. Give the path from "
+                "the working directory, or an absolute one."
+            )
+        return f"{path.resolve()}:{attribute}"
+    beside = Path(*module.split(".")).with_suffix(".py")
+    if beside.is_file() and not _is_found(module.partition(".")[0]):
+        return f"{beside.resolve()}:{attribute}"
+    return name
+
+
+def _is_found(package: str) -> bool:
+    """Tell whether Python finds a package without looking into the working directory."""
+    if package in sys.modules:
+        return True
+    # `python -m` puts the working directory first, which workers do not have.
+    path = [each for each in sys.path if each and each != str(Path.cwd())]
+    try:
+        return importlib.machinery.PathFinder.find_spec(package, path) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def make_compiler(

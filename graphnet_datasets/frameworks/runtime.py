@@ -127,3 +127,26 @@ def make_runtime(framework: str, device: str, num_threads: int) -> Runtime:
         UnknownFrameworkError, MissingExtraError: as `contract.module`.
     """
     return module(framework, "runtime").make_runtime(device, num_threads)
+
+
+def find_device_problem(framework: str, device: str) -> str:
+    """Return why a device cannot be used by a framework here, or "".
+
+    A framework's module `runtime` may say how many GPUs it reaches, None without support for any
+    (`count_gpus`); of one that does not, nothing is known before a sample runs.
+
+    >>> find_device_problem("torch", "cpu")
+    ''
+    """
+    kind, _, index = device.partition(":")
+    count_gpus = getattr(module(framework, "runtime"), "count_gpus", None)
+    if kind not in ("cuda", "gpu") or count_gpus is None:
+        return ""
+    count = count_gpus()
+    if count is None:
+        return f"the installed {framework} is built without CUDA"
+    if not count:
+        return f"{framework} finds no GPU"
+    if int(index or 0) >= count:
+        return f"{framework} finds {count} GPUs, of which the last is `cuda:{count - 1}`"
+    return ""

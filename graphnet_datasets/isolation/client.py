@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -159,6 +159,7 @@ class ForkServer:
         phases: Sequence[str],
         limits: Limits | None = None,
         environment: Mapping[str, str] | None = None,
+        on_phase: Callable[[str], None] | None = None,
     ) -> Outcome:
         """Run one job in a fresh process and return how it ended; nothing that it does raises here.
 
@@ -168,6 +169,7 @@ class ForkServer:
             phases: the phases in their order; a job starts in the first and cannot go back.
             limits: what the job may use.
             environment: variables set in the job's process.
+            on_phase: told each phase when the job enters it.
 
         Raises:
             RunError: the payload is too large, or the server cannot be started.
@@ -198,7 +200,7 @@ class ForkServer:
         log_read, log_write = os.pipe()
         stamps, stamps_of_job = stamp_sockets()
         reader = StampReader(stamps, key)
-        watch = Watch(self._control, result_read, log_read, phases, limits, key, reader)
+        watch = Watch(self._control, result_read, log_read, phases, limits, key, reader, on_phase)
         try:
             with stamps_of_job, contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 fds = [result_write, log_write, stamps_of_job.fileno()]

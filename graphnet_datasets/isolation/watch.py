@@ -11,7 +11,7 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .limits import Limits
@@ -100,7 +100,9 @@ class Watch:
         limits: Limits,
         key: str = "",
         stamps: StampReader | None = None,
+        on_phase: Callable[[str], None] | None = None,
     ) -> None:
+        self._on_phase = on_phase or (lambda _: None)
         self._stamps, self._stamps_s = stamps, _IDLE_S
         self._control, self._result_fd, self._log_fd = control, result_fd, log_fd
         self._phases, self._limits = list(phases), limits
@@ -117,6 +119,7 @@ class Watch:
         self.is_server_lost = False
         for fd in (result_fd, log_fd):
             os.set_blocking(fd, False)
+        self._on_phase(self._phase)
 
     def watch(self) -> Outcome:
         """Return once the job and all that it started are gone."""
@@ -202,6 +205,7 @@ class Watch:
             if phase in later:
                 self._leave_phase()
                 self._phase = phase
+                self._on_phase(phase)
             else:
                 self._reader.problem = f"The job went from phase `{self._phase}` to `{phase[:40]}`."
                 return False

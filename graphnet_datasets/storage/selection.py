@@ -10,7 +10,9 @@ from typing import Any
 
 from ..analysis.columns import hash_columns
 from ..errors import DatasetNotFoundError, GraphNetError, RunError
+from ..frameworks import framework_names
 from ..sample import Sample
+from ..sample.vocabulary import TASKS
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import GRAPHS
 from ..suggestions import did_you_mean
@@ -24,6 +26,9 @@ class Filters:
 
     `family` is a family's hash, in full or its beginning. `limit` is shared out evenly where
     several names are given: of `cv` and `nlp` a limit of 6 takes the first three of each.
+
+    Raises:
+        RunError: there is no such framework or task.
     """
 
     task: tuple[str, ...] = ()
@@ -34,6 +39,15 @@ class Filters:
     max_ops: int | None = None
     max_params: int | None = None
     limit: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, accepted in (("framework", framework_names()), ("task", TASKS)):
+            for each in getattr(self, name):
+                if each not in accepted:
+                    raise RunError(
+                        f"There is no {name} `{each}`.{did_you_mean(each, accepted)} Choose one of "
+                        f"{', '.join(accepted)}."
+                    )
 
     def keeps(self, row: Mapping[str, Any]) -> bool:
         """Tell whether the filters keep a row; `limit` is not looked at."""

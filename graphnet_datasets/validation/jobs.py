@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..analysis.finite import explain_not_finite
-from ..errors import MemoryLimitError
+from ..errors import MemoryLimitError, MissingExtraError
 from ..isolation import Reporter
 from ..sample import Sample
 from ..schema import sample_from_row
@@ -47,7 +47,7 @@ def work(
         if sample.custom_operators and not terms.trust_remote_code:
             raise Skipped("It would run the source of custom operators, which was not allowed.")
         reason = checks[payload["check"]](sample, terms) or ""
-    except (Skipped, MemoryLimitError) as skipped:
+    except (Skipped, MemoryLimitError, MissingExtraError) as skipped:
         outcome, reason = "skipped", str(skipped)
     except Failed as failed:
         outcome, reason = "failed", str(failed)

@@ -10,7 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from ..directory import read_directory, write_directory
-from ..errors import GraphNetError, MemoryLimitError, UnknownFrameworkError, UnknownOperatorError
+from ..errors import (
+    GraphNetError,
+    MemoryLimitError,
+    MissingExtraError,
+    UnknownFrameworkError,
+    UnknownOperatorError,
+)
 from ..frameworks import framework_named, module
 from ..sample import Sample, Value
 from ..schema import GRAPHS_SCHEMA, sample_from_row, sample_to_row
@@ -31,7 +37,7 @@ def check(name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult
     """Make one of the checks of this module."""
     try:
         reason = READING[name](sample) or ""
-    except Skipped as skipped:
+    except (Skipped, MissingExtraError) as skipped:
         return CheckResult(name, "skipped", str(skipped), versions)
     except UnknownFrameworkError as error:  # its package does not offer what the check needs
         return CheckResult(name, "skipped", str(error), versions)

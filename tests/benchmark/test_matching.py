@@ -46,8 +46,8 @@ def test_a_reference_is_torchs_where_there_are_both() -> None:
 @pytest.mark.parametrize(
     ("samples", "name", "filters", "message"),
     [
-        ([PADDLE], "inductor", {}, r"There is no compiler `inductor` for paddle \(there are: "),
-        (BOTH, "nothing", {}, r"There is no compiler `nothing` for torch \(there are: "),
+        ([PADDLE], "inductor", {}, r"There is no compiler `inductor` for paddle\. There are: "),
+        (BOTH, "nothing", {}, r"There is no compiler `nothing` for torch\. There are: "),
         (BOTH, "inductor", {"framework": ("paddle",)}, "There is no compiler `inductor` for "),
     ],
 )

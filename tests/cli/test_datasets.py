@@ -104,7 +104,7 @@ def test_show_prints_a_graph(root: Path) -> None:
 
 
 def test_show_draws_a_graph(root: Path, tmp_path: Path) -> None:
-    picture = tmp_path / "pictures" / "chain.svg"
+    picture = tmp_path / "chain.svg"
     result = call("show", "cv/chain-20", "--dataset", root, "--svg", picture, "--max-boxes", "8")
     assert result.stdout.endswith(f"\nThe picture is `{picture}`.\n")
     assert "relu  x 20</text>" in picture.read_text()

@@ -68,7 +68,7 @@ def test_custom_operators_are_run_where_that_is_allowed(tmp_path: Path) -> None:
     [
         (
             ["cv", "--compiler", "gcc"],
-            "Error: There is no compiler `gcc` for torch (there are: ",
+            "Error: There is no compiler `gcc` for torch. There are: ",
         ),
         (["resnet"], "Error: `resnet` is neither a config nor the id of a sample of "),
         (["cv", "--min-ops", 10**6], "Error: There is nothing to run: "),

@@ -18,6 +18,7 @@ from typing import Any
 from ...compilers import find_entry, make_compiler, source_hash
 from ...frameworks import module, offers
 from ...frameworks.outputs import write_described
+from ...frameworks.runtime import find_device_problem
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason, sample_from_row
 from ...timing.alone import measure_alone
@@ -67,6 +68,7 @@ def look_at_compiler(payload: Mapping[str, Any], reporter: Reporter) -> None:
             "source": "" if entry.origin == "built in" else source_hash(entry.reference),
             "options": compiler.options,
             "is_for_device": device_type in compiler.devices,
+            "device_problem": find_device_problem(payload["framework"], payload["device"]),
         }
     )
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from ...errors import RunError
 from ..records.environment import describe_environment, environment_id, physical_gpu
 from ..settings import Settings
-from .sample_runner import Arm, SampleJob, SampleRunner, TakeOutputs
+from .sample_runner import Arm, OnPhase, SampleJob, SampleRunner, TakeOutputs
 
 Record = dict[str, Any]
 _JOIN_S = 30.0
@@ -35,6 +35,8 @@ class Executor(Protocol):
     def environment(self) -> Mapping[str, Any]:
         """What the figures of all its devices depend on (see `describe_environment`)."""
         ...
+
+    on_phase: OnPhase
 
     def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
         """Look at a compiler where it will run, and return it with all its options."""
@@ -76,6 +78,7 @@ class LocalExecutor:
         self._runners: dict[str, SampleRunner] = {}
         self._threads: list[threading.Thread] = []
         self._is_closed = threading.Event()
+        self.on_phase: OnPhase = lambda *_: None
 
     def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
         """Look at a compiler on the first device (see `SampleRunner.find_arm`)."""
@@ -116,6 +119,7 @@ class LocalExecutor:
                 compilers=self._compilers,
                 take_outputs=self._take_outputs,
             )
+        self._runners[device].on_phase = self.on_phase
         return self._runners[device]
 
     def _run_on_all(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:

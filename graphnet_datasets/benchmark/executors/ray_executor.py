@@ -23,7 +23,7 @@ from ..judging.output_files import OutputStore
 from ..records.environment import environment_id
 from ..settings import Settings
 from .job_bytes import pack_job, unpack_results
-from .sample_runner import COMPILER_ERRORS, Arm, SampleJob, SampleRunner
+from .sample_runner import COMPILER_ERRORS, Arm, OnPhase, SampleJob, SampleRunner
 
 Record = dict[str, Any]
 START_TIMEOUT_S = 300.0
@@ -79,6 +79,7 @@ class RayExecutor:
                 "chooses which GPU of which node a sample is run on."
             )
         (self._device,) = devices
+        self.on_phase: OnPhase = lambda *_: None  # workers on other nodes tell of whole samples
         self._settings, self._compilers = settings, tuple(compilers)
         self._log_directory, self._outputs = log_directory, outputs
         self._ray = import_ray("Running on a Ray cluster")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from ..handover import (
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
     FIRST,
+    OPTIONS_VARIABLE,
     ORACLE,
     REFERENCE_PHASES,
     SAMPLE_FILE,
@@ -91,6 +93,9 @@ class SampleJob:
     arms: Sequence[tuple[str, Arm]]
 
 
+OnPhase: TypeAlias = Callable[[str, str, str], None]
+"""Told the sample, the compiler and the phase that a run enters."""
+
 TakeOutputs: TypeAlias = Callable[[SampleJob, Mapping[str, Any], Sequence[Output]], None]
 
 
@@ -121,6 +126,8 @@ class SampleRunner:
         self._compilers = tuple(compilers)
         self._limits = settings.limits(device)
         self._servers: dict[str, ForkServer] = {}
+        self.on_phase: OnPhase = lambda *_: None
+        self._options: Mapping[str, Any] = {}
         self._is_closed = False
         self._peaks: tuple[PeakRates | None, ...] = ()
 
@@ -138,6 +145,7 @@ class SampleRunner:
             CompilerError: there is no such compiler or option, or it cannot run here.
         """
         arm = Arm(compiler, framework, dict(options), "")
+        self._options = dict(options)
         server = self._server(framework)
         with server.directory() as directory:
             payload = self._payload(arm, kind="compiler")
@@ -154,6 +162,10 @@ class SampleRunner:
                 f"{error['type']}: {error['message']}"
             )
         found = outcome.merged()
+        if found.get("device_problem"):
+            raise RunError(
+                f"The device `{self._device}` cannot be used: {found['device_problem']}."
+            )
         if found.get("is_for_device") is not True:
             raise CompilerUnavailableError(
                 f"The compiler `{compiler}` does not produce code for the device `{self._device}`."
@@ -286,9 +298,14 @@ class SampleRunner:
         cache = directory / "cache"
         temporary = directory / "tmp"
         temporary.mkdir()
+        is_reference = payload["kind"] == "reference"
+        name = payload["compiler"].rpartition(":")[2]
         return self._server(job.sample.framework, role).run(
             payload,
             directory,
+            on_phase=lambda phase: self.on_phase(
+                job.sample.id, name, f"reference {phase}" if is_reference else phase
+            ),
             phases=REFERENCE_PHASES if payload["kind"] == "reference" else CANDIDATE_PHASES,
             limits=self._limits,
             environment={
@@ -348,6 +365,7 @@ class SampleRunner:
                     "OMP_NUM_THREADS": threads,
                     "MKL_NUM_THREADS": threads,
                     COMPILERS_VARIABLE: ",".join(self._compilers),
+                    OPTIONS_VARIABLE: json.dumps(dict(self._options)),
                     # Workers of a pool would outlast the compilation and disturb the timing.
                     "TORCHINDUCTOR_COMPILE_THREADS": "1",
                     # Otherwise asking whether there is a GPU would touch it, before the fork.

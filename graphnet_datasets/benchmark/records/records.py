@@ -33,6 +33,7 @@ from ...schema.run_files import (
 
 TABLE_NAME = "runs.parquet"
 PARTS_NAME = "parts"
+LOCK_NAME = ".lock"
 COMPACT_EVERY = 256
 """Parts beyond which they are put into the table while a run goes on."""
 
@@ -92,7 +93,7 @@ class RunStore:
         self._parts = self.path / PARTS_NAME
         try:
             self._parts.mkdir(parents=True, exist_ok=True)
-            self._lock_path = self._parts / ".lock"
+            self._lock_path = self._parts / LOCK_NAME
             self._lock_path.touch()
         except OSError as error:
             raise RunError(

@@ -242,3 +242,8 @@ def make_runtime(device: str, num_threads: int) -> PaddleRuntime:
 def import_all() -> None:
     """Import what every job needs, for a process that forks its jobs."""
     from . import materialize, shapes  # noqa: F401
+
+
+def count_gpus() -> int | None:
+    """Return how many GPUs paddle reaches, None where it is built without CUDA."""
+    return paddle.device.cuda.device_count() if paddle.device.is_compiled_with_cuda() else None

@@ -241,3 +241,8 @@ def import_all() -> None:
     from . import materialize, shapes, tensors  # noqa: F401
 
     assert not torch.cuda.is_initialized()  # noqa: S101 (a forked process could not use the device)
+
+
+def count_gpus() -> int | None:
+    """Return how many GPUs torch reaches, None where it is built without CUDA."""
+    return torch.cuda.device_count() if torch.backends.cuda.is_built() else None
