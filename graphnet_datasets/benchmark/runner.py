@@ -16,7 +16,7 @@ from ..errors import RunError
 from ..schema import Status, sample_from_row
 from ..storage.selection import Filters, is_path
 from .executors.executors import Executor, LocalExecutor, parse_devices
-from .executors.sample_runner import Arm, SampleJob
+from .executors.jobs import Arm, SampleJob
 from .judging.output_files import OutputStore
 from .judging.reference import check_reference
 from .matching import match_compilers
@@ -100,7 +100,8 @@ def run(
     """
     chosen = _settings(settings, changes)
     named = [compiler] if isinstance(compiler, str) else list(dict.fromkeys(compiler))
-    compilers = [resolve_name(each) for each in named]  # before they cross to another process
+    resolved = [resolve_name(each) for each in named]  # says at once which file is missing
+    compilers = resolved if executor == "ray" else named  # other nodes have other directories
     rows, compilers_of = match_compilers(dataset, filters, source, compilers)
     devices = parse_devices(device)
     is_kept = keep_outputs or against is not None

@@ -21,7 +21,8 @@ from typing import Any, Protocol
 from ...errors import RunError
 from ..records.environment import describe_environment, environment_id, physical_gpu
 from ..settings import Settings
-from .sample_runner import Arm, OnPhase, SampleJob, SampleRunner, TakeOutputs
+from .jobs import Arm, OnPhase, SampleJob, TakeOutputs
+from .sample_runner import SampleRunner
 
 Record = dict[str, Any]
 _JOIN_S = 30.0

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ...errors import RunError
 from ...schema import GRAPHS_SCHEMA, RUNS_SCHEMA, sample_from_row
 from ..records.records import rows_to_table
-from .sample_runner import Arm, SampleJob
+from .jobs import Arm, SampleJob
 
 _ARMS = b"graphnet_datasets.arms"
 _RESULT_SCHEMA = pa.schema(

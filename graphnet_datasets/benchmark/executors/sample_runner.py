@@ -7,12 +7,12 @@ import dataclasses
 import datetime
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...analysis.finite import explain_not_finite
-from ...compilers import Compiler, find_entry
+from ...compilers import Compiler
 from ...errors import (
     CompilerError,
     CompilerUnavailableError,
@@ -21,7 +21,6 @@ from ...errors import (
 )
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
-from ...sample import Sample
 from ...schema import Status
 from ..handover import (
     AGAIN,
@@ -38,11 +37,12 @@ from ..handover import (
     write_row,
 )
 from ..judging import floors, judging
-from ..judging.correctness import Output, count_not_finite
+from ..judging.correctness import count_not_finite
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..records.records import sample_digest
 from ..settings import Settings
 from .collecting import read_judged_outputs, read_run
+from .jobs import Arm, OnPhase, SampleJob, TakeOutputs
 from .turns import time_again
 
 SERVER = "graphnet_datasets.benchmark.child.server"
@@ -54,49 +54,6 @@ COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
     CompilerError,
 )
 """What `SampleRunner.find_arm` raises where a compiler cannot be used."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Arm:
-    """A compiler with its options, as it was found: what a sample is run under.
-
-    `source` is a hash of its own code (see `compilers.source_hash`), "" for those of this library.
-    """
-
-    compiler: str
-    framework: str
-    options: Mapping[str, Any]
-    version: str
-    source: str = ""
-
-    @property
-    def reference(self) -> str:
-        """The name under which another process finds the compiler."""
-        entry = find_entry(self.compiler, self.framework)
-        reference = entry.reference if entry.origin == "registered" else self.compiler
-        file, colon, attribute = reference.rpartition(":")
-        # Processes of samples have a directory of their own to work in.
-        return (
-            f"{Path(file).resolve()}:{attribute}" if file.endswith(".py") and colon else reference
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class SampleJob:
-    """One sample under the arms that it has not been run under yet, with their run ids.
-
-    `row` is the sample as a row of the `graphs` table, its derived columns included.
-    """
-
-    sample: Sample
-    row: Mapping[str, Any]
-    arms: Sequence[tuple[str, Arm]]
-
-
-OnPhase: TypeAlias = Callable[[str, str, str], None]
-"""Told the sample, the compiler and the phase that a run enters."""
-
-TakeOutputs: TypeAlias = Callable[[SampleJob, Mapping[str, Any], Sequence[Output]], None]
 
 
 class SampleRunner:

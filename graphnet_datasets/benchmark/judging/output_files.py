@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ...errors import RunError
 from ...inputs.storage import STORAGE
 from ...sample.vocabulary import ITEM_SIZE_BYTES
-from ..executors.sample_runner import SampleJob
+from ..executors.jobs import SampleJob
 from ..handover import MAX_DIMENSIONS, MAX_OUTPUTS
 from ..records.records import sample_digest
 from .correctness import Output

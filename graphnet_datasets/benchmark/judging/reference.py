@@ -20,7 +20,7 @@ from ...errors import RunError
 from ...schema import Reason, Status
 from ...scores.text import text_table
 from ...timing.intervals import unpaired_speedup
-from ..executors.sample_runner import SampleJob
+from ..executors.jobs import SampleJob
 from ..records.records import read_runs, sample_digest
 from ..settings import Settings
 from .correctness import compare_outputs, find_mismatch, overall_min_t
