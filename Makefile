@@ -12,11 +12,12 @@ DEMO_SAMPLES = torch/resnet-20-cifar torch/convmixer-64-8 torch/squeezenet-64 tr
                transformers/bert-tiny transformers/gpt2-nano transformers/llama-nano torch/text-cnn-small
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint slow soak clean starter catalog benchmarks gpu
+.PHONY: help demo test quick lint slow soak clean starter catalog benchmarks gpu
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
 	@echo "make test        run the tests"
+	@echo "make quick       run the quick tests, for another Python: make quick PYTHON=python3.13 VENV=.venv-3.13"
 	@echo "make lint        run ruff and pyright"
 	@echo "make slow        run the tests that take longer than ten seconds each"
 	@echo "make soak        run 1,000 random failures and kill a run 50 times: nothing may be lost or left"
@@ -36,6 +37,10 @@ $(VENV)/.test: setup.cfg constraints.txt | $(VENV)/bin/python
 	$(INSTALL) --editable '.[torch,paddle,compilers,tc,evaluate,report,ray,builder,dev]'
 	@touch $@
 
+$(VENV)/.quick: setup.cfg constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --editable '.[torch,dev]'
+	@touch $@
+
 demo: $(VENV)/.demo
 	$(BIN)/graphnet run $(DEMO_SAMPLES) --compiler inductor --budget 5 --out $(DEMO)/runs
 	$(BIN)/graphnet score $(DEMO)/runs
@@ -43,6 +48,11 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network"
+
+# What depends on the version of Python rather than on frameworks and compilers.
+quick: $(VENV)/.quick
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network and not paddle" \
+	    tests/isolation tests/sample tests/schema tests/storage tests/cli
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"

@@ -40,14 +40,29 @@ hypothesis.settings.register_profile("graphnet", deadline=None, derandomize=True
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "graphnet"))
 
-UPSTREAM_ARCHIVE = Path(__file__).parents[2] / "shared" / "data" / "graphnet-upstream-subset.tar.xz"
+UPSTREAM_VARIABLE = "GRAPHNET_DATASETS_UPSTREAM_SAMPLES"
+"""Names the original GraphNet's samples: an archive, or the directory that holds `samples/`."""
+
+
+NO_UPSTREAM = (
+    f"the original GraphNet's samples are not here: set {UPSTREAM_VARIABLE} (README, Tests)"
+)
+
+
+def upstream_place() -> Path | None:
+    """Return the archive or directory of upstream's samples that the environment names."""
+    text = os.environ.get(UPSTREAM_VARIABLE, "")
+    return Path(text).expanduser() if text and Path(text).expanduser().exists() else None
 
 
 @pytest.fixture(scope="session")
 def upstream_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with upstream's real samples (`samples/`, `paddle_samples/`), extracted once."""
-    if not UPSTREAM_ARCHIVE.is_file():
-        pytest.skip(f"there is no archive of upstream's samples at `{UPSTREAM_ARCHIVE}`")
+    place = upstream_place()
+    if place is None:
+        pytest.skip(NO_UPSTREAM)
+    if place.is_dir():
+        return place
     root = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         root = root.parent  # all workers of a run share it
@@ -55,7 +70,7 @@ def upstream_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with filelock.FileLock(root / "upstream.lock"):
         if not folder.is_dir():
             partial = root / "upstream.partial"
-            with tarfile.open(UPSTREAM_ARCHIVE) as archive:
+            with tarfile.open(place) as archive:
                 archive.extractall(partial, filter="data")
             partial.rename(folder)
     return folder
@@ -99,7 +114,18 @@ def bucket(s3_endpoint: str) -> Iterator[dict[str, Any]]:
     file_system.rm("graphs", recursive=True)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+_LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say in one line what needs upstream's samples, which a newcomer does not have."""
+    count = config.stash.get(_LEFT_OUT, 0)
+    if count or (hasattr(config.option, "dist") and upstream_place() is None):
+        number = f"{count} tests" if count else "some tests"
+        terminalreporter.write_line(f"{number} left out: {NO_UPSTREAM}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip, in one place, what this machine lacks."""
     skips = {}
     if importlib.util.find_spec("paddle") is None:
@@ -108,6 +134,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         skips["gpu"] = "no CUDA device is visible to torch"
     if not os.environ.get("GRAPHNET_DATASETS_TEST_NETWORK"):
         skips["network"] = "the real Hub is asked only where GRAPHNET_DATASETS_TEST_NETWORK is set"
+    if upstream_place() is None:
+        # One line at the end instead of a skip for each test.
+        kept = [
+            item for item in items if "upstream_samples" not in getattr(item, "fixturenames", ())
+        ]
+        left_out = [item for item in items if item not in kept]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            config.stash[_LEFT_OUT] = len(left_out)
+            items[:] = kept
     for item in items:
         for marker, reason in skips.items():
             if item.get_closest_marker(marker):  # the keywords also hold the names of folders

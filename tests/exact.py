@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from graphnet_datasets.sample import Sample
@@ -9,4 +10,5 @@ from graphnet_datasets.sample import Sample
 
 def exact(sample: Sample) -> tuple[str, list[Any]]:
     """Return what two samples share only if every field has the same type and the same bits."""
-    return repr(sample), [each.data for each in sample.inputs]
+    fields = [(field.name, getattr(sample, field.name)) for field in dataclasses.fields(sample)]
+    return repr(fields), [each.data for each in sample.inputs]

@@ -25,8 +25,8 @@ ORDER = [
     {"cli", "__main__"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
-CONVENIENCES = {("sample", "schema"), ("sample", "frameworks")}
-"""`Sample.from_row`, `to_row` and `to_source` import their room when they are called."""
+CONVENIENCES = {("sample", "schema"), ("sample", "frameworks"), ("sample", "report")}
+"""`Sample.from_row`, `to_row`, `to_source` and a notebook's picture import theirs when called."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

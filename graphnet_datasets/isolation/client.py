@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import RunError
+from .cleaning import remove_tree
 from .confinement import CONFINED_VARIABLE, without_secrets
 from .limits import Limits
 from .orphans import adopt_orphans_of, kill_orphans_of
@@ -149,7 +149,7 @@ class ForkServer:
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
 
     def run(
         self,
@@ -229,4 +229,4 @@ def _shut_down(process: subprocess.Popen[bytes], control: socket.socket, session
         process.kill()
         process.wait()
     kill_orphans_of(process.pid)
-    shutil.rmtree(session, ignore_errors=True)
+    remove_tree(session)

@@ -14,7 +14,6 @@ import gc
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -24,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .cleaning import remove_tree
 from .confinement import CONFINED_VARIABLE, can_leave_network, leave_network
 from .limits import apply_limits
 from .linux import (
@@ -79,7 +79,7 @@ def serve(job: Job) -> None:
                 _send(control, _run(request, fds, control, parent_fd, job))
     except (_ParentGoneError, BrokenPipeError, ConnectionResetError):
         kill_descendants()
-        shutil.rmtree(session, ignore_errors=True)
+        remove_tree(session)
 
 
 def _run(

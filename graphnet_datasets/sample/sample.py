@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import html
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -175,7 +176,17 @@ class Provenance:
     metadata: str = "{}"
 
 
-@dataclasses.dataclass(frozen=True)
+_MAX_INPUTS_SHOWN = 4
+_MAX_TENSOR_LENGTH = 80
+
+
+def _describe_tensor(value: Value) -> str:
+    dims = "..." if value.shape is None else ", ".join(map(str, value.shape))
+    text = f"{value.dtype}[{dims}]"
+    return text if len(text) <= _MAX_TENSOR_LENGTH else f"{text[: _MAX_TENSOR_LENGTH - 2]}…]"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Sample:
     """One computational graph.
 
@@ -213,6 +224,29 @@ class Sample:
 
     def __post_init__(self) -> None:
         check_sample(self)
+
+    def __repr__(self) -> str:
+        """Return a line of what people ask first; the fields show the rest.
+
+        >>> Sample("example/identity", "torch", "other",
+        ...     (Input("input", Value("float32", (2, 3))),), (), None)
+        Sample('example/identity', torch, 0 operators, 0 parameters, inputs float32[2, 3])
+        """
+        shown = [each for each in self.inputs if each.role == "input"]
+        texts = [_describe_tensor(each.value) for each in shown[:_MAX_INPUTS_SHOWN]]
+        if len(shown) > _MAX_INPUTS_SHOWN:
+            texts.append(f"and {len(shown) - _MAX_INPUTS_SHOWN} more")
+        operators = "1 operator" if self.num_ops == 1 else f"{self.num_ops:,} operators"
+        return (
+            f"Sample({self.id!r}, {self.framework}, {operators}, {self.num_params:,} parameters, "
+            f"inputs {', '.join(texts) or 'none'})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the line and the folded graph as a picture, for notebooks."""
+        from ..report.graph_picture import draw_graph
+
+        return f"<div><p><code>{html.escape(repr(self))}</code></p>{draw_graph(self)}</div>"
 
     @property
     def num_ops(self) -> int:

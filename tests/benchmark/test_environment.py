@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib.metadata
+
 import pytest
 
 from graphnet_datasets.benchmark.records.environment import describe_environment, environment_id
@@ -27,6 +29,5 @@ def test_where_caches_lie_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_packages_are_listed_by_version() -> None:
-    import torch
 
-    assert describe_environment()["packages"]["torch"] == torch.__version__
+    assert describe_environment()["packages"]["torch"] == importlib.metadata.version("torch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import sys
 from pathlib import Path
@@ -33,7 +34,7 @@ def test_json_says_the_same() -> None:
     assert eager == {
         "name": "eager",
         "framework": "torch",
-        "version": torch.__version__,
+        "version": importlib.metadata.version("torch"),
         "devices": ["cpu", "cuda"],
         "is_available": True,
         "reason": "",
