@@ -91,18 +91,25 @@ class BoundKernel:
                 f"`{self.instance.name}` takes {len(self._inputs)} inputs but was given "
                 f"{len(inputs)}."
             )
-        for place, fits in enumerate(self._tests):
-            if not fits(inputs[place]):
-                mended = self._mended(place, inputs[place], self._describe(inputs[place]))
-                inputs = (*inputs[:place], mended, *inputs[place + 1 :])
-        return inputs
+        if self.fits(inputs):
+            return inputs
+        found = []
+        for place, (array, expected) in enumerate(zip(inputs, self._inputs, strict=True)):
+            given = self._describe(array)
+            found.append(array if given == expected else self._mended(place, array, given))
+        return tuple(found)
 
     def fits(self, inputs: Sequence[Any]) -> bool:
         """Tell whether inputs can be passed unchecked."""
-        tests = self._tests
-        return len(inputs) == len(tests) and all(
-            [test(each) for test, each in zip(tests, inputs, strict=True)]
-        )
+        if len(inputs) != len(self._tests):
+            return False
+        try:
+            for test, each in zip(self._tests, inputs, strict=True):
+                if not test(each):
+                    return False
+        except AttributeError:  # a number or a list
+            return False
+        return True
 
     def _mended(self, place: int, array: Any, given: tuple[Any, ...]) -> Any:
         name = self.instance.inputs[place].name
