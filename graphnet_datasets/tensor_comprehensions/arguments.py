@@ -25,8 +25,8 @@ class Framework:
     Attributes:
         describe: name of the dtype, shape and strides in elements of an array.
         address: the address of its first element.
-        test: for a dtype name, shape and strides, a quick test whether an array has those; what is no
-            array may make it raise AttributeError.
+        test: for a dtype name, shape and strides, a quick test whether an array has those; it may
+            raise AttributeError where it is given no array.
         allocator: for a shape and dtype name, what makes such an array.
         matching: returns the array with the given strides, copied if need be.
         to_numpy: returns its elements; bfloat16 as float32.
