@@ -23,9 +23,12 @@ from .plans import (
     divisor_tiles,
     pieces,
     real_type,
+    varies,
 )
 
 LATENCY = 4
+GATHER_CYCLES = 20
+"""A row of a table, most of the wait for it hidden by asking ahead."""
 FAR_BYTES = 2048
 NUM_FAR_ROWS = 8
 """The ways of the first cache: so many rows that are a page apart fit at once."""
@@ -176,7 +179,11 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
             if far and not is_packed:
                 misses += times * (0.5 if math.prod(far) > NUM_FAR_ROWS else 0.05)
             if each.gathers:
-                scalar_loads += 4 * times
+                misses += GATHER_CYCLES * math.prod(
+                    size
+                    for name, size in sizes.items()
+                    if any(varies(subscript, name) for _, subscript, _ in each.gathers)
+                )
             if plan.packed is not None and plan.packed.element == each:
                 vector_loads += width
             elif step == 0:
