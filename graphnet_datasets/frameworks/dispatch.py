@@ -124,7 +124,7 @@ def calibrate(
     """Return the sample with input statistics that make its graph behave as a trained model's.
 
     Recorded statistics describe each tensor alone; drawn anew they do not fit together, and values
-    grow or vanish from layer to layer. The graph is run on the CPU, on the inputs of up to three seeds.
+    grow or vanish from layer to layer. The graph is run on the CPU, on inputs of up to three seeds.
     Where a normalisation's running mean and variance do not fit what arrives, those of what
     arrives take their place; where a product with a weight leaves [0.003, 8] in root mean square,
     the weight is scaled. What fits stays as it was recorded. The result holds

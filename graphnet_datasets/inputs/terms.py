@@ -69,8 +69,10 @@ def created_interval(name: str, op: Op) -> tuple[int, int] | None:
         first, last = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
         return min(first, last), max(first, last - 1)
     if name == "full":
-        values = [arg for arg in op.args[1:2] if type(arg) is int]
-        return (values[0], values[0]) if values else None
+        value = op.args[1] if len(op.args) > 1 else None
+        if type(value) not in (int, float) or not math.isfinite(value) or value != int(value):  # type: ignore[arg-type]
+            return None
+        return int(value), int(value)  # type: ignore[arg-type]
     return (0, 0) if name == "zeros" else (1, 1)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphnet_datasets.inputs import find_roles, make_array
 from graphnet_datasets.inputs.integers import natural, shuffled, uniform
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
-from graphnet_datasets.sample.arguments import Named, Ref, SliceArg
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref, SliceArg
 
 EVERYTHING = SliceArg(None, None, None)
 
@@ -231,3 +231,11 @@ def test_a_mask_among_floats_stays() -> None:
 
 def test_uniform_numbers_reach_both_ends() -> None:
     assert np.unique(uniform(1, 1000, -3, 3)).tolist() == list(range(-3, 4))
+
+
+def test_a_number_that_is_compared_with_a_filled_tensor_stays() -> None:
+    # Graphs of paddle assert that a count is the one that they were captured with.
+    count = Input("input", Value("int64", ()), data=int64(32620))
+    filled = Op("paddle._C_ops.full", (ListArg(()), 32620.0, Named("dtype", "int64")))
+    sample = sample_of((count,), (filled, Op("paddle._C_ops.equal", (Ref(0), Ref(1)))), "paddle")
+    assert [int(fresh(sample, seed=seed)) for seed in range(20)] == [32620] * 20
