@@ -1,7 +1,7 @@
 """Call every operator of the tables with wrong operands, and name whoever kills the process.
 
     python benchmarks/fuzz_operators.py [--framework torch] [--seconds 60] [--calls 500]
-        [--operators REGEX] [--only checked|unchecked] [--level run|walk] [--seed 0] [--out FILE]
+        [--operators REGEX] [--only checked|unchecked] [--seed 0] [--out FILE]
 
 A call begins as a valid one and has up to five things changed by chance: shapes, dtypes, elements
 (negative, huge, the least integer, zero divisors, NaN), layouts, numbers, lists, text, flags, which
@@ -63,7 +63,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=500, help="calls of each operator and round")
     parser.add_argument("--operators", default="", help="only those whose name matches")
     parser.add_argument("--only", choices=("checked", "unchecked"))
-    parser.add_argument("--level", default="run", choices=("run", "walk"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--quiet", action="store_true", help="print the summary alone")
@@ -87,16 +86,15 @@ def _fuzz(options: argparse.Namespace) -> int:
     end = now() + options.seconds / options.share
     totals: dict[str, Any] = {"operators": 0, "calls": 0, "accepted": 0, "timeouts": 0, "deaths": 0}
     checked_deaths = []
-    attempt = target.attempt if options.level == "run" else target.attempt_walk
     for name in chosen:
-        key = [options.framework, options.level, name, options.seed, options.calls]
+        key = [options.framework, name, options.seed, options.calls]
         if json.dumps(key) in done:
             continue
         if now() > end:
             break
 
         def numbered(number: int, name: str = name) -> Any:
-            call, run = attempt(name, f"{options.seed}:{name}:{number}")
+            call, run = target.attempt(name, f"{options.seed}:{name}:{number}")
             return repr(call), run
 
         outcome = run_calls(numbered, options.calls)
@@ -119,7 +117,6 @@ def _fuzz(options: argparse.Namespace) -> int:
     summary = {
         "benchmark": "fuzz_operators",
         "framework": options.framework,
-        "level": options.level,
         "seed": options.seed,
         "guarded": bool(os.environ.get("GRAPHNET_GUARD")),
         "chosen": len(chosen),
