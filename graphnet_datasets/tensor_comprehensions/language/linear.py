@@ -187,6 +187,16 @@ def extreme(values: list[Linear], name: str) -> Linear:
     """Return the least ("min") or greatest ("max") of constants, both as number and as text."""
     pick = min if name == "min" else max
     value = pick(each.value for each in values)
+    sign = 1 if name == "min" else -1
+    kept: list[Linear] = []
+    for each in values:
+        # Of two that differ by a number one is always the extreme: `min(N, N - 1)` is `N - 1`.
+        gaps = [(each.symbolic - other.symbolic) * sign for other in kept]
+        if any(gap.is_constant and gap.constant >= 0 for gap in gaps):
+            continue
+        kept = [other for other, gap in zip(kept, gaps, strict=True) if not gap.is_constant]
+        kept.append(each)
+    values = kept
     texts = list(dict.fromkeys(str(each.symbolic) for each in values))
     if len(texts) == 1:
         return values[0]
