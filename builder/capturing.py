@@ -17,32 +17,14 @@ from collections.abc import Generator, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-import graphnet_datasets
 from graphnet_datasets.isolation import Ending, ForkServer, Limits
 
 from .catalog import Entry
 from .libraries import library_of
+from .program import ROOTS, files_behind
 
-PACKAGE = Path(graphnet_datasets.__file__).parent
-BUILDER = Path(__file__).parent
-CAPTURE = (
-    *(PACKAGE / "frameworks" / "torch" / f"{name}.py" for name in (
-        "convert", "dynamo", "extract", "fake_weights", "statistics", "symbolic",
-    )),
-    *sorted((PACKAGE / "frameworks" / "torch").glob("operators*.py")),
-    PACKAGE / "inputs" / "defaults.py",
-    PACKAGE / "sample.py",
-    PACKAGE / "schema",
-)  # fmt: skip
-SHARED = (
-    "caches.py", "catalog.py", "examples.py", "libraries", "models.py", "shrinking.py", "worker.py",
-)  # fmt: skip
-"""The parts of the program that decide what a captured row is."""
-PADDLE = (
-    PACKAGE / "frameworks" / "paddle",
-    *(BUILDER / name for name in ("architectures_paddle", "paddle_worker.py")),
-)  # fmt: skip
-"""What decides a captured row of paddle besides."""
+PACKAGE = ROOTS["graphnet_datasets"]
+BUILDER = ROOTS["builder"]
 
 LIBRARY_VARIABLE = "GRAPHNET_BUILDER_LIBRARY"
 """The environment variable that names the library that a worker imports before it forks."""
@@ -180,9 +162,8 @@ class Keys:
     """
 
     def __init__(self, *, is_strict: bool = True) -> None:
-        shared = [*CAPTURE, *(BUILDER / name for name in SHARED)] if is_strict else []
         self._is_strict = is_strict
-        self._shared = _digest(shared) + version("torch").partition("+")[0]
+        self._shared = version("torch").partition("+")[0]
         self._files = {path.stem: path for path in (BUILDER / "architectures").glob("*.py")}
         self._sources = {
             name: stem for stem, path in self._files.items() for name in _builders(path)
@@ -197,10 +178,18 @@ class Keys:
         library = library_of(entry).version
         if self._is_strict and entry.library == "torch":
             library = _digest(self._files[stem] for stem in self._reached(entry.builder))
-        if self._is_strict and entry.library == "paddle":
-            library += _digest(PADDLE)
-        text = "\0".join((entry.line, self._shared, library))
+        text = "\0".join((entry.line, self._program(entry.library), self._shared, library))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def _program(self, library: str) -> str:
+        """Return a hash of all that the worker of a library imports; "" where that does not count.
+
+        Of `builder.architectures` an entry counts those modules alone that it reaches.
+        """
+        if not self._is_strict:
+            return ""
+        framework = "paddle" if library == "paddle" else "torch"
+        return _digest(files_behind(worker_of(library), framework, ("builder.architectures.",)))
 
     def path(self, entry: Entry, build: Path) -> Path:
         """Return the file in a build directory that holds an entry's row."""
@@ -237,8 +226,7 @@ def _siblings(path: Path) -> set[str]:
 def _digest(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 

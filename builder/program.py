@@ -1,0 +1,77 @@
+"""The part of the program that decides what a captured row is: what its worker imports.
+
+Nothing is imported to find out: imports are read out of the text, those inside functions included,
+and followed through this package and the library.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import graphnet_datasets
+
+ROOTS = {
+    "graphnet_datasets": Path(graphnet_datasets.__file__).parent,
+    "builder": Path(__file__).parent,
+}
+
+
+@functools.cache
+def files_behind(worker: str, framework: str, without: tuple[str, ...] = ()) -> tuple[Path, ...]:
+    """Return the files that a worker imports, directly or not, sorted, itself included.
+
+    Modules of the framework are asked for by name while it runs, so all of them count. Modules
+    that begin with one of `without` do not.
+    """
+    pending = [worker, *_modules_below(f"graphnet_datasets.frameworks.{framework}")]
+    reached: dict[str, Path] = {}
+    while pending:
+        name = pending.pop()
+        path = _path_of(name)
+        if name in reached or path is None or name.startswith(without):
+            continue
+        reached[name] = path
+        if name != "graphnet_datasets":  # its front door names every package, for the checker
+            pending += _imports(name, path)
+    return tuple(sorted(reached.values()))
+
+
+def _modules_below(package: str) -> list[str]:
+    root = ROOTS["graphnet_datasets"].parent
+    folder = root.joinpath(*package.split("."))
+    return [
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        for path in sorted(folder.rglob("*.py"))
+    ]
+
+
+def _path_of(name: str) -> Path | None:
+    top, *rest = name.split(".")
+    if top not in ROOTS:
+        return None
+    base = ROOTS[top].joinpath(*rest)
+    for path in (base / "__init__.py", base.with_suffix(".py")):
+        if path.is_file():
+            return path
+    return None
+
+
+def _imports(name: str, path: Path) -> Iterator[str]:
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            base = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
+            source = ".".join(filter(None, (base, node.module or "")))
+            if source == "graphnet_datasets":  # whose names are imported when they are first used
+                homes = graphnet_datasets._HOME_OF
+                yield from (
+                    f"{source}.{homes[alias.name]}" for alias in node.names if alias.name in homes
+                )
+            yield source
+            yield from (f"{source}.{alias.name}" for alias in node.names)
