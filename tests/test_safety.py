@@ -45,6 +45,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     "graphnet_datasets/validation/server.py": {
         "import_module": "imports the checks of a framework, by a name of its table",
     },
+    "graphnet_datasets/frameworks/torch/watching.py": {
+        "__globals__": "compares what a generated `forward` calls before and after a candidate",
+        "__code__": "compares functions by their code, and runs none",
+    },
     "graphnet_datasets/compilers/registry.py": {
         "import_module": "imports the compiler that the caller names as `module:attribute`",
         "spec_from_file_location": "imports the compiler that the caller names as a file",
@@ -117,7 +121,11 @@ ATTRIBUTES_BY_NAME = {
     "graphnet_datasets/frameworks/torch/operators/resolve.py": "names of the reviewed lists",
     "graphnet_datasets/frameworks/torch/operators/schema.py": "names found in the operator table",
     "graphnet_datasets/frameworks/torch/tensors.py": "the vocabulary's dtypes",
+    "graphnet_datasets/frameworks/torch/watching.py": "operators of a graph out of the table",
     "graphnet_datasets/tensor_comprehensions/language/functions.py": "names of the table beside it",
+    "graphnet_datasets/tensor_comprehensions/arguments.py": "dtypes of checked definitions",
+    "graphnet_datasets/tensor_comprehensions/graphs/kernels.py": "dtypes of checked definitions",
+    "graphnet_datasets/tensor_comprehensions/torch_ops.py": "dtypes of checked definitions",
 }
 """Where an attribute of a library is fetched by a name that is no literal, and whose name it is."""
 
