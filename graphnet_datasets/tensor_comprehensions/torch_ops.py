@@ -133,7 +133,7 @@ def _register(
             inputs_device(inputs).new_empty(each.shape, dtype=getattr(torch, each.dtype.name))
             for each in instance.outputs
         )
-        return made if len(made) > 1 else made[0]
+        return made[0] if len(made) == 1 else made
 
     operator = torch.library.custom_op(
         qualified_name, compute, mutates_args=(), schema=_schema(checked)
