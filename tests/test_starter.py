@@ -90,7 +90,8 @@ def tensors(outputs: object) -> Iterator[torch.Tensor]:
 @pytest.mark.parametrize("name", small())
 def test_small_graphs_run_with_finite_outputs(name: str) -> None:
     sample = samples()[name]
-    module = materialize(sample, weights="parameters")
+    # What a fuzzer could end the process with runs here too: these rows are our own.
+    module = materialize(sample, weights="parameters", allow_unchecked_operators=True)
     with torch.no_grad():
         outputs = list(tensors(module(**make_inputs(sample, weights="parameters"))))
     assert outputs

@@ -52,6 +52,23 @@ class TensorComprehensions(Compiler):
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
+        first = _form(example_inputs)
+        # Kernels are made for sizes: a call of another form has kernels of its own.
+        by_form = {first: self._compile(module, example_inputs)}
+
+        @torch.no_grad()
+        def run(**inputs: Any) -> Any:
+            form = _form(inputs)
+            if form not in by_form:
+                by_form[form] = self._compile(module, inputs)
+            return by_form[form](inputs)
+
+        return run
+
+    def _compile(
+        self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+    ) -> Callable[[Mapping[str, Any]], Any]:
+        """Return a callable for inputs of the examples' sizes, dtypes and numbers."""
         captured = capture_graph(self.name, module, example_inputs)
         flat = captured.flat
         plan = plan_graph(
@@ -71,12 +88,7 @@ class TensorComprehensions(Compiler):
         self.note_fallback(plan.fallback_share)
         self._warn(kernels)
         self.num_kernels = cache.num_kernels
-
-        @torch.no_grad()
-        def run(**inputs: Any) -> Any:
-            return flat.rebuild(compiled(*captured.arguments(flat.arguments(inputs))))
-
-        return run
+        return lambda inputs: flat.rebuild(compiled(*captured.arguments(flat.arguments(inputs))))
 
     def _warn(self, kernels: GraphKernels) -> None:
         counts = collections.Counter(
@@ -86,3 +98,11 @@ class TensorComprehensions(Compiler):
             self.warnings.append(f"left to eager {count} times: {text}")
         for reason, count in collections.Counter(kernels.failures.values()).most_common(10):
             self.warnings.append(f"{count} groups were left to eager: {reason}")
+
+
+def _form(inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what kernels are made for: shape and dtype of each tensor, every other value."""
+    return tuple(
+        (name, value.shape, value.dtype) if isinstance(value, torch.Tensor) else (name, value)
+        for name, value in inputs.items()
+    )

@@ -68,7 +68,15 @@ def test_tags_of_operators(ops: list[Op], expected: set[str]) -> None:
 
 
 def test_symbols_make_a_graph_dynamic() -> None:
-    assert op_tags(graph(call("torch.relu"), symbols=(Symbol("s0", 2),))) == ["dynamic"]
+    symbols = (Symbol("s0", 2),)
+    rows = Value("float32", ("s0", 3))
+    relu = Op("torch.relu", (Ref(0),), results=(rows,))
+    followed = Sample(
+        "test/tags", "torch", "other", (Input("input", rows),), (relu,), Ref(1), symbols
+    )
+    assert op_tags(followed) == ["dynamic"]
+    # Declared alone, a symbol says nothing: the graph has its sizes as literals.
+    assert op_tags(graph(call("torch.relu"), symbols=symbols)) == []
 
 
 def test_operators_of_paddle_have_tags_too() -> None:

@@ -14,6 +14,7 @@ from graphnet_datasets.errors import (
     PushError,
     SchemaError,
 )
+from graphnet_datasets.schema import CONFIGS
 from tests.hub_server import Hub
 
 from .pushes import REPO, card, chains, files, push, shards
@@ -103,7 +104,8 @@ def test_a_name_that_is_no_repository_is_refused(name: str) -> None:
 def test_a_config_that_cannot_be_a_folder_is_refused(config: str) -> None:
     with pytest.raises(SchemaError) as caught:
         push([], REPO, config)
+    taken = ["all", *(name for name, each in CONFIGS.items() if not each.is_in_all)]
     assert str(caught.value) == (
         f"`{config}` cannot be a config of graphs. Take letters, digits and underscores, and none "
-        "of all, excluded, runs."
+        f"of {', '.join(sorted(taken))}."
     )

@@ -129,7 +129,10 @@ def test_inputs_come_by_canonical_name_and_follow_from_the_seed() -> None:
     ("options", "message"),
     [
         ({"weights": "none"}, "`weights='none'` is unknown (accepted: 'inputs', 'parameters')."),
-        ({"mode": "random"}, "`mode='random'` is unknown (accepted: 'replay', 'probe')."),
+        (
+            {"mode": "random"},
+            "`mode='random'` is unknown (accepted: 'replay', 'fresh', 'probe').",
+        ),
     ],
 )
 def test_an_unknown_option_is_refused(options: dict[str, Any], message: str) -> None:
