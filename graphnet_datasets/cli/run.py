@@ -142,7 +142,7 @@ def run_samples(
 
     if again is not None:
         repeated = run_again(again, out=out, dataset=None if dataset == "graphnet" else dataset)
-        typer.echo(str(repeated))
+        echo(repeated)
         return
     timing: dict[str, Any] = {
         name: value

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from ..tensor_comprehensions import Definition
 
 app = typer.Typer()
-group = typer.Typer(no_args_is_help=True, help="Tensor comprehensions: check, compile, tune.")
+group = typer.Typer(
+    no_args_is_help=True,
+    help="Tensor comprehensions: check, compile, tune.",
+    epilog="Example: graphnet tc check examples/tc/tmm.tc",
+)
 app.add_typer(group, name="tc")
 
 File = Annotated[Path, typer.Argument(help="A file with definitions.")]
