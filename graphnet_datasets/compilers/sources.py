@@ -86,13 +86,15 @@ def _find(module: str) -> Path | None:
         name = ".".join(parts[:length])
         loaded = sys.modules.get(name)
         spec = getattr(loaded, "__spec__", None)
+        if length > 1 and places is None:
+            return None  # what a module holds is no file; without places all of sys.path counts
         if spec is None:
             try:
                 spec = importlib.machinery.PathFinder.find_spec(name, places)
                 if spec is None and length == 1:
                     spec = importlib.util.find_spec(name)  # an editable install has a finder
-            except (ImportError, ValueError):
-                return None
+            except (ImportError, KeyError, ValueError):
+                return None  # a KeyError: a namespace whose parent is not imported
         if spec is None:
             return None
         places = spec.submodule_search_locations

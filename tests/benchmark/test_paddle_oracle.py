@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphnet_datasets import make_inputs
-from graphnet_datasets.benchmark.child import worker
+from graphnet_datasets.benchmark.child import setup
 from graphnet_datasets.benchmark.child.arms import Workload
 from graphnet_datasets.sample import Op, Sample
 from graphnet_datasets.sample.arguments import Named, Ref
@@ -82,7 +82,7 @@ def test_a_record_says_how_far_both_arms_are_from_it(tmp_path: Any) -> None:
 
 def test_on_a_gpu_the_wall_clock_waits_for_the_device(runtime: Any) -> None:
     payload = {"device": "cuda", "framework": "paddle"}
-    clock = worker._make_clock(payload, runtime)
+    clock = setup.make_clock(payload, runtime)
     assert clock.name == "perf_counter_synchronized"
     reading = clock.measure(lambda: 7)
     assert (reading.result, reading.elapsed_ms > 0) == (7, True)

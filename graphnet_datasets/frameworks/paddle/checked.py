@@ -34,7 +34,7 @@ _KINDS = """
     cumsum: t it b b b | deformable_conv: t t t t I I I i i i | depthwise_conv2d: t t I I s i I s |
     depthwise_conv2d_bias: t t t I I s i I s | depthwise_conv2d_transpose: t t I I EI EI s i I s |
     det: t | diag: t i fi | diag_embed: t i i i | diagonal: t i i i | digamma: t |
-    distribute_fpn_proposals: t t i i i i b | divide: t t | dot: t t | dropout: t n t b s i b |
+    distribute_fpn_proposals: t t i i i i b | divide: t t | dot: t t | dropout: t n fit b s i b |
     einsum: T s | elementwise_pow: t t | elu: t f | embedding: t t i b | equal: t t |
     equal_all: t t | erf: t | erfinv: t | exp: t | expand: t It | expand_as: t t Ii | expm1: t |
     eye: i i d p | fft_c2c: t I s b | fft_c2r: t I s b i | fft_r2c: t I s b b | fill: t i |
@@ -68,14 +68,14 @@ _KINDS = """
     send_u_recv: t t t s I | set_value_: t I I I I EI EI I IF | shape: t | shape64: t | sigmoid: t |
     sigmoid_cross_entropy_with_logits: t t n b i | sign: t | silu: t | sin: t | sinh: t |
     slice: t I I I I EI | softmax: t i | softplus: t f f | softshrink: t i | softsign: t |
-    split: t I it | split_with_num: t i t | sqrt: t | square: t | squared_l2_norm: t |
+    split: t I it | split_with_num: t i it | sqrt: t | square: t | squared_l2_norm: t |
     squeeze: t I | stack: T i | stanh: t i i | std: t I b b f | strided_slice: t I I I I |
     subtract: t t | sum: t EI dn b | swiglu: t t | swish: t |
     sync_batch_norm_: t t t t t b f f s b b | take_along_axis: t t i | tan: t | tanh: t |
     tanh_shrink: t | thresholded_relu: t i i | tile: t I |
     topk: t it i b b | trace: t i i i | transpose: t I | triangular_solve: t t b b b | tril: t i |
     triu: t i | trunc: t | trunc_divide: t t | unbind: t i | unfold: t I I I I |
-    uniform: I d t t i p | uniform_inplace_: t f f i i i f | unsqueeze: t I |
+    uniform: I d fit fit i p | uniform_inplace_: t f f i i i f | unsqueeze: t I |
     var: t I b b f | variance: t I b | where: t t t |
     yolo_box: t t I i f i b f b f
 """

@@ -74,7 +74,7 @@ class Guarded:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             self.check((*args, *kwargs.values()))
-            check_size(self.name, args, self.limit_bytes)
+            check_size(self.name, args, self.limit_bytes, kwargs)
         except MemoryLimitError as error:
             raise MemoryLimitError(f"`{self.name}` {error}") from error
         except MaterializeError as error:
@@ -169,6 +169,9 @@ def _check_python(name: str, args: Sequence[Any]) -> None:
             raise MaterializeError("computes with something other than tensors and numbers.")
         if not any(map(is_tensor, args)):
             raise MemoryLimitError("computes with numbers alone, which no graph needs.")
+    elif name == "paddle.arange":
+        if not args or not all(set(kind_of(arg)) & set("tifdn") for arg in args):
+            raise MaterializeError("takes numbers, tensors of one number, and a dtype.")
     elif not args or not is_tensor(args[0]):
         raise MaterializeError("does not take a tensor first.")
 
@@ -199,6 +202,11 @@ def _check_integers(name: str, arg: Any, rank: int | None) -> None:
             limit = MAX_RANK if rank is None else rank + 1
         elif "padding" in name:
             limit = MAX_PADDING
+            if number > limit:
+                raise MemoryLimitError(
+                    f"pads by {number} elements, more than the {limit} that any graph needs. "
+                    "Skip the sample."
+                )
         if abs(number) > limit or (name == "decrease_axis" and number < 0):
             raise MaterializeError(f"has the number {number} as `{name}`, out of its range.")
 
@@ -225,7 +233,9 @@ def _check_sizes(name: str, arg: Any, lowest: int) -> None:
     if len(sizes) > MAX_RANK or any(size < lowest for size in sizes):
         raise MaterializeError(f"has {sizes[:12]} as `{name}`.")
     if math.prod(max(1, size) for size in sizes) > MAX_ELEMENTS:
-        raise MemoryLimitError(f"gives more than {MAX_ELEMENTS} elements.")
+        raise MemoryLimitError(
+            f"gives more than {MAX_ELEMENTS} elements, which no graph needs. Skip the sample."
+        )
 
 
 def _rank(tensor: Any) -> int | None:

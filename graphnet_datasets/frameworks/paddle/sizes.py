@@ -16,7 +16,9 @@ from ...errors import MaterializeError, MemoryLimitError
 from .operators import CORE
 
 
-def check_size(name: str, args: Sequence[Any], limit_bytes: int) -> None:
+def check_size(
+    name: str, args: Sequence[Any], limit_bytes: int, keywords: Mapping[str, Any] | None = None
+) -> None:
     """Compare what a call is about to make with `limit_bytes`; 4 bytes an element, or more.
 
     Raises:
@@ -26,7 +28,7 @@ def check_size(name: str, args: Sequence[Any], limit_bytes: int) -> None:
     estimate = _ELEMENTS.get(name)
     if estimate is None:
         return
-    num = estimate(args)
+    num = estimate(_range_arguments(args, keywords or {}) if name == "paddle.arange" else args)
     if num is None:
         return
     if not num == num:
@@ -71,6 +73,14 @@ def _range(args: Sequence[Any]) -> float | None:
     if step == 0 or not all(map(math.isfinite, (start, end, step))):
         return math.nan
     return max(0.0, (end - start) / step)
+
+
+def _range_arguments(args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return start, end and step of a call of `paddle.arange`, whose only number is its end."""
+    given = dict(zip(("start", "end", "step"), args, strict=False)) | dict(keywords)
+    start, end, step = (given.get(name) for name in ("start", "end", "step"))
+    start, step = (0 if start is None else start), (1 if step is None else step)
+    return (0, start, step) if end is None else (start, end, step)
 
 
 def _count(args: Sequence[Any]) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import UncheckedOperatorError
+from ...errors import UncheckedOperatorError, UnknownOperatorError
 from ...sample import Sample
 from .checked import is_checked
 from .operators import lookup
@@ -18,7 +18,13 @@ def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
     if allow_unchecked_operators:
         return
     for position, op in enumerate(sample.ops):
-        if not is_checked(lookup(op.target)):
+        try:
+            operator = lookup(op.target)
+        except UnknownOperatorError as error:
+            raise UnknownOperatorError(
+                f"Op {position} (`{op.target}`) of `{sample.id}` cannot run: {error}"
+            ) from error
+        if not is_checked(operator):
             raise UncheckedOperatorError(
                 f"Op {position} (`{op.target}`) of `{sample.id}` is not one of the checked "
                 "operators: with wrong operands it could corrupt the memory of this process. Pass "

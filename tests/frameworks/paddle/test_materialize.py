@@ -262,22 +262,61 @@ def test_what_means_nothing_to_paddle_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "op",
+    ("op", "reason"),
     [
-        Op(
-            f"{CORE}full",
-            (ListArg((10**9, 10**9)), 1.0, Named("dtype", "float32"), Named("place", "cpu")),
+        (
+            Op(
+                f"{CORE}full",
+                (ListArg((10**9, 10**9)), 1.0, Named("dtype", "float32"), Named("place", "cpu")),
+            ),
+            "gives more than 8589934592 elements, which no graph needs. ",
         ),
-        Op(f"{CORE}expand", (Ref(0), ListArg((10**12, 2, 3)))),
-        Op(f"{CORE}tile", (Ref(0), ListArg((10**6, 10**6)))),
-        Op(f"{CORE}eye", (10**7, 10**7, Named("dtype", "float64"), Named("place", "cpu"))),
-        Op(f"{CORE}pad", (Ref(0), ListArg((10**8, 10**8, 10**8, 10**8)), 0.0)),
+        (
+            Op(f"{CORE}expand", (Ref(0), ListArg((10**12, 2, 3)))),
+            "gives more than 8589934592 elements, which no graph needs. ",
+        ),
+        (
+            Op(f"{CORE}tile", (Ref(0), ListArg((10**6, 10**6)))),
+            "gives more than 8589934592 elements, which no graph needs. ",
+        ),
+        (
+            Op(f"{CORE}eye", (10**7, 10**7, Named("dtype", "float64"), Named("place", "cpu"))),
+            "gives about 1e+14 elements, more than the limit of ",
+        ),
+        (
+            Op(f"{CORE}pad", (Ref(0), ListArg((10**8, 10**8, 10**8, 10**8)), 0.0)),
+            "pads by 100000000 elements, more than the 1048576 that any graph needs. ",
+        ),
     ],
-    ids=lambda op: op.target,
+    ids=lambda each: each.target if isinstance(each, Op) else "",
 )
-def test_bombs_are_refused_before_memory_is_spent(op: Op) -> None:
-    with pytest.raises(MemoryLimitError, match=r"`test/sample` needs about .* GiB for its tensors"):
+def test_bombs_are_refused_before_memory_is_spent(op: Op, reason: str) -> None:
+    with pytest.raises(MemoryLimitError) as caught:
         materialize(make_sample(op))
+    assert str(caught.value).startswith(
+        f"Op 0 (`{op.target}`) of `test/sample`: `{op.target}` {reason}"
+    )
+    assert str(caught.value).lower().endswith("skip the sample.")
+
+
+def test_what_calls_need_together_is_compared_too() -> None:
+    size = ListArg((2**10, 2**10))
+    ops = [
+        Op(f"{CORE}full", (size, 1.0, Named("dtype", "float32"), Named("place", "cpu")))
+        for _ in range(3)
+    ]
+    sample = make_sample(*ops, outputs=ListArg((Ref(2), Ref(3), Ref(4))))
+    with pytest.raises(MemoryLimitError, match=r"`test/sample` needs about .* GiB for its tensors"):
+        materialize(sample, memory_limit_bytes=2**23)
+
+
+@pytest.mark.parametrize(
+    ("args", "keywords"), [((10**12,), ()), ((0,), (("end", 10**12),)), ((0, 10**12, 1), ())]
+)
+def test_a_range_is_measured_however_it_is_given(args: Any, keywords: Any) -> None:
+    dtype = ("dtype", Named("dtype", "float32"))
+    with pytest.raises(MemoryLimitError, match=r"gives about 1e\+12 elements"):
+        materialize(make_sample(Op("paddle.arange", args, (*keywords, dtype))))
 
 
 def test_the_memory_limit_is_the_callers() -> None:
@@ -301,7 +340,7 @@ def test_importing_torch_is_not_needed() -> None:
         "sys.modules['torch'] = None\n"
         "from graphnet_datasets.frameworks import materialize, make_inputs\n"
         "from graphnet_datasets.sample import Input, Op, Sample, Value\n"
-        "from graphnet_datasets.sample.sample.arguments import Ref\n"
+        "from graphnet_datasets.sample.arguments import Ref\n"
         "s = Sample('a', 'paddle', 'other', (Input('input', Value('float32', (2,))),),\n"
         "    (Op('paddle._C_ops.abs', (Ref(0),)),), Ref(1))\n"
         "assert materialize(s)(**make_inputs(s)).shape == [2]\n"
