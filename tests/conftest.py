@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import importlib.util
 import os
+import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ import filelock  # noqa: E402 - after the environment is set
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
+from graphnet_datasets import verbosity  # noqa: E402
+
 # The first example of a test pays for imports; how long one takes says nothing on a shared machine.
 # The same examples every time, so that a change is judged by what it changed; new ones are looked
 # for with HYPOTHESIS_PROFILE=explore.
@@ -53,6 +56,15 @@ def upstream_place() -> Path | None:
     """Return the archive or directory of upstream's samples that the environment names."""
     text = os.environ.get(UPSTREAM_VARIABLE, "")
     return Path(text).expanduser() if text and Path(text).expanduser().exists() else None
+
+
+@pytest.fixture(autouse=True)
+def progress_bars_as_before() -> Iterator[None]:
+    """Undo what `--quiet` does to the whole process when a command runs inside of a test."""
+    was_disabled = "datasets" in sys.modules and verbosity.are_progress_bars_disabled()
+    yield
+    if "datasets" in sys.modules and not was_disabled and verbosity.are_progress_bars_disabled():
+        verbosity.enable_progress_bars()
 
 
 @pytest.fixture(scope="session")

@@ -24,8 +24,9 @@ def source_hash(reference: str) -> str:
 
     Of a module it covers the module, the packages that it lies in, and what those import out of the
     same top-level package, at whatever depth and also within functions; of a file, what it imports
-    out of the file's directory. Compiled extension modules count with their bytes. "" where there
-    are no files, as for a module in an archive.
+    out of the file's directory. A file in a package is hashed as the module that it is: whether it
+    is named by its path or by its module depends on how the program was started. Compiled extension
+    modules count with their bytes. "" where there are no files, as for a module in an archive.
 
     >>> source_hash("graphnet_datasets.compilers.sources:source_hash") == source_hash(
     ...     "graphnet_datasets.compilers.sources:_find"
@@ -35,13 +36,14 @@ def source_hash(reference: str) -> str:
     module, _, _ = reference.rpartition(":")
     files: dict[str, bytes] = {}
     if module.endswith(".py"):
-        path = Path(module)
-        pending: list[tuple[str, Path]] = [(path.stem, path)]
-        root = path.parent
-        top = None
+        path = Path(module).absolute()
+        root, base = path.parent, _base(path)
+        name = ".".join(path.with_suffix("").relative_to(base).parts)
+        top = name.partition(".")[0] if base != root else None
+        pending = [(name, path)] if top is None else list(_with_parents(name, base))
     else:
         top = module.partition(".")[0]
-        root = None
+        root = base = None
         pending = list(_with_parents(module))
     while pending and len(files) < _MOST_FILES:
         name, path = pending.pop()
@@ -56,7 +58,7 @@ def source_hash(reference: str) -> str:
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         for imported in _imports(files[name], package):
             if top is not None and imported.partition(".")[0] == top:
-                pending.extend(_with_parents(imported))
+                pending.extend(_with_parents(imported, base))
             elif root is not None and (found := _beside(root, imported)) is not None:
                 pending.append((imported, found))
     if not files:
@@ -67,12 +69,20 @@ def source_hash(reference: str) -> str:
     return digest.hexdigest()
 
 
-def _with_parents(module: str) -> Iterator[tuple[str, Path]]:
-    """Yield a module and the packages that it lies in, each with its file."""
+def _base(path: Path) -> Path:
+    """Return the directory in which the outermost package around a file lies, or else its own."""
+    base = path.parent
+    while base != base.parent and (base / "__init__.py").is_file():
+        base = base.parent
+    return base
+
+
+def _with_parents(module: str, base: Path | None = None) -> Iterator[tuple[str, Path]]:
+    """Yield a module and the packages that it lies in, each with its file, found below `base`."""
     parts = module.split(".")
     for length in range(1, len(parts) + 1):
         name = ".".join(parts[:length])
-        path = _find(name)
+        path = _find(name) if base is None else _beside(base, name)
         if path is not None:
             yield name, path
 

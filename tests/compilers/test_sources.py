@@ -68,6 +68,18 @@ def test_a_file_is_what_it_imports_from_beside_it(lay: Lay, tmp_path: Path, edit
     assert source_hash(reference) != before
 
 
+@pytest.mark.parametrize("edited", [None, "house9/cellar.py", "house9/__init__.py"])
+def test_a_file_in_a_package_is_the_module(lay: Lay, tmp_path: Path, edited: str | None) -> None:
+    """How a compiler is found must not tell apart two runs of the same code."""
+    lay(PACKAGE)
+    path = tmp_path / "house9" / "entrance.py"
+    before = source_hash("house9.entrance:compile")
+    if edited is not None:
+        lay({edited: PACKAGE[edited] + "# edited\n"})
+    assert source_hash(f"{path}:compile") == source_hash("house9.entrance:compile")
+    assert (source_hash(f"{path}:compile") == before) is (edited is None)
+
+
 def test_what_cannot_be_parsed_counts_with_its_bytes(lay: Lay, tmp_path: Path) -> None:
     lay({"odd.py": "def (\n"})
     before = source_hash(f"{tmp_path / 'odd.py'}:x")
