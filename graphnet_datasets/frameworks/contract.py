@@ -140,7 +140,7 @@ def module(name: str, part: str) -> ModuleType:
         UnknownFrameworkError: there is no such framework, or its package has no such module.
         MissingExtraError: the framework is not installed.
 
-    >>> module("torch", "operators").lookup("operator.add").target
+    >>> module("torch", "operators").lookup("operator.add").name
     'operator.add'
     """
     if part not in MODULES:

@@ -78,9 +78,11 @@ def check_custom_operators(sample: Sample) -> str | None:
 def check_statically_analysable(sample: Sample) -> str | None:
     """Check that operators, shapes and dtypes are all known without running the graph.
 
-    Where the framework is not installed, this looks at what the sample records alone.
+    Where the framework is not installed, or its walk may end the process, this looks at what the
+    sample records alone.
     """
-    if framework_named(sample.framework).is_installed:
+    framework = framework_named(sample.framework)
+    if framework.is_installed and not framework.is_walk_native:
         refuse_unknown(sample, module(sample.framework, "results").find_unknown(sample))
         return None
     unknown = [
@@ -88,7 +90,9 @@ def check_statically_analysable(sample: Sample) -> str | None:
         for position, op in enumerate(sample.ops)
         if op.results is None or not all(map(_is_known, op.results))
     ]
-    if unknown:
+    if framework.is_installed:
+        refuse_unknown(sample, unknown)
+    elif unknown:
         raise Skipped(f"{sample.framework}, which propagates shapes, is not installed.")
     return None
 

@@ -120,7 +120,10 @@ def test_public_operators_are_checked() -> None:
 def test_paddles_are_refused_too(name: str) -> None:
     assert paddle
     with pytest.raises(UncheckedOperatorError, match="is not one of the checked operators"):
-        materialize(sample_of(Op(f"paddle._C_ops.{name}", (Ref(0),) * 3), framework="paddle"))
+        materialize(
+            sample_of(Op(f"paddle._C_ops.{name}", (Ref(0),) * 3), framework="paddle"),
+            allow_unchecked_operators=False,
+        )
 
 
 @pytest.mark.paddle
@@ -128,6 +131,7 @@ def test_paddles_are_refused_too(name: str) -> None:
                                     "operator.mod", "operator.floordiv"])  # fmt: skip
 def test_integers_are_not_divided_by_zero(target: str) -> None:
     zeros = Input("input", Value("int64", (3,)), statistics=Statistics(0.0, 0.0, 0.0, 0.0))
-    module = materialize(sample_of(Op(target, (Ref(0), Ref(0))), zeros, framework="paddle"))
+    sample = sample_of(Op(target, (Ref(0), Ref(0))), zeros, framework="paddle")
+    module = materialize(sample, allow_unchecked_operators=False)
     with pytest.raises(MaterializeError, match="divides integers by zero"):
         module(paddle.zeros([3], "int64"))

@@ -88,7 +88,11 @@ def test_embedded_graphs_are_captured_again_as_they_are(validator: Validator, na
             r"Captured again it has another structure \(lost 1 `operator\.mul`; gained 1 "
             r"`paddle\._C_ops\.full`, 1 `paddle\._C_ops\.scale`\) and gives other bits\.",
         ),
-        (PADDLE_MISTYPED, "runnable", "failed", r"ValueError: \(InvalidArgument\) matmul\(\).*"),
+        (
+                PADDLE_MISTYPED, "runnable", "failed",
+                r"Op 0 \(`paddle._C_ops.matmul`\) fails on a CPU, .*: ValueError: "
+                r"\(InvalidArgument\) matmul\(\).*",
+            ),
         (
             PADDLE_MISTYPED, "reextractable", "failed",
             "It cannot be captured again: `again` cannot be traced into one program: .*",

@@ -49,7 +49,7 @@ class Plan:
         sample: Sample,
         device: str = "cpu",
         *,
-        is_guarded: bool = True,
+        is_guarded: bool = False,
         memory_limit_bytes: int | None = None,
     ) -> None:
         self.sample = sample

@@ -51,7 +51,7 @@ class Limits:
 
     memory_bytes: int | None = None
     time_s: float | None = None
-    allow_unchecked_operators: bool = False
+    allow_unchecked_operators: bool = True
 
 
 def propagate(
@@ -100,7 +100,11 @@ def walk(
         TimeLimitError: it takes longer than `limits` allows.
     """
     limits = limits or Limits()
-    plan = Plan(sample, memory_limit_bytes=limits.memory_bytes)
+    plan = Plan(
+        sample,
+        memory_limit_bytes=limits.memory_bytes,
+        is_guarded=not limits.allow_unchecked_operators,
+    )
     deadline = Deadline(limits.time_s)
     skipped = frozenset(
         position
@@ -192,7 +196,7 @@ def check_memory(
     memory_limit_bytes: int | None = None,
     time_limit_s: float | None = None,
     *,
-    allow_unchecked_operators: bool = False,
+    allow_unchecked_operators: bool = True,
 ) -> None:
     """Refuse a sample that would need more memory than allowed, before it costs anything.
 

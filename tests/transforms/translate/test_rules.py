@@ -48,7 +48,9 @@ def test_paddle_gives_what_torch_gives(case: Case) -> None:
     sample = case.sample()
     translated = translate(sample)
     with torch.no_grad():
-        expected = outputs_of(materialize(sample)(**make_inputs(sample)))
+        expected = outputs_of(
+            materialize(sample, allow_unchecked_operators=True)(**make_inputs(sample))
+        )
     with paddle.no_grad():
         actual = outputs_of(materialize(translated)(**make_inputs(translated)))
     assert find_mismatch(expected, actual) == (Reason.NONE, "")
