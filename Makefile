@@ -38,7 +38,7 @@ $(VENV)/.test: setup.cfg constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.quick: setup.cfg constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[torch,dev]'
+	$(INSTALL) --editable '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -49,10 +49,10 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network"
 
-# What depends on the version of Python rather than on frameworks and compilers.
+# What depends on the version of Python rather than on frameworks and compilers; no torch is needed.
 quick: $(VENV)/.quick
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network and not paddle" \
-	    tests/isolation tests/sample tests/schema tests/storage tests/cli
+	    tests/isolation tests/sample tests/schema
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"
