@@ -26,7 +26,7 @@ def to_svg(schedule: Schedule) -> str:
 
     >>> from graphnet_datasets.tensor_comprehensions.polyhedral.schedule import Loop
     >>> picture = to_svg(Schedule((Nested((Loop("d0 by 32", "tile"),), (), 1, "a nest"),)))
-    >>> picture.startswith("<svg"), "tile: d0 by 32" in picture
+    >>> picture.startswith("<svg"), "tile (parallel): d0 by 32" in picture
     (True, True)
     """
     heights = [(2 + len(each.loops) + len(each.statements)) * _LINE for each in schedule.nests]
