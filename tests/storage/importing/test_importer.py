@@ -225,7 +225,7 @@ def check_identity(tree: Path, directory: Path) -> None:
     report = import_directories(tree, directory / "first", keeps_duplicates=True)
     assert report.failures == []
     exported = export_directories(directory / "tree", directory / "first")
-    assert (exported.num_written, exported.failures) == (report.num_rows, {})
+    assert (exported.num_written, exported.failures) == (report.num_rows, ())
     again = import_directories(directory / "tree", directory / "second", keeps_duplicates=True)
     assert again.num_rows == report.num_rows
     tables = [
