@@ -63,10 +63,6 @@ class Framework:
         """Whether it can be imported; it is not imported to find out."""
         return importlib.util.find_spec(self.imported_as) is not None
 
-    def version(self) -> str:
-        """Return the installed version, "" if it is not installed."""
-        return next(filter(None, self.versions().values()), "")
-
     def versions(self) -> dict[str, str]:
         """Return the version of the distribution that is installed; the first one's "" if none."""
         for distribution in self.distributions:
