@@ -35,7 +35,11 @@ import torch
 from graphnet_datasets import load_dataset
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.benchmark import Settings, TimingSettings
-from graphnet_datasets.benchmark.executors.sample_runner import Arm, SampleJob, SampleRunner
+from graphnet_datasets.benchmark.executors.sample_runner import (
+    CandidateCompiler,
+    SampleJob,
+    SampleRunner,
+)
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.timing.clocks import WallClock
@@ -114,8 +118,8 @@ def compare_in_runs(num_comparisons: int) -> Iterator[dict[str, Any]]:
     runner = SampleRunner("cpu", settings, compilers=["eager"])
     try:
         for number in range(num_comparisons):
-            arm = Arm("eager", "torch", {}, "")
-            (record,) = runner.run(SampleJob(sample, row, [(str(number), arm)]))
+            candidate = CandidateCompiler("eager", "torch", {}, "")
+            (record,) = runner.run(SampleJob(sample, row, [(str(number), candidate)]))
             if record["status"] != "ok":
                 raise SystemExit(f"A run of eager ended with {record['error_message']}")
             warnings = [each.partition(":")[0] for each in record["warnings"]]

@@ -20,7 +20,11 @@ import psutil
 
 from graphnet_datasets import Sample
 from graphnet_datasets.analysis.columns import derived_columns
-from graphnet_datasets.benchmark.executors.sample_runner import Arm, SampleJob, SampleRunner
+from graphnet_datasets.benchmark.executors.sample_runner import (
+    CandidateCompiler,
+    SampleJob,
+    SampleRunner,
+)
 from graphnet_datasets.benchmark.records.records import RunStore
 from graphnet_datasets.benchmark.settings import Settings
 from graphnet_datasets.sample import Input, Op, Value
@@ -42,10 +46,10 @@ def main() -> None:
         (Op("torch.nn.functional.linear", (Ref(0), Ref(1))),), (Ref(2),),
     )  # fmt: skip
     runner = SampleRunner("cpu", Settings(timing=TIMING, alone_calls=1), compilers=["eager"])
-    arm = Arm("eager", "torch", {}, "")
+    candidate = CandidateCompiler("eager", "torch", {}, "")
     row = sample_to_row(sample, derived_columns(sample))
     started = time.perf_counter()
-    runner.run(SampleJob(sample, row, [("warm-up", arm)]))
+    runner.run(SampleJob(sample, row, [("warm-up", candidate)]))
     report("server_start_s", [time.perf_counter() - started])
 
     whole, fixed, cpu = [], [], []
@@ -65,7 +69,7 @@ def main() -> None:
             runner._start = watched
             cpu_started = cpu_s(server)
             started = time.perf_counter()
-            (record,) = runner.run(SampleJob(sample, row, [(f"{index}", arm)]))
+            (record,) = runner.run(SampleJob(sample, row, [(f"{index}", candidate)]))
             store.append(record)
             whole.append(time.perf_counter() - started)
             fixed.append(whole[-1] - work_s)

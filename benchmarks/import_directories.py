@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from graphnet_datasets import read_directory, write_directory
-from graphnet_datasets.frameworks.metas import parse_metas
 from graphnet_datasets.frameworks.paddle.source import parse_graph
+from graphnet_datasets.frameworks.tensor_metadata import parse_tensor_metadata
 
 ARCHIVE = Path(__file__).parents[2] / "shared/data/graphnet-upstream-subset.tar.xz"
 Result = TypeVar("Result")
@@ -110,7 +110,7 @@ def main() -> None:
                 if framework == "paddle":
                     model = (folder / "model.py").read_text()
                     timed("parse", lambda model=model: parse_graph(model))
-                timed("metadata", lambda text=text: parse_metas(text))
+                timed("metadata", lambda text=text: parse_tensor_metadata(text))
                 timed("metadata_ast", lambda text=text: ast.parse(text))
                 [sample] = timed("import", lambda folder=folder: read_directory(folder))
                 path = Path(target) / "sample"

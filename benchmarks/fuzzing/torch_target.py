@@ -25,7 +25,7 @@ from graphnet_datasets.frameworks.torch.operators import Operator, all_names, lo
 from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
 from graphnet_datasets.frameworks.torch.operators import is_checked as checked
 from graphnet_datasets.frameworks.torch.operators.schema import check_keywords, keywords_of
-from graphnet_datasets.frameworks.torch.walking.bombs import check_call
+from graphnet_datasets.frameworks.torch.walking.costly_calls import check_call
 from graphnet_datasets.frameworks.torch.walking.operands import check_operands
 from graphnet_datasets.sample import Op
 from graphnet_datasets.sample.arguments import ListArg, Ref

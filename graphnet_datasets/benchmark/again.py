@@ -114,10 +114,10 @@ def run_again(
     )
     try:
         options = json.loads(before["compiler_options"] or "{}")
-        arm = runner.find_arm(before["compiler"], sample.framework, options)
+        candidate = runner.find_candidate(before["compiler"], sample.framework, options)
         moment = datetime.datetime.now(datetime.UTC).isoformat()
         run_id = make_run_id(sample, again=before["run_id"], moment=moment)
-        (now,) = runner.run(SampleJob(sample, row, [(run_id, arm)]))
+        (now,) = runner.run(SampleJob(sample, row, [(run_id, candidate)]))
     finally:
         runner.close()
     now["dataset"] = before["dataset"] if dataset is None else str(dataset)

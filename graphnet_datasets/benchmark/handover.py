@@ -31,7 +31,7 @@ PHASES = tuple(phase for phase in ALL_PHASES if phase != "judge")
 """The phases of a worker; the parent judges."""
 CANDIDATE_PHASES = (*PHASES, "profile")
 """The phases of the worker that runs a candidate; what is judged comes before the last."""
-REFERENCE_PHASES = (*PHASES, "oracle")
+EAGER_PHASES = (*PHASES, "oracle")
 """The phases of the worker that makes the reference outputs."""
 
 SAMPLE_FILE = "sample.arrow"

@@ -78,7 +78,7 @@ class Course:
         del compiler  # the score beside it names it
         kind, _, name = phase.rpartition(" ")
         doing = DOING.get(name, f"in phase {name} of")
-        self._phase = f"{doing} {sample_id}{' (reference)' if kind else ''}"
+        self._phase = f"{doing} {sample_id}{' (eager alone)' if kind else ''}"
         self._entered_s = self._clock_s()
 
     def add(self, record: Mapping[str, Any]) -> None:

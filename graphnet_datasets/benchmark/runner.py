@@ -16,7 +16,7 @@ from ..errors import RunError
 from ..schema import Status, sample_from_row
 from ..storage.selection import Filters, is_path
 from .executors.executors import Executor, LocalExecutor, parse_devices
-from .executors.jobs import Arm, SampleJob
+from .executors.jobs import CandidateCompiler, SampleJob
 from .judging.output_files import OutputStore
 from .judging.reference import check_reference
 from .matching import match_compilers
@@ -119,18 +119,18 @@ def run(
             outputs=outputs,
         )
         stack.callback(runs_on.close)
-        arms = {
-            framework: [runs_on.find_arm(name, framework, options or {}) for name in names]
+        candidates = {
+            framework: [runs_on.find_candidate(name, framework, options or {}) for name in names]
             for framework, names in compilers_of.items()
         }
         # Of several devices, which are alike, it does not matter which one a sample was run on.
         place = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]
-        jobs = _make_jobs(rows, arms, place, chosen, environment_id(runs_on.environment))
+        jobs = _make_jobs(rows, candidates, place, chosen, environment_id(runs_on.environment))
         if against is not None:
             check_reference(against, jobs, chosen)
         _tell_earlier(jobs, place, chosen, runs_on.environment, store)
         _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source))
-        table = store.table(run_id for job in jobs for run_id, _ in job.arms)
+        table = store.table(run_id for job in jobs for run_id, _ in job.candidates)
     return _as_dataset(table)
 
 
@@ -174,7 +174,7 @@ def _settings(settings: Settings | None, changes: Mapping[str, Any]) -> Settings
 
 def _make_jobs(
     rows: Iterable[Mapping[str, Any]],
-    arms: Mapping[str, Sequence[Arm]],
+    candidates: Mapping[str, Sequence[CandidateCompiler]],
     device: str,
     settings: Settings,
     environment: str,
@@ -187,17 +187,17 @@ def _make_jobs(
             (
                 make_run_id(
                     sample,
-                    compiler=arm.compiler,
-                    version=arm.version,
-                    **({"source": arm.source} if arm.source else {}),
-                    options=dict(arm.options),
+                    compiler=candidate.compiler,
+                    version=candidate.version,
+                    **({"source": candidate.source} if candidate.source else {}),
+                    options=dict(candidate.options),
                     device=device,
                     settings=settings.to_json(),
                     environment=environment,
                 ),
-                arm,
+                candidate,
             )
-            for arm in arms[sample.framework]
+            for candidate in candidates[sample.framework]
         ]
         jobs.append(SampleJob(sample, row, identified))
     return jobs
@@ -211,7 +211,7 @@ def _tell_earlier(
     store: RunStore,
 ) -> None:
     """Log how many runs are done, and which records are of another environment or source."""
-    asked = [(job, run_id, arm) for job in jobs for run_id, arm in job.arms]
+    asked = [(job, run_id, candidate) for job in jobs for run_id, candidate in job.candidates]
     num_done = sum(run_id in store for _, run_id, _ in asked)
     if said := describe_done(num_done, len(asked)):
         _logger.warning("%s", said)
@@ -220,16 +220,16 @@ def _tell_earlier(
     pending = (
         {
             "sample_id": job.sample.id,
-            "compiler": arm.compiler,
-            "compiler_options": json.dumps(dict(arm.options), sort_keys=True),
+            "compiler": candidate.compiler,
+            "compiler_options": json.dumps(dict(candidate.options), sort_keys=True),
             "device": device,
             "settings": json.dumps(settings.to_json(), sort_keys=True),
-            "compiler_version": arm.version,
-            "compiler_source": arm.source or None,
+            "compiler_version": candidate.version,
+            "compiler_source": candidate.source or None,
             "sample_digest": sample_digest(job.sample),
             "environment": json.dumps(environment, sort_keys=True),
         }
-        for job, run_id, arm in asked
+        for job, run_id, candidate in asked
         if run_id not in store
     )
     for sentence in describe_others(pending, store.rows((*ASKED_FOR, *FOUND))):
@@ -248,17 +248,19 @@ def _run_jobs(
     pending = []
     for job in jobs:
         missing = [
-            (run_id, arm) for run_id, arm in job.arms if run_id not in store or run_id in lacking
+            (run_id, candidate)
+            for run_id, candidate in job.candidates
+            if run_id not in store or run_id in lacking
         ]
         if missing:
             pending.append(SampleJob(job.sample, job.row, missing))
-    num_runs = sum(len(job.arms) for job in jobs)
-    num_pending = sum(len(job.arms) for job in pending)
-    is_pending = {run_id for job in pending for run_id, _ in job.arms}
+    num_runs = sum(len(job.candidates) for job in jobs)
+    num_pending = sum(len(job.candidates) for job in pending)
+    is_pending = {run_id for job in pending for run_id, _ in job.candidates}
     done = store.table(
         run_id
         for job in jobs
-        for run_id, _ in job.arms
+        for run_id, _ in job.candidates
         if num_pending < num_runs and run_id not in is_pending
     ).to_pylist()
     try:
@@ -288,7 +290,7 @@ def _where(dataset: Any, source: str | os.PathLike[str]) -> str | None:
 
 def _without_outputs(jobs: Sequence[SampleJob], store: RunStore, outputs: OutputStore) -> set[str]:
     """Return the runs that were finished by a call that kept no outputs."""
-    table = store.table(run_id for job in jobs for run_id, _ in job.arms)
+    table = store.table(run_id for job in jobs for run_id, _ in job.candidates)
     return {
         run_id
         for run_id, status in zip(

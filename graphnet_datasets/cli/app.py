@@ -28,7 +28,7 @@ from . import (
     compilers,
     datasets,
     device,
-    exchange,
+    import_export,
     push,
     run,
     score,
@@ -127,7 +127,7 @@ def root(
 
 _GROUPS = (
     datasets,
-    exchange,
+    import_export,
     translate,
     run,
     score,

@@ -1,4 +1,4 @@
-"""Print `weight_meta.py` and `input_meta.py`, which `frameworks/metas.py` reads."""
+"""Print `weight_meta.py` and `input_meta.py`, which `frameworks/tensor_metadata.py` reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _STORAGE: Mapping[str, str] = {
 _PLAIN_DEVICE = re.compile(r"[a-z0-9_:]{1,40}\Z")
 
 
-def print_metas(sample: Sample, names: tuple[str, ...], form: TextForm) -> tuple[str, str]:
+def print_tensor_metadata(
+    sample: Sample, names: tuple[str, ...], form: TextForm
+) -> tuple[str, str]:
     """Return the texts of `weight_meta.py` and `input_meta.py`.
 
     As upstream has it, all inputs of a torch sample stand in `weight_meta.py`.

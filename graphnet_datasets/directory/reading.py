@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import DatasetNotFoundError, SourceError
 from ..frameworks import module
-from ..frameworks.metas import TensorMeta, parse_metas
+from ..frameworks.tensor_metadata import TensorMeta, parse_tensor_metadata
 from ..sample import CustomOperator, Sample
 from ..sample.symbols import Dim, evaluate
 from . import extras
@@ -158,14 +158,16 @@ def read_texts(
     """
     is_paddle = _IMPORTS_PADDLE.search(texts["model.py"]) is not None
     record = parse_record(texts["graph_net.json"], f"{where}/graph_net.json", is_paddle=is_paddle)
-    metas = parse_metas(texts["weight_meta.py"], f"{where}/weight_meta.py")
-    for name, meta in parse_metas(texts.get("input_meta.py", ""), f"{where}/input_meta.py").items():
-        if name in metas:
+    metadata = parse_tensor_metadata(texts["weight_meta.py"], f"{where}/weight_meta.py")
+    for name, meta in parse_tensor_metadata(
+        texts.get("input_meta.py", ""), f"{where}/input_meta.py"
+    ).items():
+        if name in metadata:
             raise SourceError(
                 f"`{where}/input_meta.py`, line {meta.line}: the tensor `{name[:80]}` is declared "
                 "in `weight_meta.py` too. Remove one of the two."
             )
-        metas[name] = meta
+        metadata[name] = meta
     declared = Declarations()
     if texts.get("input_tensor_constraints.py", "").strip():
         declared = parse_constraints(
@@ -173,7 +175,7 @@ def read_texts(
         )
     text_hash = texts.get("graph_hash.txt", "").strip()
     provenance = provenance_of(record, folder, text_hash if _SHA256.match(text_hash) else "")
-    shapes = _check_shapes(declared, metas)
+    shapes = _check_shapes(declared, metadata)
     if len(shapes) < len(declared.shapes):
         faults = (*provenance.faults, FAULT_SHAPE)
         provenance = dataclasses.replace(provenance, faults=faults)
@@ -186,7 +188,7 @@ def read_texts(
         options["custom_operators"] = custom_operators
     sample = module(record["framework"], "source").parse_source(
         texts["model.py"],
-        metas,
+        metadata,
         sample_id=sample_id,
         task=task_of(record, sample_id),
         symbols=declared.symbols,
@@ -202,13 +204,13 @@ def read_texts(
 
 
 def _check_shapes(
-    declared: Declarations, metas: Mapping[str, TensorMeta]
+    declared: Declarations, metadata: Mapping[str, TensorMeta]
 ) -> dict[str, tuple[Dim, ...]]:
     """Return the symbolic shapes that agree with the recorded ones."""
     hints = {symbol.name: symbol.hint for symbol in declared.symbols}
     agreeing = {}
     for name, shape in declared.shapes.items():
-        meta = metas.get(name)
+        meta = metadata.get(name)
         if meta is None or tuple(evaluate(dim, hints) for dim in shape) == meta.shape:
             agreeing[name] = shape
     return agreeing

@@ -14,7 +14,7 @@ from ..frameworks.text_form import TextForm
 from ..sample import Sample
 from . import extras
 from .constraints import print_constraints
-from .metadata import print_metas
+from .metadata import print_tensor_metadata
 from .reading import make_id, read_texts
 from .record import print_record
 
@@ -79,7 +79,7 @@ def print_texts(sample: Sample, folder: Path) -> dict[str, str]:
     names: tuple[str, ...] = printer.argument_names(sample, "source")
     text: str = printer.print_model(sample)
     form: TextForm = printer.FORM
-    weight_text, input_text = print_metas(sample, names, form)
+    weight_text, input_text = print_tensor_metadata(sample, names, form)
     texts = {
         "graph_net.json": print_record(sample),
         "model.py": text,

@@ -26,7 +26,7 @@ MODULES: Mapping[str, str] = {
     "results": "`find_results(sample)`: what each operator gives, without running it",
     "printer": "`print_source(sample, names)`: its text; for directories also `print_model`, "
     "`argument_names` and `FORM`",
-    "source": "`parse_source(text, metas, **facts)`: a sample out of the text of a directory",
+    "source": "`parse_source(text, metadata, **facts)`: a sample out of the text of a directory",
     "costs": "`measure(sample, sizes)`: operations, traffic and memory",
     "calibration": "`calibrate(sample, **options)`: statistics that fit the graph",
     "oracle": "`float64_outputs(workload, sample)`: the same graph in float64",

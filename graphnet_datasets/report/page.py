@@ -129,7 +129,7 @@ def _samples(table: pa.Table, variant: str) -> str:
 
 def _head_room(table: pa.Table) -> str:
     """List the samples on which a faster program could win most."""
-    rows = [row for row in by_sample(table) if row["light_share"] is not None]
+    rows = [row for row in by_sample(table) if row["roofline_share"] is not None]
     if not rows:
         return ""
     caption = (

@@ -12,7 +12,7 @@ from .warnings import IMPOSSIBLE, is_impossible
 
 COLUMNS = (
     "sample_id", "task", "family", "status", "latency_ms", "speedup", "speedup_low",
-    "speedup_high", "min_t", "floor_ms", "light_share", "compile_time_s", "first_call_s",
+    "speedup_high", "min_t", "floor_ms", "roofline_share", "compile_time_s", "first_call_s",
     "break_even_calls", "baseline_num_kernels", "candidate_num_kernels", "null_t", "eager_t",
     "warnings",
 )  # fmt: skip
@@ -21,10 +21,10 @@ COLUMNS = (
 def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str, Any]]:
     """Return a row per sample with the names of `COLUMNS`, the largest head-room first.
 
-    `latency_ms` is the median of the candidate's calls and `light_share` the share of the speed of
-    light that it reaches: `floor_ms / latency_ms`, where `floor_ms` is the least time that the
-    device's measured peak rates allow. A compiler can win at most `1 / light_share` more. Samples
-    whose floor is not known come behind, the slowest first, and then those without a time.
+    `latency_ms` is the median of the candidate's calls and `roofline_share` how much of the speed
+    of light it reaches: `floor_ms / latency_ms`, where `floor_ms` is the least time that the
+    device's measured peak rates allow. A compiler can win at most `1 / roofline_share` more.
+    Samples whose floor is not known come behind, the slowest first, and then those without a time.
 
     Raises:
         ScoreError: the records are of several compilers, or a sample has several runs.
@@ -33,7 +33,7 @@ def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str,
     ...     return {"sample_id": name, "status": "ok", "speedup": 1.0, "min_t": -9.0,
     ...             "candidate_latency_ms": [2.0], "floor_ms": floor_ms}
     >>> rows = by_sample([run("near", 1.0), run("unknown", None), run("far", 0.1)])
-    >>> [(row["sample_id"], row["light_share"]) for row in rows]
+    >>> [(row["sample_id"], row["roofline_share"]) for row in rows]
     [('far', 0.05), ('near', 0.5), ('unknown', None)]
     """
     table = as_table(runs)
@@ -45,7 +45,7 @@ def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str,
         floor_ms = record["floor_ms"]
         figures = {
             "latency_ms": latency_ms,
-            "light_share": floor_ms / latency_ms if floor_ms and latency_ms else None,
+            "roofline_share": floor_ms / latency_ms if floor_ms and latency_ms else None,
         }
         rows.append({name: figures.get(name, record.get(name)) for name in COLUMNS})
     return sorted(rows, key=_head_room)
@@ -54,17 +54,17 @@ def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str,
 def cells_by_sample(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return what `by_sample` returns as the head and the cells of a table to be read.
 
-    "of light" is `light_share`, "pays after" the number of calls that pay for compiling, "kernels"
-    those of eager and of the candidate (operators on a CPU).
+    "of roofline" is `roofline_share`, "pays after" the number of calls that pay for compiling,
+    "kernels" those of eager and of the candidate (operators on a CPU).
     """
-    head = ["sample", "ms", "speedup", "min_t", "of light", "compile s", "pays after", "kernels"]
+    head = ["sample", "ms", "speedup", "min_t", "of roofline", "compile s", "pays after", "kernels"]
     cells = [
         [
             row["sample_id"],
             "-" if row["latency_ms"] is None else f"{row['latency_ms']:.3g}",
             _speedup(row),
             "-" if row["min_t"] is None else f"{row['min_t']:.1f}",
-            _share(row["light_share"]),
+            _share(row["roofline_share"]),
             "-" if row["compile_time_s"] is None else f"{row['compile_time_s']:.2f}",
             "never" if _never_pays(row) else _count(row["break_even_calls"]),
             f"{_count(row['baseline_num_kernels'])} > {_count(row['candidate_num_kernels'])}",
@@ -96,8 +96,8 @@ def _speedup(row: dict[str, Any]) -> str:
 
 
 def _head_room(row: dict[str, Any]) -> tuple[int, float]:
-    if row["light_share"] is not None:
-        return 0, row["light_share"]
+    if row["roofline_share"] is not None:
+        return 0, row["roofline_share"]
     if row["latency_ms"] is not None:
         return 1, -row["latency_ms"]
     return 2, 0.0

@@ -10,7 +10,11 @@ import pytest
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.benchmark import TimingSettings
-from graphnet_datasets.benchmark.executors.sample_runner import Arm, SampleJob, SampleRunner
+from graphnet_datasets.benchmark.executors.sample_runner import (
+    CandidateCompiler,
+    SampleJob,
+    SampleRunner,
+)
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import RUNS_SCHEMA, sample_to_row
 from tests.benchmark.samples import LINEAR, quick
@@ -49,7 +53,9 @@ def make_trial(runner: SampleRunner) -> Trial:
         name = candidate if candidate in BUILT_IN else f"{module}:{candidate}"
         row = sample_to_row(sample, derived_columns(sample))
         try:
-            (record,) = runner.run(SampleJob(sample, row, [("id", Arm(name, "torch", {}, ""))]))
+            (record,) = runner.run(
+                SampleJob(sample, row, [("id", CandidateCompiler(name, "torch", {}, ""))])
+            )
         finally:
             runner._limits = before
         assert record.keys() == set(RUNS_SCHEMA.names)

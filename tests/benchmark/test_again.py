@@ -102,12 +102,14 @@ def test_settings_come_back_from_a_record(change: dict[str, Any]) -> None:
 
 
 def test_a_record_is_there_when_its_arm_has_ended() -> None:
-    from graphnet_datasets.benchmark.executors.sample_runner import Arm
+    from graphnet_datasets.benchmark.executors.sample_runner import CandidateCompiler
 
     runner = SampleRunner("cpu", SETTINGS)
-    arms = [(name, Arm(name, "torch", {}, "")) for name in ("eager", "torchscript")]
+    candidates = [
+        (name, CandidateCompiler(name, "torch", {}, "")) for name in ("eager", "torchscript")
+    ]
     try:
-        records = runner.records(SampleJob(LINEAR, sample_to_row(LINEAR), arms))
+        records = runner.records(SampleJob(LINEAR, sample_to_row(LINEAR), candidates))
         first = next(records)
         assert (first["compiler"], first["status"], first["min_t"] < -6) == ("eager", "ok", True)
         second = next(records)

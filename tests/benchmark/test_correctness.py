@@ -37,10 +37,10 @@ def test_equal_outputs() -> None:
 
 
 def test_errors_are_the_largest_of_all_elements() -> None:
-    reference, candidate = float32(1.0, 100.0, 0.0, 5.0), float32(1.5, 101.0, 0.25, 5.0)
-    (row,) = compare_outputs([reference], [candidate])
+    baseline, candidate = float32(1.0, 100.0, 0.0, 5.0), float32(1.5, 101.0, 0.25, 5.0)
+    (row,) = compare_outputs([baseline], [candidate])
     assert row["max_abs_error"] == 1.0
-    assert row["max_rel_error"] == 0.5, "an element whose reference is zero has no relative error"
+    assert row["max_rel_error"] == 0.5, "an element whose baseline is zero has no relative error"
     assert row["mismatch_share"] == 0.75
     assert overall_min_t([row]) == row["min_t"] < 0
 
@@ -60,10 +60,10 @@ def test_errors_are_the_largest_of_all_elements() -> None:
 def test_shapes_that_broadcast_are_no_match(
     expected: tuple[int, ...], actual: tuple[int, ...], reason: Reason, message: str
 ) -> None:
-    reference = Output("float32", np.zeros(expected, np.float32))
+    baseline = Output("float32", np.zeros(expected, np.float32))
     candidate = Output("float32", np.zeros(actual, np.float32))
-    assert find_mismatch([reference], [candidate]) == (reason, message)
-    rows = compare_outputs([reference], [candidate])
+    assert find_mismatch([baseline], [candidate]) == (reason, message)
+    rows = compare_outputs([baseline], [candidate])
     assert overall_min_t(rows) is None
     assert rows[0]["candidate_shape"] == list(actual)
 
@@ -91,37 +91,37 @@ def test_fewer_outputs_are_not_cut_to_fit() -> None:
 
 
 def test_a_dtype_mismatch_is_called_that() -> None:
-    reference = float32(1.0)
+    baseline = float32(1.0)
     candidate = Output("bfloat16", np.array([0x3F80], np.uint16))
-    assert find_mismatch([reference], [candidate]) == (
+    assert find_mismatch([baseline], [candidate]) == (
         Reason.DTYPE,
         "Output 0 has dtype bfloat16 where eager gives float32.",
     )
 
 
 def test_nan_in_eager_condemns_nobody() -> None:
-    reference = float32(1.0, math.nan)
-    (row,) = compare_outputs([reference], [float32(1.0, math.nan)])
+    baseline = float32(1.0, math.nan)
+    (row,) = compare_outputs([baseline], [float32(1.0, math.nan)])
     assert row["min_t"] == -math.inf
-    (row,) = compare_outputs([reference], [float32(1.0, 0.0)])
+    (row,) = compare_outputs([baseline], [float32(1.0, 0.0)])
     assert row["min_t"] == math.inf
     assert row["is_nonfinite_mismatch"] is True
 
 
 def test_one_wrong_integer_in_a_million_shows_as_a_share() -> None:
-    reference = np.zeros(1_000_000, np.int64)
-    candidate = reference.copy()
+    baseline = np.zeros(1_000_000, np.int64)
+    candidate = baseline.copy()
     candidate[123_456] = 1
-    (row,) = compare_outputs([Output("int64", reference)], [Output("int64", candidate)])
+    (row,) = compare_outputs([Output("int64", baseline)], [Output("int64", candidate)])
     assert row["min_t"] == math.inf
     assert row["mismatch_share"] == 1e-6
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "float64", "bool", "uint16"])
 def test_elements_of_every_size_are_told_apart_by_their_bits(dtype: str) -> None:
-    reference = np.array([1, 0, 1, 0], dtype)
+    baseline = np.array([1, 0, 1, 0], dtype)
     candidate = np.array([1, 0, 0, 0], dtype)
-    (row,) = compare_outputs([Output(dtype, reference)], [Output(dtype, candidate)])
+    (row,) = compare_outputs([Output(dtype, baseline)], [Output(dtype, candidate)])
     assert row["mismatch_share"] == 0.25
     assert row["max_abs_error"] == 1
 
@@ -159,8 +159,8 @@ def test_null_outputs_pass_from_null_t_on() -> None:
     )
 )
 def test_rows_of_any_numbers_are_consistent(pairs: list[tuple[float, float]]) -> None:
-    reference, candidate = (float32(*(pair[side] for pair in pairs)) for side in (0, 1))
-    (row,) = compare_outputs([reference], [candidate])
+    baseline, candidate = (float32(*(pair[side] for pair in pairs)) for side in (0, 1))
+    (row,) = compare_outputs([baseline], [candidate])
     if row["mismatch_share"] == 0:
         assert row["min_t"] == -math.inf
     if row["is_nonfinite_mismatch"]:

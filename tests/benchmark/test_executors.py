@@ -13,7 +13,7 @@ from graphnet_datasets.benchmark.executors.executors import (
     device_lock,
     parse_devices,
 )
-from graphnet_datasets.benchmark.executors.sample_runner import Arm, SampleJob
+from graphnet_datasets.benchmark.executors.sample_runner import CandidateCompiler, SampleJob
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.schema import sample_to_row
 from tests.benchmark.samples import LINEAR, make_sample, quick
@@ -103,7 +103,7 @@ JOBS = [
     SampleJob(
         sample,
         sample_to_row(sample, derived_columns(sample)),
-        [(f"id{index}", Arm("tests.candidates:takes_a_while", "torch", {}, ""))],
+        [(f"id{index}", CandidateCompiler("tests.candidates:takes_a_while", "torch", {}, ""))],
     )
     for index, sample in enumerate(SAMPLES)
 ]

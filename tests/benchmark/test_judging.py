@@ -11,7 +11,7 @@ import pytest
 
 from graphnet_datasets.benchmark.handover import FIRST, JudgedCall, digest_of
 from graphnet_datasets.benchmark.judging.correctness import Output
-from graphnet_datasets.benchmark.judging.judging import Reference, Run
+from graphnet_datasets.benchmark.judging.judging import EagerAlone, Run
 from graphnet_datasets.isolation import Ending, Outcome
 from graphnet_datasets.schema import RUNS_SCHEMA, empty_run
 from tests.benchmark.stamped import stamps_of
@@ -40,15 +40,15 @@ def outcome(phase: str = "run", **report: Any) -> Outcome:
     )
 
 
-def reference(alone_ms: Any) -> Reference:
-    return Reference(outcome(), alone_ms, first=ONES, again=ONES)
+def eager_alone(alone_ms: Any) -> EagerAlone:
+    return EagerAlone(outcome(), alone_ms, first=ONES, again=ONES)
 
 
 def judged(alone_ms: Any = (2.0, 2.0), **report: Any) -> dict[str, Any]:
     run = Run({**empty_run(), "seed": 0}, outcome(**report))
     if run.has_outputs:
         run.first = ONES
-        run.judge(reference(list(alone_ms)))
+        run.judge(eager_alone(list(alone_ms)))
     assert run.record.keys() == set(RUNS_SCHEMA.names)
     return run.record
 
@@ -136,7 +136,7 @@ def test_a_reference_that_fails_is_a_failed_baseline() -> None:
     ended.ending, ended.error = Ending.TIMEOUT, None
     run = Run(empty_run(), outcome())
     run.first = ONES
-    run.judge(Reference(ended))
+    run.judge(EagerAlone(ended))
     assert (run.record["status"], run.record["reason"]) == ("baseline_failed", "timeout")
     assert run.record["speedup"] is None
 
@@ -155,7 +155,7 @@ def test_eager_t_is_where_eager_agrees_with_the_oracle(truth: Any, eager_t: Any)
     run = Run({**empty_run(), "seed": 0}, outcome())
     run.first = ONES
     made = dataclasses.replace(
-        reference([2.0, 2.0]), oracle=[Output("float64", each) for each in truth]
+        eager_alone([2.0, 2.0]), oracle=[Output("float64", each) for each in truth]
     )
     run.judge(made)
     assert run.record["status"] == "ok"
@@ -167,7 +167,7 @@ def test_eager_t_is_where_eager_agrees_with_the_oracle(truth: Any, eager_t: Any)
 def test_outputs_of_another_shape_have_no_speedup() -> None:
     run = Run({**empty_run(), "seed": 0}, outcome())
     run.first = [Output("float32", np.ones(4, np.float32))]
-    run.judge(reference([2.0, 2.0]))
+    run.judge(eager_alone([2.0, 2.0]))
     assert run.record["status"] == "output_mismatch"
     assert run.record["speedup"] is run.record["speedup_low"] is run.record["speedup_high"] is None
     assert run.record["candidate_latency_ms"] == pytest.approx([1.0, 1.0, 1.1])
@@ -178,10 +178,10 @@ def test_outputs_that_were_not_there_when_the_call_ended_are_refused(seen: set[s
     run = Run({**empty_run(), "seed": 0}, outcome())
     run.first, run.calls, run.judged = ONES, [JudgedCall(7, 3, True)], [ONES]
     run._seen = seen
-    run.judge(dataclasses.replace(reference([2.0, 2.0]), judged=[ONES]))
+    run.judge(dataclasses.replace(eager_alone([2.0, 2.0]), judged=[ONES]))
     assert (run.record["status"], run.record["reason"]) == ("run_failed", "tampering")
     run = Run({**empty_run(), "seed": 0}, outcome())
     run.first, run.calls, run.judged = ONES, [JudgedCall(7, 3, True)], [ONES]
     run._seen = {digest_of(output.elements.view(np.uint8).data for output in ONES)}
-    run.judge(dataclasses.replace(reference([2.0, 2.0]), judged=[ONES]))
+    run.judge(dataclasses.replace(eager_alone([2.0, 2.0]), judged=[ONES]))
     assert run.record["status"] == "ok"

@@ -10,8 +10,8 @@ from graphnet_datasets.benchmark.judging import roofline
 from graphnet_datasets.benchmark.judging.roofline import (
     PeakRates,
     floor_ms,
-    light_share,
     peak_rates,
+    roofline_share,
 )
 from graphnet_datasets.errors import RunError
 
@@ -37,9 +37,9 @@ def test_a_dtype_without_a_rate_is_bound_by_the_fastest() -> None:
 
 
 def test_the_share_of_light_is_of_the_median() -> None:
-    assert light_share([1.0, 4.0, 100.0], 1e6, 0, "float32", PEAKS) == 0.25
-    assert light_share([], 1e6, 0, "float32", PEAKS) is None
-    assert light_share([1.0], None, None, "float32", PEAKS) is None
+    assert roofline_share([1.0, 4.0, 100.0], 1e6, 0, "float32", PEAKS) == 0.25
+    assert roofline_share([], 1e6, 0, "float32", PEAKS) is None
+    assert roofline_share([1.0], None, None, "float32", PEAKS) is None
 
 
 def test_rates_are_measured_once_per_environment(small: Path) -> None:

@@ -14,7 +14,11 @@ import pytest
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.benchmark import Settings, run
-from graphnet_datasets.benchmark.executors.sample_runner import Arm, SampleJob, SampleRunner
+from graphnet_datasets.benchmark.executors.sample_runner import (
+    CandidateCompiler,
+    SampleJob,
+    SampleRunner,
+)
 from graphnet_datasets.errors import (
     CompilerError,
     DatasetNotFoundError,
@@ -50,7 +54,9 @@ def run_one(
     )
     try:
         row = sample_to_row(sample, derived_columns(sample))
-        (record,) = runner.run(SampleJob(sample, row, [("id", Arm(name, "torch", {}, ""))]))
+        (record,) = runner.run(
+            SampleJob(sample, row, [("id", CandidateCompiler(name, "torch", {}, ""))])
+        )
     finally:
         runner._limits = before
     assert record.keys() == set(RUNS_SCHEMA.names)
@@ -215,8 +221,8 @@ def test_several_compilers_share_one_reference_and_each_has_its_record(
 ) -> None:
     row = sample_to_row(LINEAR, derived_columns(LINEAR))
     names = ("eager", "tests.candidates:compile_raises", "tests.candidates:slightly_off")
-    arms = [(name, Arm(name, "torch", {}, "")) for name in names]
-    records = runner.run(SampleJob(LINEAR, row, arms))
+    candidates = [(name, CandidateCompiler(name, "torch", {}, "")) for name in names]
+    records = runner.run(SampleJob(LINEAR, row, candidates))
     assert [record["run_id"] for record in records] == list(names)
     assert [record["status"] for record in records] == ["ok", "compile_failed", "ok"]
     assert records[0]["min_t"] < records[2]["min_t"]

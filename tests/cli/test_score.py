@@ -85,7 +85,7 @@ def test_score_by_sample_begins_with_the_largest_head_room(tmp_path: Path) -> No
         ["refused", "-", "compile_failed", "-", "-", "-", "-", "-", ">", "-"],
     ]  # fmt: skip
     found = json.loads(invoke("score", path, "--by-sample", "--json").stdout)["by_sample"]
-    assert [row["light_share"] for row in found] == [0.01, 0.5, None, None]
+    assert [row["roofline_share"] for row in found] == [0.01, 0.5, None, None]
     assert found[1]["min_t"] == "-inf"
 
 

@@ -28,7 +28,7 @@ from ..handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, judged_file, read_judg
 from ..judging.roofline import measure_peak_rates
 from .arms import Arm, Workload
 from .device_state import read_device_state
-from .seal import Seal
+from .harness_snapshot import HarnessSnapshot
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
 from .timed_calls import OutputsRefusedError, TimedCalls
 from .turns import figures_of_pairs, run_eager_in_turns, time_candidate_in_turns
@@ -45,7 +45,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Do one job: look at a compiler or the device, run a candidate, or make the reference."""
     kind = payload["kind"]
     if kind == "compiler":
-        look_at_compiler(payload, reporter)
+        describe_compiler(payload, reporter)
     elif kind == "peaks":
         reporter.send(measure_peak_rates(payload["device"], payload["num_threads"]))
     elif kind == "candidate":
@@ -53,10 +53,10 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     elif kind == "eager":
         run_eager_in_turns(payload, reporter, directory)
     else:
-        run_reference(payload, reporter, directory)
+        run_eager_alone(payload, reporter, directory)
 
 
-def look_at_compiler(payload: Mapping[str, Any], reporter: Reporter) -> None:
+def describe_compiler(payload: Mapping[str, Any], reporter: Reporter) -> None:
     """Report whether the compiler can be had with these options, its version and its source."""
     compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
     entry = find_entry(payload["compiler"], payload["framework"])
@@ -98,7 +98,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     is_on_cpu = runtime.peak_memory_bytes() is None
     other_bytes = own.copied_bytes + (resident_bytes if is_on_cpu else 0)
     watched = runtime.watch(workload.module)
-    seal = Seal()
+    snapshot = HarnessSnapshot()
 
     reporter.enter("compile")
     compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
@@ -167,7 +167,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     if changed := _find_change(watched, runtime.watch(workload.module)):
         timed.refuse(Reason.TAMPERING, f"The candidate changed what eager runs on: {changed}.")
         return
-    if broken := seal.find_break():
+    if broken := snapshot.find_replaced():
         timed.refuse(
             Reason.TAMPERING, f"The candidate replaced `{broken}`, a part of what times it."
         )
@@ -236,7 +236,7 @@ def _profile(
         reporter.send({f"{name}_kernel_ms": kernel_ms, f"{name}_num_kernels": num_kernels})
 
 
-def run_reference(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+def run_eager_alone(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Run eager alone: its outputs on the sets of inputs, its times, and in float64 at last."""
     workload = load_workload(payload, directory)
     runtime = workload.runtime

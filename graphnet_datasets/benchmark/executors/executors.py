@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from ...errors import RunError
 from ..records.environment import describe_environment, environment_id, physical_gpu
 from ..settings import Settings
-from .jobs import Arm, OnPhase, SampleJob, TakeOutputs
+from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
 from .sample_runner import SampleRunner
 
 Record = dict[str, Any]
@@ -39,7 +39,9 @@ class Executor(Protocol):
 
     on_phase: OnPhase
 
-    def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
+    def find_candidate(
+        self, compiler: str, framework: str, options: Mapping[str, Any]
+    ) -> CandidateCompiler:
         """Look at a compiler where it will run, and return it with all its options."""
         ...
 
@@ -81,12 +83,14 @@ class LocalExecutor:
         self._is_closed = threading.Event()
         self.on_phase: OnPhase = lambda *_: None
 
-    def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
-        """Look at a compiler on the first device (see `SampleRunner.find_arm`)."""
-        return self._runner(self._devices[0]).find_arm(compiler, framework, options)
+    def find_candidate(
+        self, compiler: str, framework: str, options: Mapping[str, Any]
+    ) -> CandidateCompiler:
+        """Look at a compiler on the first device (see `SampleRunner.find_candidate`)."""
+        return self._runner(self._devices[0]).find_candidate(compiler, framework, options)
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
-        """Yield a job with each record as its arm ends, in order where there is one device."""
+        """Yield a job with each record as it is made, in order where there is one device."""
         if len(self._devices) != 1:
             yield from self._run_on_all(jobs)
             return
@@ -131,7 +135,7 @@ class LocalExecutor:
         num_records = 0
         for job in jobs:
             waiting.put(job)
-            num_records += len(job.arms)
+            num_records += len(job.candidates)
         for device in self._devices:
             thread = threading.Thread(
                 target=self._serve, args=(device, self._runner(device), waiting, done), daemon=True

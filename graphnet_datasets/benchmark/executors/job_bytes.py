@@ -15,9 +15,9 @@ import pyarrow as pa
 from ...errors import RunError
 from ...schema import GRAPHS_SCHEMA, RUNS_SCHEMA, sample_from_row
 from ..records.records import rows_to_table
-from .jobs import Arm, SampleJob
+from .jobs import CandidateCompiler, SampleJob
 
-_ARMS = b"graphnet_datasets.arms"
+_CANDIDATES = b"graphnet_datasets.candidates"
 _RESULT_SCHEMA = pa.schema(
     [*RUNS_SCHEMA, pa.field("log", pa.string()), pa.field("outputs_file", pa.large_binary())]
 )
@@ -33,13 +33,13 @@ class Result:
 
 
 def pack_job(job: SampleJob) -> bytes:
-    """Return a job as one Arrow table: the sample's row, and the arms beside it."""
+    """Return a job as one Arrow table: the sample's row, and the candidates beside it."""
     table = pa.Table.from_pylist([dict(job.row)], schema=GRAPHS_SCHEMA)
-    arms = [
-        {"run_id": run_id, **dataclasses.asdict(arm), "options": dict(arm.options)}
-        for run_id, arm in job.arms
+    candidates = [
+        {"run_id": run_id, **dataclasses.asdict(candidate), "options": dict(candidate.options)}
+        for run_id, candidate in job.candidates
     ]
-    metadata = {**(table.schema.metadata or {}), _ARMS: json.dumps(arms).encode()}
+    metadata = {**(table.schema.metadata or {}), _CANDIDATES: json.dumps(candidates).encode()}
     return _to_bytes(table.replace_schema_metadata(metadata))
 
 
@@ -48,11 +48,11 @@ def unpack_job(data: bytes) -> SampleJob:
     with pa.ipc.open_stream(data) as reader:
         table = reader.read_all()
     (row,) = table.to_pylist()
-    arms = [
-        (each.pop("run_id"), Arm(**each))
-        for each in json.loads((table.schema.metadata or {})[_ARMS])
+    candidates = [
+        (each.pop("run_id"), CandidateCompiler(**each))
+        for each in json.loads((table.schema.metadata or {})[_CANDIDATES])
     ]
-    return SampleJob(sample_from_row(row), row, arms)
+    return SampleJob(sample_from_row(row), row, candidates)
 
 
 def pack_results(results: Sequence[Result]) -> bytes:

@@ -12,7 +12,7 @@ from ..judging.correctness import Output
 
 
 @dataclasses.dataclass(frozen=True)
-class Arm:
+class CandidateCompiler:
     """A compiler with its options, as it was found: what a sample is run under.
 
     `source` is a hash of its own code (see `compilers.source_hash`), "" for those of this library.
@@ -34,14 +34,14 @@ class Arm:
 
 @dataclasses.dataclass(frozen=True)
 class SampleJob:
-    """One sample under the arms that it has not been run under yet, with their run ids.
+    """One sample under the candidates that it has not been run under yet, with their run ids.
 
     `row` is the sample as a row of the `graphs` table, its derived columns included.
     """
 
     sample: Sample
     row: Mapping[str, Any]
-    arms: Sequence[tuple[str, Arm]]
+    candidates: Sequence[tuple[str, CandidateCompiler]]
 
 
 OnPhase: TypeAlias = Callable[[str, str, str], None]

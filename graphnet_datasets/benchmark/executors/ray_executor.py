@@ -23,7 +23,7 @@ from ..judging.output_files import OutputStore
 from ..records.environment import environment_id
 from ..settings import Settings
 from .job_bytes import pack_job, unpack_results
-from .sample_runner import COMPILER_ERRORS, Arm, OnPhase, SampleJob, SampleRunner
+from .sample_runner import COMPILER_ERRORS, CandidateCompiler, OnPhase, SampleJob, SampleRunner
 
 Record = dict[str, Any]
 START_TIMEOUT_S = 300.0
@@ -92,16 +92,20 @@ class RayExecutor:
             raise
         self.environment = self._workers[0].environment
 
-    def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
-        """Look at a compiler on one of the nodes (see `SampleRunner.find_arm`)."""
+    def find_candidate(
+        self, compiler: str, framework: str, options: Mapping[str, Any]
+    ) -> CandidateCompiler:
+        """Look at a compiler on one of the nodes (see `SampleRunner.find_candidate`)."""
         answer = self._ray.get(
-            self._workers[0].actor.find_arm.remote(compiler, framework, json.dumps(dict(options)))
+            self._workers[0].actor.find_candidate.remote(
+                compiler, framework, json.dumps(dict(options))
+            )
         )
         found = json.loads(answer)
         if "error" in found:
             kinds = {kind.__name__: kind for kind in COMPILER_ERRORS}
             raise kinds.get(found["error"], RunError)(found["message"])
-        return Arm(**found)
+        return CandidateCompiler(**found)
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
         """Yield each job with its records as they come.
@@ -158,7 +162,7 @@ class RayExecutor:
 
     def _take(self, job: SampleJob, answer: Any, attempt: int) -> list[Record]:
         """Return the records that a worker answered with, and keep what came with them."""
-        results = unpack_results(answer, {run_id: job.sample.id for run_id, _ in job.arms})
+        results = unpack_results(answer, {run_id: job.sample.id for run_id, _ in job.candidates})
         for result in results:
             run_id = result.record["run_id"]
             result.record["num_attempts"] = max(result.record["num_attempts"] or 1, attempt)
@@ -183,9 +187,9 @@ class RayExecutor:
             (environment_id(worker.environment), json.dumps(worker.environment, sort_keys=True)),
         )
         records = []
-        for run_id, arm in job.arms:
+        for run_id, candidate in job.candidates:
             outcome = lost_outcome("load", message, error)
-            record = runner.begin_record(job, run_id, arm) | {"num_attempts": num_attempts}
+            record = runner.begin_record(job, run_id, candidate) | {"num_attempts": num_attempts}
             records.append(judging.Run(record, outcome).record)
         return records
 

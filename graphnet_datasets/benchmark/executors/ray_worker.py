@@ -53,13 +53,13 @@ class DeviceWorker:
         """Return the versions and the environment of the node as JSON."""
         return json.dumps({"version": __version__, "environment": self._environment})
 
-    def find_arm(self, compiler: str, framework: str, options: str) -> str:
-        """Return an arm as JSON, or the error that says why there is none."""
+    def find_candidate(self, compiler: str, framework: str, options: str) -> str:
+        """Return an candidate as JSON, or the error that says why there is none."""
         try:
-            arm = self._runner.find_arm(compiler, framework, json.loads(options))
+            candidate = self._runner.find_candidate(compiler, framework, json.loads(options))
         except COMPILER_ERRORS as error:
             return json.dumps({"error": type(error).__name__, "message": str(error)})
-        return json.dumps(dataclasses.asdict(arm) | {"options": dict(arm.options)})
+        return json.dumps(dataclasses.asdict(candidate) | {"options": dict(candidate.options)})
 
     def run(self, job: bytes) -> bytes:
         """Run a job and return its records (see `pack_results`)."""

@@ -26,10 +26,10 @@ from ..handover import (
     AGAIN,
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
+    EAGER_PHASES,
     FIRST,
     OPTIONS_VARIABLE,
     ORACLE,
-    REFERENCE_PHASES,
     SAMPLE_FILE,
     HandoverError,
     JudgedCall,
@@ -42,7 +42,7 @@ from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..records.records import sample_digest
 from ..settings import Settings
 from .collecting import read_judged_outputs, read_run
-from .jobs import Arm, OnPhase, SampleJob, TakeOutputs
+from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
 from .turns import time_again
 
 SERVER = "graphnet_datasets.benchmark.child.server"
@@ -53,7 +53,7 @@ COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
     CompilerUnavailableError,
     CompilerError,
 )
-"""What `SampleRunner.find_arm` raises where a compiler cannot be used."""
+"""What `SampleRunner.find_candidate` raises where a compiler cannot be used."""
 
 
 class SampleRunner:
@@ -95,17 +95,19 @@ class SampleRunner:
         for server in servers.values():
             server.close()
 
-    def find_arm(self, compiler: str, framework: str, options: Mapping[str, Any]) -> Arm:
+    def find_candidate(
+        self, compiler: str, framework: str, options: Mapping[str, Any]
+    ) -> CandidateCompiler:
         """Look at a compiler in a process of its own, and return it with all its options.
 
         Raises:
             CompilerError: there is no such compiler or option, or it cannot run here.
         """
-        arm = Arm(compiler, framework, dict(options), "")
+        candidate = CandidateCompiler(compiler, framework, dict(options), "")
         self._options = dict(options)
         server = self._server(framework)
         with server.directory() as directory:
-            payload = self._payload(arm, kind="compiler")
+            payload = self._payload(candidate, kind="compiler")
             limits = Limits(default_timeout_s=self._limits.timeout_s("compile"))
             outcome = server.run(payload, directory, phases=("compiler",), limits=limits)
         if outcome.ending is not Ending.FINISHED:
@@ -127,39 +129,39 @@ class SampleRunner:
             raise CompilerUnavailableError(
                 f"The compiler `{compiler}` does not produce code for the device `{self._device}`."
             )
-        return Arm(
+        return CandidateCompiler(
             compiler, framework, dict(found["options"]), str(found["version"]), str(found["source"])
         )
 
     def run(self, job: SampleJob) -> list[dict[str, Any]]:
-        """Run a sample under each of its arms and return a record for each."""
+        """Run a sample under each of its candidates and return a record for each."""
         return list(self.records(job))
 
     def records(self, job: SampleJob) -> Iterator[dict[str, Any]]:
-        """Run a sample under its arms and yield the record of each as soon as the arm has ended.
+        """Run a sample under its candidates and yield each record as soon as it is made.
 
         The outputs that a candidate is judged by are made when it is gone, on inputs that were
-        drawn while it ran; only those of the first call are the same for all arms.
+        drawn while it ran; only those of the first call are the same for all candidates.
         """
-        reference: judging.Reference | None = None
-        for run_id, arm in job.arms:
-            run = self._run_arm(job, run_id, arm)
+        eager_alone: judging.EagerAlone | None = None
+        for run_id, candidate in job.candidates:
+            run = self._run_candidate(job, run_id, candidate)
             if run.has_outputs:
-                reference, attempts = self._run_reference(job, arm, run, reference)
-                run.judge(reference)
+                eager_alone, attempts = self._run_eager_alone(job, candidate, run, eager_alone)
+                run.judge(eager_alone)
                 run.record["num_attempts"] = max(run.record["num_attempts"], attempts)
                 if run.is_doubted:
-                    run = time_again(self, job, run_id, arm, run, reference)
+                    run = time_again(self, job, run_id, candidate, run, eager_alone)
                 if run.record["status"] == Status.OK:
-                    self._take_floor(job, run.record, reference)
+                    self._take_floor(job, run.record, eager_alone)
                     if self._take_outputs is not None and run.first is not None:
                         self._take_outputs(job, run.record, run.first)
             yield run.record
 
     def _take_floor(
-        self, job: SampleJob, record: dict[str, Any], reference: judging.Reference
+        self, job: SampleJob, record: dict[str, Any], eager_alone: judging.EagerAlone
     ) -> None:
-        output_bytes = sum(output.elements.nbytes for output in reference.first)
+        output_bytes = sum(output.elements.nbytes for output in eager_alone.first)
         num_bytes = floors.least_bytes(job.sample, output_bytes)
         if floors.is_worth_a_floor(job.row.get("flops"), num_bytes):
             peaks = self._find_peak_rates()
@@ -184,9 +186,11 @@ class SampleRunner:
             self._peaks = (peaks,)
         return self._peaks[0] if self._peaks else None
 
-    def _run_arm(self, job: SampleJob, run_id: str, arm: Arm) -> judging.Run:
-        record = self.begin_record(job, run_id, arm)
-        payload = self._payload(arm, kind="candidate")
+    def _run_candidate(
+        self, job: SampleJob, run_id: str, candidate: CandidateCompiler
+    ) -> judging.Run:
+        record = self.begin_record(job, run_id, candidate)
+        payload = self._payload(candidate, kind="candidate")
         with self._attempts(job, payload) as (outcome, directory, num_attempts):
             record["num_attempts"] = num_attempts
             run = judging.Run(record, outcome)
@@ -195,47 +199,51 @@ class SampleRunner:
             self._keep_log(run_id, outcome)
         return run
 
-    def _run_reference(
-        self, job: SampleJob, arm: Arm, run: judging.Run, earlier: judging.Reference | None
-    ) -> tuple[judging.Reference, int]:
+    def _run_eager_alone(
+        self,
+        job: SampleJob,
+        candidate: CandidateCompiler,
+        run: judging.Run,
+        earlier: judging.EagerAlone | None,
+    ) -> tuple[judging.EagerAlone, int]:
         """Have eager repeat the calls of a run; what `earlier` found out is not done again."""
         if earlier is not None and earlier.problem is not None:
             earlier = None
-        payload = self._payload(arm, kind="reference") | {
+        payload = self._payload(candidate, kind="eager_alone") | {
             "judged": [call.to_json() for call in run.calls],
             "is_first": earlier is None,
             "is_fresh": run.is_fresh,
         }
         with self._attempts(job, payload) as (outcome, directory, num_attempts):
             messages = outcome.merged()
-            reference = judging.Reference(
+            eager_alone = judging.EagerAlone(
                 outcome,
                 messages.get("baseline_alone_ms"),
                 messages.get("baseline_alone_preemptions"),
                 messages.get("machine"),
             )
             if earlier is not None:
-                reference = dataclasses.replace(
+                eager_alone = dataclasses.replace(
                     earlier, outcome=outcome, earlier=earlier, handover_problem=""
                 )
-            if reference.problem is None:
+            if eager_alone.problem is None:
                 try:
                     if earlier is None:
-                        reference.first, reference.again = (
+                        eager_alone.first, eager_alone.again = (
                             read_outputs(directory / name, messages.get(f"outputs {name}"))
                             for name in (FIRST, AGAIN)
                         )
                         text, is_meant = explain_not_finite(
-                            count_not_finite(reference.first), job.sample
+                            count_not_finite(eager_alone.first), job.sample
                         )
-                        reference.not_finite = "" if is_meant else text
-                    reference.judged = read_judged_outputs(directory, messages, run.calls)
+                        eager_alone.not_finite = "" if is_meant else text
+                    eager_alone.judged = read_judged_outputs(directory, messages, run.calls)
                     if f"outputs {ORACLE}" in messages:
                         described = messages[f"outputs {ORACLE}"]
-                        reference.oracle = read_outputs(directory / ORACLE, described)
+                        eager_alone.oracle = read_outputs(directory / ORACLE, described)
                 except HandoverError as error:
-                    reference.handover_problem = str(error)
-        return reference, num_attempts
+                    eager_alone.handover_problem = str(error)
+        return eager_alone, num_attempts
 
     @contextlib.contextmanager
     def _attempts(
@@ -255,15 +263,15 @@ class SampleRunner:
         cache = directory / "cache"
         temporary = directory / "tmp"
         temporary.mkdir()
-        is_reference = payload["kind"] == "reference"
+        is_eager_alone = payload["kind"] == "eager_alone"
         name = payload["compiler"].rpartition(":")[2]
         return self._server(job.sample.framework, role).run(
             payload,
             directory,
             on_phase=lambda phase: self.on_phase(
-                job.sample.id, name, f"reference {phase}" if is_reference else phase
+                job.sample.id, name, f"eager alone {phase}" if is_eager_alone else phase
             ),
-            phases=REFERENCE_PHASES if payload["kind"] == "reference" else CANDIDATE_PHASES,
+            phases=EAGER_PHASES if payload["kind"] == "eager_alone" else CANDIDATE_PHASES,
             limits=self._limits,
             environment={
                 **Compiler.cache_environment(cache),
@@ -280,14 +288,14 @@ class SampleRunner:
             write_row(job.row, directory / SAMPLE_FILE)
             yield directory
 
-    def _payload(self, arm: Arm, *, kind: str) -> dict[str, Any]:
+    def _payload(self, candidate: CandidateCompiler, *, kind: str) -> dict[str, Any]:
         settings = self._settings
         return {
             "kind": kind,
             "turns": None,
-            "compiler": arm.reference,
-            "framework": arm.framework,
-            "options": dict(arm.options),
+            "compiler": candidate.reference,
+            "framework": candidate.framework,
+            "options": dict(candidate.options),
             "device": self._device,
             "weights": settings.weights,
             "input_mode": settings.input_mode,
@@ -331,7 +339,9 @@ class SampleRunner:
             )
         return self._servers[framework + role]
 
-    def begin_record(self, job: SampleJob, run_id: str, arm: Arm) -> dict[str, Any]:
+    def begin_record(
+        self, job: SampleJob, run_id: str, candidate: CandidateCompiler
+    ) -> dict[str, Any]:
         """Return the record of a run with all that is known before it."""
         settings = self._settings
         started = datetime.datetime.now(datetime.UTC)
@@ -339,10 +349,10 @@ class SampleRunner:
             job.row,
             run_id=run_id,
             sample_digest=sample_digest(job.sample),
-            compiler=arm.compiler,
-            compiler_version=arm.version,
-            compiler_source=arm.source or None,
-            compiler_options=arm.options,
+            compiler=candidate.compiler,
+            compiler_version=candidate.version,
+            compiler_source=candidate.source or None,
+            compiler_options=candidate.options,
             device=self._device,
             settings=settings.to_json(),
             settings_hash=settings.hash(),

@@ -1,4 +1,4 @@
-"""A doubted run once more, its arms in two processes that take turns in blocks."""
+"""A doubted run once more, eager and candidate in two processes that take turns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..judging.turn_times import keep_pairs, take_doubt
 from .collecting import read_run
 
 if TYPE_CHECKING:
-    from .sample_runner import Arm, SampleJob, SampleRunner
+    from .sample_runner import CandidateCompiler, SampleJob, SampleRunner
 
 EAGER = " in turns"
 """The role of the second server, in which eager runs while the first has the candidate."""
@@ -28,21 +28,21 @@ def time_again(
     runner: SampleRunner,
     job: SampleJob,
     run_id: str,
-    arm: Arm,
+    candidate: CandidateCompiler,
     doubted: judging.Run,
-    reference: judging.Reference,
+    eager_alone: judging.EagerAlone,
 ) -> judging.Run:
     """Return the run that is to be recorded: of turns where those deny the pairs.
 
     The candidate is compiled, called and judged as in any run. Where eager alone fails, or the
     worker was lost before it began, the doubted run stands, with its doubt.
     """
-    record = runner.begin_record(job, run_id, arm)
+    record = runner.begin_record(job, run_id, candidate)
     record["num_attempts"] = doubted.record["num_attempts"]
     with contextlib.ExitStack() as stack:
         places = [stack.enter_context(runner._directory(job, role)) for role in ("", EAGER)]
         turns = _make_turns(places[0], doubted)
-        outcome, eager, is_eager_to_blame = _run_both(runner, job, arm, turns, places)
+        outcome, eager, is_eager_to_blame = _run_both(runner, job, candidate, turns, places)
         is_timed = outcome.merged().get("is_timed") is True
         if (
             is_eager_to_blame
@@ -54,7 +54,7 @@ def time_again(
         run = judging.Run(record, outcome, eager)
         read_run(run, outcome, places[0])
     if run.has_outputs:
-        again, attempts = runner._run_reference(job, arm, run, reference)
+        again, attempts = runner._run_eager_alone(job, candidate, run, eager_alone)
         run.judge(again)
         record["num_attempts"] = max(record["num_attempts"], attempts)
     if record["status"] == Status.OK and not take_doubt(record, doubted.record):
@@ -77,7 +77,7 @@ def _make_turns(directory: Path, doubted: judging.Run) -> dict[str, Any]:
 def _run_both(
     runner: SampleRunner,
     job: SampleJob,
-    arm: Arm,
+    candidate: CandidateCompiler,
     turns: Mapping[str, Any],
     places: list[Path],
 ) -> tuple[Outcome, Outcome, bool]:
@@ -86,20 +86,20 @@ def _run_both(
     Returns:
         How the two ended, and whether eager was the first that failed.
     """
-    payload = runner._payload(arm, kind="candidate") | {"turns": dict(turns)}
+    payload = runner._payload(candidate, kind="candidate") | {"turns": dict(turns)}
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        candidate = threads.submit(runner._start, job, payload, places[0])
+        running = threads.submit(runner._start, job, payload, places[0])
         eager = threads.submit(runner._start, job, payload | {"kind": "eager"}, places[1], EAGER)
-        concurrent.futures.wait((candidate, eager), return_when="FIRST_COMPLETED")
+        concurrent.futures.wait((running, eager), return_when="FIRST_COMPLETED")
         is_eager_to_blame = eager.done() and not _is_finished(eager)
         framework = job.sample.framework
         if is_eager_to_blame:
             runner._server(framework).close()
-        elif candidate.done():  # with its outputs refused, for instance
-            concurrent.futures.wait([eager], timeout=GRACE_S if _is_finished(candidate) else 0)
+        elif running.done():  # with its outputs refused, for instance
+            concurrent.futures.wait([eager], timeout=GRACE_S if _is_finished(running) else 0)
             if not eager.done():
                 runner._server(framework, EAGER).close()
-        return candidate.result(), eager.result(), is_eager_to_blame
+        return running.result(), eager.result(), is_eager_to_blame
 
 
 def _is_finished(job: concurrent.futures.Future[Outcome]) -> bool:

@@ -38,25 +38,25 @@ class Output:
         return self.elements.shape if self.whole_shape is None else self.whole_shape
 
 
-def find_mismatch(reference: Sequence[Output], candidate: Sequence[Output]) -> tuple[Reason, str]:
-    """Say in what the candidate's outputs differ from the reference's apart from their values.
+def find_mismatch(baseline: Sequence[Output], candidate: Sequence[Output]) -> tuple[Reason, str]:
+    """Say in what the candidate's outputs differ from the baseline's apart from their values.
 
     Returns the first of: another number of outputs, another shape, another dtype; with a sentence
     about it, or `Reason.NONE` and "". No outputs at all on both sides is no agreement either: then
     nothing could be compared.
     """
-    if len(reference) != len(candidate):
+    if len(baseline) != len(candidate):
         return Reason.COUNT, (
-            f"The candidate gave {len(candidate)} outputs where eager gives {len(reference)}."
+            f"The candidate gave {len(candidate)} outputs where eager gives {len(baseline)}."
         )
-    if not reference:
+    if not baseline:
         return Reason.COUNT, "There are no outputs, so nothing could be compared."
-    for index, (expected, actual) in enumerate(zip(reference, candidate, strict=True)):
+    for index, (expected, actual) in enumerate(zip(baseline, candidate, strict=True)):
         if expected.shape != actual.shape:
             return Reason.SHAPE, (
                 f"Output {index} has shape {actual.shape} where eager gives {expected.shape}."
             )
-    for index, (expected, actual) in enumerate(zip(reference, candidate, strict=True)):
+    for index, (expected, actual) in enumerate(zip(baseline, candidate, strict=True)):
         if expected.dtype != actual.dtype:
             return Reason.DTYPE, (
                 f"Output {index} has dtype {actual.dtype} where eager gives {expected.dtype}."
@@ -65,7 +65,7 @@ def find_mismatch(reference: Sequence[Output], candidate: Sequence[Output]) -> t
 
 
 def compare_outputs(
-    reference: Sequence[Output],
+    baseline: Sequence[Output],
     candidate: Sequence[Output],
     oracle: Sequence[Output] | None = None,
 ) -> list[dict[str, Any]]:
@@ -76,8 +76,8 @@ def compare_outputs(
     it is over the elements where it is finite.
     """
     rows = []
-    for index in range(max(len(reference), len(candidate))):
-        expected = reference[index] if index < len(reference) else None
+    for index in range(max(len(baseline), len(candidate))):
+        expected = baseline[index] if index < len(baseline) else None
         actual = candidate[index] if index < len(candidate) else None
         row = _description(expected, actual)
         if expected is not None:

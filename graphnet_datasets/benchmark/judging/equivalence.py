@@ -65,11 +65,11 @@ class Comparer:
             server.close()
         self._servers.clear()
 
-    def compare(self, reference: Sample, candidate: Sample) -> Equivalence:
-        """Return how far the outputs of `candidate` are from those of `reference`."""
+    def compare(self, baseline: Sample, candidate: Sample) -> Equivalence:
+        """Return how far the outputs of `candidate` are from those of `baseline`."""
         with contextlib.ExitStack() as stack:
             try:
-                expected = self._outputs(reference, stack)
+                expected = self._outputs(baseline, stack)
                 actual = self._outputs(candidate, stack)
             except _NoOutputsError as error:
                 return Equivalence(None, reason=str(error))

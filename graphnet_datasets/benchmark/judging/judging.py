@@ -107,10 +107,10 @@ def is_harness_failure(outcome: Outcome) -> bool:
 
 
 @dataclasses.dataclass
-class Reference:
+class EagerAlone:
     """Eager, run alone: how it ended, its outputs in each judged call, and its times.
 
-    `earlier` is the reference of another arm, which has found out all but `judged`.
+    `earlier` is the one of another candidate, which has found out all but `judged`.
     """
 
     outcome: Outcome | None = None
@@ -123,7 +123,7 @@ class Reference:
     again: list[Output] = dataclasses.field(default_factory=list)
     judged: list[list[Output]] = dataclasses.field(default_factory=list)
     oracle: list[Output] | None = None
-    earlier: Reference | None = None
+    earlier: EagerAlone | None = None
 
     @property
     def oracle_problem(self) -> str:
@@ -251,17 +251,17 @@ class Run:
                 ("baseline_latency_ms", "candidate_latency_ms", "is_candidate_first")
             )
 
-    def judge(self, reference: Reference) -> None:
+    def judge(self, eager_alone: EagerAlone) -> None:
         """Compare the outputs with those of eager, and the times of eager with those alone."""
-        if reference.problem is not None:
-            self._fail(*reference.problem)
+        if eager_alone.problem is not None:
+            self._fail(*eager_alone.problem)
             return
         if self._eager is None:
             take_alone(
                 self.record,
-                reference.alone_ms,
-                reference.alone_preemptions,
-                reference.alone_machine,
+                eager_alone.alone_ms,
+                eager_alone.alone_preemptions,
+                eager_alone.alone_machine,
             )
         if not self._are_judged_outputs_seen():
             self._refuse(
@@ -270,15 +270,15 @@ class Run:
                 "calls had ended.",
             )
             return
-        again = compare_outputs(reference.first, reference.again)
+        again = compare_outputs(eager_alone.first, eager_alone.again)
         determinism_t = overall_min_t(again)
         self.record |= {
             "determinism_t": determinism_t,
             "is_deterministic": determinism_t == -math.inf,
         }
         compared = [
-            (reference.first, self.first or []),
-            *zip(reference.judged, self.judged, strict=True),
+            (eager_alone.first, self.first or []),
+            *zip(eager_alone.judged, self.judged, strict=True),
         ]
         for expected, actual in compared:
             reason, message = find_mismatch(expected, actual)
@@ -287,7 +287,7 @@ class Run:
                 error = {"type": "", "message": message}
                 self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
                 return
-        oracle = _fitting(reference)
+        oracle = _fitting(eager_alone)
         rows = compare_calls(compared, oracle)
         self.record["judged"] = self._describe_judged(compared)
         if constant := find_constant(rows, compared):
@@ -295,7 +295,7 @@ class Run:
             error = {"type": "", "message": constant}
             self._fail(Status.OUTPUT_MISMATCH, Reason.CONSTANT, "judge", error)
             return
-        self._warn_of_accuracy(rows, reference.oracle_problem)
+        self._warn_of_accuracy(rows, eager_alone.oracle_problem)
         self.record |= {
             "status": str(Status.OK),
             "reason": str(Reason.NONE),
@@ -304,7 +304,7 @@ class Run:
             "outputs": rows,
             "min_t": overall_min_t(rows),
             "null_t": overall_null_t(rows),
-            "eager_t": None if oracle is None else eager_t(reference.first, oracle),
+            "eager_t": None if oracle is None else eager_t(eager_alone.first, oracle),
         }
 
     def _are_judged_outputs_seen(self) -> bool:
@@ -363,10 +363,10 @@ class Run:
         return warnings
 
 
-def _fitting(reference: Reference) -> list[Output] | None:
+def _fitting(eager_alone: EagerAlone) -> list[Output] | None:
     """Return the oracle if it has as many outputs as eager."""
-    oracle = reference.oracle
-    return oracle if oracle is not None and len(oracle) == len(reference.first) else None
+    oracle = eager_alone.oracle
+    return oracle if oracle is not None and len(oracle) == len(eager_alone.first) else None
 
 
 def _reason(outcome: Outcome) -> Reason:

@@ -146,10 +146,10 @@ def check_reference(
     stored = _Stored(path)
     num_found, num_jobs = 0, 0
     for job in jobs:
-        for _, arm in job.arms:
+        for _, candidate in job.candidates:
             num_jobs += 1
             wanted = {name: getattr(settings, name) for name in _SHARED}
-            row = stored.find(job.sample.id, arm.compiler, wanted)
+            row = stored.find(job.sample.id, candidate.compiler, wanted)
             if row is None:
                 continue
             num_found += 1

@@ -176,7 +176,7 @@ def _write(path: Path, peaks: PeakRates) -> None:
         return
 
 
-def light_share(
+def roofline_share(
     latency_ms: list[float],
     flops: float | None,
     bytes_moved: float | None,
@@ -187,7 +187,7 @@ def light_share(
 
     None without latencies or without known work; above 1 the run did less than it should have.
 
-    >>> light_share([4.0], 2e6, 0, "float32", PeakRates("cpu", "", 1, {"float32": 1e9}, 1e9))
+    >>> roofline_share([4.0], 2e6, 0, "float32", PeakRates("cpu", "", 1, {"float32": 1e9}, 1e9))
     0.5
     """
     if not latency_ms or (flops is None and bytes_moved is None):

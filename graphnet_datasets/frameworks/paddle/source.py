@@ -17,7 +17,7 @@ from ...sample import Constraint, CustomOperator, Input, Op, Provenance, Sample,
 from ...sample.arguments import Arg, ListArg, Ref, iterate_refs, map_refs
 from ...sample.symbols import Dim
 from ...sample.vocabulary import Role, Task
-from ..metas import TensorMeta
+from ..tensor_metadata import TensorMeta
 from .expressions import Expressions, source_error
 from .operators import BATCH_NORMS, GETITEM
 from .value_types import parse_results
@@ -31,7 +31,7 @@ MAX_SOURCE_TOKENS = 400_000
 
 def parse_source(
     text: str,
-    metas: Mapping[str, TensorMeta],
+    metadata: Mapping[str, TensorMeta],
     *,
     sample_id: str,
     task: Task = "other",
@@ -45,7 +45,7 @@ def parse_source(
 ) -> Sample:
     """Return the sample that a `model.py` and the metadata of its tensors describe.
 
-    `metas` holds what is recorded of each argument, by name. An argument whose name starts with
+    `metadata` holds what is recorded of each argument, by name. An argument whose name starts with
     `parameter_` is a weight: a buffer where a batch normalization takes it as running mean or
     variance, else a parameter. The others are data. `shapes` holds shapes over `symbols` for
     arguments that have them. `file` is the path that error messages name.
@@ -64,7 +64,7 @@ def parse_source(
     }
     inputs = []
     for index, name in enumerate(names):
-        meta = metas.get(name)
+        meta = metadata.get(name)
         if meta is None:
             problem = "has no class in `weight_meta.py` or `input_meta.py`"
             raise source_error(file, 1, f"the argument `{name[:120]}` {problem}")

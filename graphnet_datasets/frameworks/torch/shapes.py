@@ -28,8 +28,8 @@ from .building.literals import autocast_arguments, to_fx
 from .building.regions import AUTOCAST, Regions, check_regions
 from .operators import Operator, is_walkable, lookup, resolve
 from .tensors import concrete_stride, dtype_of, storage_elements, to_tensor
-from .walking.bombs import check_call, check_repeats, check_result
 from .walking.confined_fakes import ConfinedFakeMode
+from .walking.costly_calls import check_call, check_repeats, check_result
 from .walking.describing import describe
 from .walking.live_memory import LiveMemory
 from .walking.observer import Observer

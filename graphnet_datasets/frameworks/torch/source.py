@@ -15,7 +15,7 @@ from ...sample import Constraint, CustomOperator, Provenance, Sample, Symbol
 from ...sample.arguments import Ref
 from ...sample.symbols import Dim
 from ...sample.vocabulary import Task
-from ..metas import TensorMeta
+from ..tensor_metadata import TensorMeta
 from .text.expressions import BINARY, RESERVED, ROOTS, UNUSABLE, Lowering, source_error
 from .text.placeholders import InputMaker
 
@@ -31,7 +31,7 @@ _IMPORTED = frozenset({"device", "inf", "nan", "tensor"})
 
 def parse_source(
     text: str,
-    metas: Mapping[str, TensorMeta],
+    metadata: Mapping[str, TensorMeta],
     *,
     sample_id: str,
     task: Task = "other",
@@ -45,16 +45,16 @@ def parse_source(
 ) -> Sample:
     """Return the sample that the text of a `model.py` describes.
 
-    `metas` holds what is recorded of each argument, by name. `shapes` holds shapes over `symbols`
-    for arguments that have them; an integer argument (`torch.SymInt`) becomes a symbol of its own
-    name. `custom_operators` are what the graph may call beside the table. `file` is the path that
-    error messages name.
+    `metadata` holds what is recorded of each argument, by name. `shapes` holds shapes over
+    `symbols` for arguments that have them; an integer argument (`torch.SymInt`) becomes a symbol
+    of its own name. `custom_operators` are what the graph may call beside the table. `file` is the
+    path that error messages name.
 
     Raises:
         SourceError: the text is not a straight-line graph, or an argument has no metadata.
         UnknownOperatorError: it calls something outside the operator table.
 
-    >>> metas = {"x": TensorMeta("x", "float32", (2, 3))}
+    >>> metadata = {"x": TensorMeta("x", "float32", (2, 3))}
     >>> sample = parse_source('''
     ... import torch
     ... class GraphModule(torch.nn.Module):
@@ -62,7 +62,7 @@ def parse_source(
     ...         y = torch.relu(x)
     ...         x = None
     ...         return (y,)
-    ... ''', metas, sample_id="example/relu")
+    ... ''', metadata, sample_id="example/relu")
     >>> sample.ops[0].target, sample.outputs
     ('torch.relu', (Ref(index=1),))
     """
@@ -72,7 +72,7 @@ def parse_source(
         file, [argument.arg for argument in arguments], [each.name for each in custom_operators]
     )
     outputs = graph.read(forward)
-    inputs = InputMaker(metas, shapes or {}, tuple(symbols), file)
+    inputs = InputMaker(metadata, shapes or {}, tuple(symbols), file)
     all_inputs = tuple([inputs.make(argument) for argument in arguments])
     provenance = provenance or Provenance()
     try:

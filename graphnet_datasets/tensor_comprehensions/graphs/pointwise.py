@@ -95,14 +95,14 @@ def _gives_bool(formula: str) -> bool:
 
 def computed_type(operands: list[Any]) -> str:
     """Return the type that eager computes an operator of these operands in."""
-    metas = [meta_of(each) if isinstance(each, torch.fx.Node) else each for each in operands]
+    described = [meta_of(each) if isinstance(each, torch.fx.Node) else each for each in operands]
     dtype: torch.dtype | None = None
-    if len(metas) == 1:
-        first = metas[0]
+    if len(described) == 1:
+        first = described[0]
         dtype = first.dtype if isinstance(first, torch.Tensor) else torch.result_type(first, first)
     else:
-        dtype = torch.result_type(metas[0], metas[1])
-        for more in metas[2:]:
+        dtype = torch.result_type(described[0], described[1])
+        for more in described[2:]:
             dtype = torch.result_type(torch.empty(0, dtype=dtype), more)
     if dtype not in DTYPES:
         raise UnsupportedError(f"{dtype} has no rules")

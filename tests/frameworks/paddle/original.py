@@ -25,15 +25,15 @@ def main(folder: Path) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_BYTES, MAX_ADDRESS_BYTES))
     os.environ["GLOG_minloglevel"] = "3"  # noqa: SIM112 - glog spells it so
     warnings.simplefilter("ignore")
-    from graphnet_datasets.frameworks.metas import parse_metas
     from graphnet_datasets.frameworks.paddle.printer import print_source
     from graphnet_datasets.frameworks.paddle.source import parse_source
+    from graphnet_datasets.frameworks.tensor_metadata import parse_tensor_metadata
 
-    metas = {}
+    metadata = {}
     for name in ("weight_meta.py", "input_meta.py"):
-        metas |= parse_metas((folder / name).read_text(), name)
+        metadata |= parse_tensor_metadata((folder / name).read_text(), name)
     text = (folder / "model.py").read_text()
-    sample = parse_source(text, metas, sample_id="original/sample")
+    sample = parse_source(text, metadata, sample_id="original/sample")
     if sample.input_bytes > MAX_INPUT_BYTES:
         report("too large")
         return

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 
 from graphnet_datasets.errors import GraphNetError, SourceError, UnknownOperatorError
-from graphnet_datasets.frameworks.metas import TensorMeta, parse_metas
 from graphnet_datasets.frameworks.paddle.printer import argument_names, print_source
 from graphnet_datasets.frameworks.paddle.source import parse_graph, parse_source
+from graphnet_datasets.frameworks.tensor_metadata import TensorMeta, parse_tensor_metadata
 from graphnet_datasets.sample import Op, Sample, Value
 from graphnet_datasets.sample.arguments import ListArg, Named, Ref
 
@@ -37,10 +37,10 @@ def graph(body: str) -> tuple[tuple[str, ...], tuple[Op, ...], Any]:
 
 
 def read(folder: Path) -> Sample:
-    metas: dict[str, TensorMeta] = {}
+    metadata: dict[str, TensorMeta] = {}
     for name in ("weight_meta.py", "input_meta.py"):
-        metas |= parse_metas((folder / name).read_text(), name)
-    return parse_source((folder / "model.py").read_text(), metas, sample_id="a/b", task="cv")
+        metadata |= parse_tensor_metadata((folder / name).read_text(), name)
+    return parse_source((folder / "model.py").read_text(), metadata, sample_id="a/b", task="cv")
 
 
 def test_every_real_sample_parses_prints_and_parses_again(upstream_samples: Path) -> None:
@@ -252,9 +252,9 @@ def test_garbage_of_ten_megabytes_is_refused() -> None:
 
 def test_an_argument_without_metadata_is_named() -> None:
     text = HEAD + "        return data_0"
-    metas = {"data_0": TensorMeta("data_0", "float32", (2,))}
+    metadata = {"data_0": TensorMeta("data_0", "float32", (2,))}
     with pytest.raises(SourceError) as caught:
-        parse_source(text, metas, sample_id="a", file="x/model.py")
+        parse_source(text, metadata, sample_id="a", file="x/model.py")
     assert str(caught.value) == (
         "`x/model.py`, line 1: the argument `parameter_0` has no class in `weight_meta.py` or "
         "`input_meta.py`" + TAIL

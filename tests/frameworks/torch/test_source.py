@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from graphnet_datasets.errors import UNKNOWN_ADVICE, SampleError, SourceError, UnknownOperatorError
-from graphnet_datasets.frameworks.metas import TensorMeta, parse_metas
+from graphnet_datasets.frameworks.tensor_metadata import TensorMeta, parse_tensor_metadata
 from graphnet_datasets.frameworks.torch.printer import argument_names, print_source
 from graphnet_datasets.frameworks.torch.source import MAX_SOURCE_CHARACTERS, parse_source
 from graphnet_datasets.frameworks.torch.text.placeholders import FAULT_EPS, FAULT_SYMBOL, role_of
@@ -30,7 +30,7 @@ def meta(name: str, **changes: Any) -> TensorMeta:
     return TensorMeta(**({"name": name, "dtype": "float32", "shape": (2, 3)} | changes))
 
 
-def read(body: str, *names: str, **metas: TensorMeta) -> Sample:
+def read(body: str, *names: str, **metadata: TensorMeta) -> Sample:
     """Parse a graph whose `forward` has this body and these arguments (`x` and `y` by default)."""
     arguments = names or ("x", "y")
     lines = "".join(f"        {line}\n" for line in body.splitlines())
@@ -40,20 +40,20 @@ def read(body: str, *names: str, **metas: TensorMeta) -> Sample:
         f"class GraphModule(torch.nn.Module):\n    def forward(self{signature}):\n{lines}"
     )
     known = {name.partition(":")[0]: meta(name.partition(":")[0]) for name in arguments}
-    return parse_source(text, known | metas, sample_id="example/graph")
+    return parse_source(text, known | metadata, sample_id="example/graph")
 
 
 def reread(sample: Sample, names: Any, releases_values: bool = False) -> Sample:
     text = print_source(sample, names, releases_values=releases_values)
-    metas = {}
+    metadata = {}
     for name, each in zip(argument_names(sample, names), sample.inputs, strict=True):
         data = (7).to_bytes(8, "little") if each.role == "symbol" else each.data
-        metas[name] = TensorMeta(name, each.value.dtype or "int64", (), data=data)
+        metadata[name] = TensorMeta(name, each.value.dtype or "int64", (), data=data)
         if each.role != "symbol":
-            metas[name] = TensorMeta(
+            metadata[name] = TensorMeta(
                 name, each.value.dtype or "", sample.shape_of(each.value) or (), data=data
             )
-    return parse_source(text, metas, sample_id="example/graph")
+    return parse_source(text, metadata, sample_id="example/graph")
 
 
 def graph(sample: Sample) -> str:
@@ -64,8 +64,8 @@ def test_upstream_samples_parse_and_print_to_equal_samples(upstream_samples: Pat
     paths = sorted((upstream_samples / "samples").rglob("model.py"))
     assert len(paths) == 142
     for number, path in enumerate(paths):
-        metas = parse_metas(path.with_name("weight_meta.py").read_text())
-        sample = parse_source(path.read_text(), metas, sample_id="a/b", file=str(path))
+        metadata = parse_tensor_metadata(path.with_name("weight_meta.py").read_text())
+        sample = parse_source(path.read_text(), metadata, sample_id="a/b", file=str(path))
         assert sample.num_ops > 0
         names = ("canonical", "source")[number % 2]
         again = reread(sample, names, releases_values=names == "source")

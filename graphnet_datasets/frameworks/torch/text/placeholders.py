@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ....sample import Input, Provenance, Symbol, Value
 from ....sample.symbols import Dim, is_symbol_name
 from ....sample.vocabulary import Role
-from ...metas import TensorMeta
+from ...tensor_metadata import TensorMeta
 from .expressions import source_error
 
 FAULT_EPS = "eps_recorded_as_zero"
@@ -29,12 +29,12 @@ class InputMaker:
 
     def __init__(
         self,
-        metas: Mapping[str, TensorMeta],
+        metadata: Mapping[str, TensorMeta],
         shapes: Mapping[str, tuple[Dim, ...]],
         symbols: tuple[Symbol, ...],
         file: str,
     ) -> None:
-        self.metas = metas
+        self.metadata = metadata
         self.shapes = shapes
         self.symbols = {symbol.name: symbol for symbol in symbols}
         self.file = file
@@ -42,7 +42,7 @@ class InputMaker:
 
     def make(self, argument: ast.arg) -> Input:
         name = argument.arg
-        meta = self.metas.get(name)
+        meta = self.metadata.get(name)
         if meta is None:
             raise source_error(
                 self.file,

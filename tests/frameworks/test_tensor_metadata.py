@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphnet_datasets.errors import SourceError
-from graphnet_datasets.frameworks.metas import (
+from graphnet_datasets.frameworks.tensor_metadata import (
     MAX_META_BYTES,
     TensorMeta,
     pack_elements,
-    parse_metas,
+    parse_tensor_metadata,
 )
 from graphnet_datasets.sample import Statistics
 
@@ -53,7 +53,7 @@ class Program_weight_tensor_parameter_0:
     dtype = "bool"
     data = [True]
 """
-    assert parse_metas(text) == {
+    assert parse_tensor_metadata(text) == {
         "x": TensorMeta(
             "x",
             "float32",
@@ -69,7 +69,7 @@ class Program_weight_tensor_parameter_0:
 
 
 def test_an_empty_file_declares_nothing() -> None:
-    assert parse_metas("") == {}
+    assert parse_tensor_metadata("") == {}
 
 
 def test_upstream_metadata_is_read(upstream_samples: Path) -> None:
@@ -77,7 +77,7 @@ def test_upstream_metadata_is_read(upstream_samples: Path) -> None:
     assert len(paths) == 207
     for path in paths:
         text = path.read_text()
-        assert len(parse_metas(text, str(path))) == text.count("class "), path
+        assert len(parse_tensor_metadata(text, str(path))) == text.count("class "), path
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False)))
@@ -85,7 +85,9 @@ def test_float_elements_are_exact(elements: list[float]) -> None:
     data = ", ".join(
         repr(element) if math.isfinite(element) else f'float("{element}")' for element in elements
     )
-    found = parse_metas(f"{HEAD}    shape = [{len(elements)}]\n    data = [{data}]\n")["x"]
+    found = parse_tensor_metadata(f"{HEAD}    shape = [{len(elements)}]\n    data = [{data}]\n")[
+        "x"
+    ]
     assert found.data == np.array(elements, "<f4").tobytes()
 
 
@@ -118,7 +120,7 @@ def test_float_elements_are_exact(elements: list[float]) -> None:
 )  # fmt: skip
 def test_anything_else_is_refused_with_its_line(lines: str, line: int, problem: str) -> None:
     with pytest.raises(SourceError) as caught:
-        parse_metas(HEAD + lines, "a/weight_meta.py")
+        parse_tensor_metadata(HEAD + lines, "a/weight_meta.py")
     assert str(caught.value) == f"`a/weight_meta.py`, line {line}: {problem}{GRAMMAR}"
 
 
@@ -140,13 +142,13 @@ def test_anything_else_is_refused_with_its_line(lines: str, line: int, problem: 
 )  # fmt: skip
 def test_other_text_is_refused_with_its_line(text: str, problem: str) -> None:
     with pytest.raises(SourceError) as caught:
-        parse_metas(text)
+        parse_tensor_metadata(text)
     assert str(caught.value) == f"`weight_meta.py`, {problem}{GRAMMAR}"
 
 
 def test_a_file_that_is_too_large_is_refused() -> None:
     with pytest.raises(SourceError) as caught:
-        parse_metas(" " * (MAX_META_BYTES + 1))
+        parse_tensor_metadata(" " * (MAX_META_BYTES + 1))
     assert str(caught.value) == (
         f"`weight_meta.py` has {MAX_META_BYTES + 1} characters; at most {MAX_META_BYTES} are "
         "accepted."
@@ -156,7 +158,7 @@ def test_a_file_that_is_too_large_is_refused() -> None:
 def test_a_long_run_of_digits_or_brackets_costs_nothing() -> None:
     for shape in ("[" + "1" * 1_000_000, "[" * 1_000_000, "[" + "1," * 1_000_000 + "x]"):
         with pytest.raises(SourceError):
-            parse_metas(f"{HEAD}    shape = {shape}\n")
+            parse_tensor_metadata(f"{HEAD}    shape = {shape}\n")
 
 
 def test_elements_are_rounded_like_a_framework_does() -> None:

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.child.seal import Seal
+from graphnet_datasets.benchmark.child.harness_snapshot import HarnessSnapshot
 from graphnet_datasets.timing import clocks
 from graphnet_datasets.timing import pairs as timing
 
 
 def test_importing_more_of_the_library_breaks_nothing() -> None:
-    seal = Seal()
+    snapshot = HarnessSnapshot()
     import graphnet_datasets.benchmark.upstream.log  # noqa: F401
 
-    assert seal.find_break() is None
+    assert snapshot.find_replaced() is None
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ def test_importing_more_of_the_library_breaks_nothing() -> None:
 def test_a_function_that_was_replaced_is_named(
     owner: Any, name: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seal = Seal()
+    snapshot = HarnessSnapshot()
     monkeypatch.setattr(owner, name, lambda *_, **__: None)
-    assert seal.find_break() == said
+    assert snapshot.find_replaced() == said
 
 
 def test_a_function_whose_code_was_replaced_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    seal = Seal()
+    snapshot = HarnessSnapshot()
     monkeypatch.setattr(clocks.WallClock.now_s, "__code__", (lambda _: 0.0).__code__)
-    assert seal.find_break() == "graphnet_datasets.timing.clocks.WallClock.now_s"
+    assert snapshot.find_replaced() == "graphnet_datasets.timing.clocks.WallClock.now_s"

@@ -66,7 +66,7 @@ class TensorMeta:
     line: int = 0
 
 
-def parse_metas(text: str, file: str = "weight_meta.py") -> dict[str, TensorMeta]:
+def parse_tensor_metadata(text: str, file: str = "weight_meta.py") -> dict[str, TensorMeta]:
     """Return the tensors that a metadata file declares, by name, in the file's order.
 
     `file` is the path that error messages name.
@@ -74,13 +74,13 @@ def parse_metas(text: str, file: str = "weight_meta.py") -> dict[str, TensorMeta
     Raises:
         SourceError: the text is not a sequence of classes of literals, or a class is incomplete.
 
-    >>> metas = parse_metas('''class Program_weight_tensor_meta_x:
+    >>> metadata = parse_tensor_metadata('''class Program_weight_tensor_meta_x:
     ...     name = "x"
     ...     shape = [2]
     ...     dtype = "torch.int64"
     ...     data = [1, 2]
     ... ''')
-    >>> metas["x"].shape, metas["x"].data[:8]
+    >>> metadata["x"].shape, metadata["x"].data[:8]
     ((2,), b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00')
     """
     if len(text) > MAX_META_BYTES:
@@ -88,7 +88,7 @@ def parse_metas(text: str, file: str = "weight_meta.py") -> dict[str, TensorMeta
             f"`{file}` has {len(text)} characters; at most {MAX_META_BYTES} are accepted."
         )
     text = text.rstrip() + "\n"
-    metas: dict[str, TensorMeta] = {}
+    metadata: dict[str, TensorMeta] = {}
     fields: dict[str, tuple[str, int]] | None = None
     title, start, line, position = "", 0, 1, 0
     match = _ITEM.match
@@ -109,19 +109,19 @@ def parse_metas(text: str, file: str = "weight_meta.py") -> dict[str, TensorMeta
             fields[key] = (item["value"], position)
         elif item["title"] is not None:
             if fields is not None:
-                _add(metas, _Reader(text, file, title, start, line, fields).read(), file)
+                _add(metadata, _Reader(text, file, title, start, line, fields).read(), file)
             line += text.count("\n", start, position)
             title, start, fields = item["title"], position, {}
         position = item.end()
     if fields is not None:
-        _add(metas, _Reader(text, file, title, start, line, fields).read(), file)
-    return metas
+        _add(metadata, _Reader(text, file, title, start, line, fields).read(), file)
+    return metadata
 
 
-def _add(metas: dict[str, TensorMeta], meta: TensorMeta, file: str) -> None:
-    if meta.name in metas:
+def _add(metadata: dict[str, TensorMeta], meta: TensorMeta, file: str) -> None:
+    if meta.name in metadata:
         raise _error(file, meta.line, f"the tensor `{meta.name[:80]}` is declared twice")
-    metas[meta.name] = meta
+    metadata[meta.name] = meta
 
 
 class _Reader:

@@ -29,18 +29,18 @@ _LENT: Mapping[Any, tuple[str, ...]] = {
 _Place = tuple[str, str]
 
 
-class Seal:
+class HarnessSnapshot:
     """Remembers the functions of the harness as they were when it was made.
 
-    >>> seal = Seal()
-    >>> seal.find_break() is None
+    >>> snapshot = HarnessSnapshot()
+    >>> snapshot.find_replaced() is None
     True
     """
 
     def __init__(self) -> None:
         self._before = dict(_functions())
 
-    def find_break(self) -> str | None:
+    def find_replaced(self) -> str | None:
         """Return the name of a function that is another one now, or None."""
         now = dict(_functions())
         for place, function in self._before.items():

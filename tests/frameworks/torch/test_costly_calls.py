@@ -9,7 +9,7 @@ import torch
 
 from graphnet_datasets.errors import MemoryLimitError
 from graphnet_datasets.frameworks.torch.operators import lookup
-from graphnet_datasets.frameworks.torch.walking.bombs import check_call, check_result
+from graphnet_datasets.frameworks.torch.walking.costly_calls import check_call, check_result
 
 META = torch.empty(1, device="meta").expand(10**12)
 
