@@ -77,7 +77,7 @@ def test_score_by_sample_begins_with_the_largest_head_room(tmp_path: Path) -> No
     ]
     path = write(tmp_path / "timed.parquet", rows)
     table = invoke("score", path, "--by-sample").stdout.split("\n\n")[-1].splitlines()
-    assert table[0].split()[:6] == ["sample", "ms", "speedup", "min_t", "of", "light"]
+    assert table[0].split()[:6] == ["sample", "ms", "speedup", "min_t", "of", "roofline"]
     assert [line.split() for line in table[1:]] == [
         ["far", "3", "0.900", "-5.0", "1", "%", "0.25", "never", "9", ">", "4"],
         ["near", "3", "2.000", "-inf", "50", "%", "0.25", "84", "-", ">", "-"],
