@@ -22,14 +22,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.benchmark.child.outputs import write_described
-from graphnet_datasets.benchmark.child.runtimes import make_runtime
-
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.benchmark.child.arms import Workload
 from graphnet_datasets.benchmark.handover import read_outputs
 from graphnet_datasets.benchmark.judging.calls import DECIDED_T, compare_calls, find_constant
 from graphnet_datasets.benchmark.judging.correctness import Output, find_mismatch, overall_min_t
+from graphnet_datasets.frameworks.outputs import write_described
+from graphnet_datasets.frameworks.runtime import make_runtime
 from graphnet_datasets.schema import Reason
 
 SETS = (2, 3, 4)

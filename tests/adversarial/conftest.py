@@ -64,14 +64,16 @@ def make_trial(runner: SampleRunner) -> Trial:
     return trial
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while a server runs, its worker of the suite is a subreaper, with
+# children and orphans that other tests count.
+@pytest.fixture(scope="package")
 def trial() -> Iterator[Trial]:
     runner = SampleRunner("cpu", SETTINGS)
     yield make_trial(runner)
     runner.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def probe_trial() -> Iterator[Trial]:
     runner = SampleRunner("cpu", dataclasses.replace(SETTINGS, input_mode="probe"))
     yield make_trial(runner)

@@ -17,6 +17,7 @@ from graphnet_datasets.cli.app import app
 from graphnet_datasets.isolation import descendants
 from graphnet_datasets.storage.table import write_table
 from tests.benchmark.samples import LINEAR, make_sample, quick
+from tests.isolation.test_client import wait_until_gone
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = [make_sample(f"relu{index}", *LINEAR.ops, inputs=LINEAR.inputs) for index in range(5)]
@@ -34,18 +35,9 @@ def start(command: list[str], out: Path) -> subprocess.Popen[str]:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while len(list((out / "parts").glob("*.parquet"))) < 2:
-        assert process.poll() is None
+        assert process.poll() is None, process.communicate()[1]
         time.sleep(0.02)
     return process
-
-
-def wait_until_gone(pids: list[int], timeout_s: float = 20) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if not any(Path("/proc", str(pid)).exists() for pid in pids):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -69,7 +61,7 @@ def test_the_same_command_continues_where_a_stopped_one_was(
         assert said == (
             f"Stopped. What is finished is in `{out}`; the same command continues from there.\n"
         )
-    assert wait_until_gone(below)
+    assert all(wait_until_gone(pid, timeout_s=20) for pid in below)
 
     stopped = {row["run_id"]: row for row in read_runs(out).to_pylist()}
     assert 2 <= len(stopped) < 5

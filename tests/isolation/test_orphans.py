@@ -31,13 +31,14 @@ def new_server() -> ForkServer:
 def test_what_was_left_behind_dies_although_its_server_was_killed(
     tmp_path: Path, do: str, payload: dict[str, Any]
 ) -> None:
+    was_subreaper = is_subreaper()
     path = tmp_path / "pid"
     with new_server() as server:
         outcome = run(server, do, path=str(path), **payload)
         assert outcome.ending is Ending.CRASH
         assert not Path("/proc", path.read_text()).exists()
         assert run(server, "answer").ending is Ending.FINISHED
-    assert not is_subreaper()
+    assert is_subreaper() == was_subreaper
 
 
 def test_what_was_left_behind_dies_although_its_server_was_stopped(
@@ -53,13 +54,14 @@ def test_what_was_left_behind_dies_although_its_server_was_stopped(
 
 
 def test_another_server_and_its_job_are_left_alone(tmp_path: Path) -> None:
+    was_subreaper = is_subreaper()
     with new_server() as one, new_server() as other:
         assert run(other, "answer").ending is Ending.FINISHED
         run(one, "leave_and_kill_server", path=str(tmp_path / "pid"), clears=False, lives_s=0)
         assert run(other, "answer").ending is Ending.FINISHED
         assert other.num_starts == 1
         assert is_subreaper()
-    assert not is_subreaper()
+    assert is_subreaper() == was_subreaper
 
 
 def test_children_of_this_program_and_their_orphans_are_left_alone(tmp_path: Path) -> None:
