@@ -9,8 +9,9 @@ from pathlib import Path
 
 from graphnet_datasets.errors import GraphNetError
 
-from .capturing import BUILDER, PACKAGE, Capture, Keys, capture_all, default_jobs, known
+from .capturing import BUILDER, PACKAGE, Capture, Keys, default_jobs, known
 from .catalog import Entry, read_catalog
+from .executors import capture_all
 from .starter import CATALOGS, calibrate, write_dataset, write_failures
 
 
@@ -104,7 +105,6 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _catalog(options: argparse.Namespace) -> int:
-    from . import executors
     from .full import write_full
     from .report import write_report
 
@@ -115,7 +115,7 @@ def _catalog(options: argparse.Namespace) -> int:
         captures = [capture for capture in found if capture is not None]
     else:
         captures = _shown(
-            executors.capture_all(
+            capture_all(
                 entries,
                 options.build,
                 options.jobs,

@@ -11,13 +11,11 @@ import ast
 import dataclasses
 import hashlib
 import os
-import queue
-import threading
 from collections.abc import Generator, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from graphnet_datasets.isolation import Ending, ForkServer, Limits
+from graphnet_datasets.isolation import Limits
 
 from .catalog import Entry
 from .libraries import library_of
@@ -49,24 +47,6 @@ class Capture:
     reason: str = ""
 
 
-def capture_all(
-    entries: Iterable[Entry],
-    build: Path,
-    jobs: int = 1,
-    *,
-    keys: Keys | None = None,
-    is_failure_kept: bool = False,
-) -> Iterator[Capture]:
-    """Capture entries in worker processes and yield each as it ends, from the cache if it can.
-
-    With `is_failure_kept` what failed before under the same key is not tried again.
-    """
-    keys = keys or Keys()
-    waiting = yield from known_first(entries, build, keys, is_failure_kept)
-    for library, of_library in waiting.items():
-        yield from _capture_with(library, of_library, build, jobs, keys)
-
-
 def known_first(
     entries: Iterable[Entry], build: Path, keys: Keys, is_failure_kept: bool
 ) -> Generator[Capture, None, dict[str, list[Entry]]]:
@@ -92,65 +72,9 @@ def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:
     return None
 
 
-def _capture_with(
-    library: str, entries: list[Entry], build: Path, jobs: int, keys: Keys
-) -> Iterator[Capture]:
-    """Capture entries of one library, which the workers have imported before they are forked."""
-    waiting: queue.SimpleQueue[Entry] = queue.SimpleQueue()
-    ended: queue.SimpleQueue[Capture | BaseException] = queue.SimpleQueue()
-    is_stopped = threading.Event()
-    for entry in entries:
-        waiting.put(entry)
-
-    def work() -> None:
-        environment = {LIBRARY_VARIABLE: library}
-        try:
-            with ForkServer(worker_of(library), environment=environment) as server:
-                while not is_stopped.is_set():
-                    entry = waiting.get_nowait()
-                    ended.put(capture_in(server, entry, keys.path(entry, build)))
-        except queue.Empty:
-            pass
-        except BaseException as error:  # what ends a thread must not be lost with it
-            ended.put(error)
-
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(entries)))]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in entries:
-            result = ended.get()
-            if isinstance(result, BaseException):
-                raise result
-            yield result
-    finally:
-        is_stopped.set()
-
-
 def worker_of(library: str) -> str:
     """Return the program whose jobs capture models of a library."""
     return "builder.paddle_worker" if library == "paddle" else "builder.worker"
-
-
-def capture_in(server: ForkServer, entry: Entry, path: Path) -> Capture:
-    """Capture one entry in a process of `server` and put its table, or the reason, at `path`."""
-    with server.directory() as directory:
-        row = directory / "row.parquet"
-        outcome = server.run(
-            {"line": entry.line, "out": str(row)}, directory, phases=PHASES, limits=LIMITS
-        )
-        failure = path.with_suffix(FAILURE)
-        if outcome.ending is Ending.FINISHED and row.is_file():
-            temporary = path.with_suffix(".partial")
-            temporary.write_bytes(row.read_bytes())
-            temporary.replace(path)
-            failure.unlink(missing_ok=True)
-            return Capture(entry, path)
-    message = (outcome.error or {}).get("message", "") or outcome.log[-300:].strip()
-    kind = (outcome.error or {}).get("type", "")
-    reason = f"{outcome.ending} in {outcome.phase}: {kind} {message}".strip()
-    failure.write_text(reason)
-    return Capture(entry, None, reason)
 
 
 class Keys:

@@ -11,11 +11,11 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from graphnet_datasets.atomic import write_bytes
 from graphnet_datasets.errors import RunError
-from graphnet_datasets.isolation import RESULT_FILE, Finished, PoolJob, Work
+from graphnet_datasets.isolation import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work
 from graphnet_datasets.isolation.ray_pool import RayPool
 
-from . import capturing
 from .capturing import (
     FAILURE,
     LIBRARY_VARIABLE,
@@ -42,9 +42,10 @@ def capture_all(
 ) -> Iterator[Capture]:
     """Capture entries and yield each as it ends, from the build directory if it is there.
 
-    On a Ray cluster there are as many workers as it has processors, and `jobs` is not looked at. A
-    worker that is lost is replaced and its entry captured once more; one that loses two is a
-    failure, and the rest goes on. For the rest see `capturing.capture_all`.
+    With `is_failure_kept` what failed before under the same key is not tried again. On a Ray
+    cluster there are as many workers as it has processors, and `jobs` is not looked at. A worker
+    that is lost is replaced and its entry captured once more; one that loses two is a failure, and
+    the rest goes on.
 
     Raises:
         RunError: there is no such executor, no cluster, or no worker can be started.
@@ -52,20 +53,19 @@ def capture_all(
     """
     if executor not in EXECUTORS:
         raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
-    if executor == "local":
-        yield from capturing.capture_all(
-            entries, build, jobs, keys=keys, is_failure_kept=is_failure_kept
-        )
-        return
     keys = keys or Keys()
     waiting = yield from known_first(entries, build, keys, is_failure_kept)
     for library, of_library in waiting.items():
         work = Work(worker_of(library), PHASES, LIMITS, {LIBRARY_VARIABLE: library})
         by_line = {entry.line: entry for entry in of_library}
-        with contextlib.closing(RayPool(work)) as pool:
+        with contextlib.closing(_pool(work, executor, min(jobs, len(of_library)))) as pool:
             for finished in pool.run(map(_job, of_library)):
                 entry = by_line[finished.job.payload["line"]]
                 yield keep(entry, finished, keys.path(entry, build))
+
+
+def _pool(work: Work, executor: str, jobs: int) -> Pool:
+    return RayPool(work) if executor == "ray" else LocalPool(work, jobs)
 
 
 def _job(entry: Entry) -> PoolJob:
@@ -80,8 +80,6 @@ def keep(entry: Entry, finished: Finished, path: Path) -> Capture:
         reason = finished.reason or "finished without a row"
         failure.write_text(reason)
         return Capture(entry, None, reason)
-    temporary = path.with_suffix(".partial")
-    temporary.write_bytes(finished.result)
-    temporary.replace(path)
+    write_bytes(path, finished.result)
     failure.unlink(missing_ok=True)
     return Capture(entry, path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graphnet_datasets.analysis.splits import SPLITS, split_of
+from graphnet_datasets.atomic import write_text
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import read_table, write_table
@@ -78,9 +79,7 @@ def write_shards(graphs: list[Graph], out: Path) -> None:
 
 def write_lines(records: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Write records as JSON, one a line; the file is replaced when it is complete."""
-    temporary = path.with_name(f".{path.name}.partial")
-    temporary.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    temporary.replace(path)
+    write_text(path, "".join(f"{json.dumps(record)}\n" for record in records))
 
 
 def _rows(graphs: list[Graph]) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 
 from .capturing import Capture
@@ -35,9 +36,7 @@ def write_report(
         )
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     body = "\n".join(_lines(tried, graphs, num_not_tried))
-    temporary = path.with_name(f".{path.name}.partial")
-    temporary.write_text(f"{before}{BEGIN}\n{body}\n{END}{after}")
-    temporary.replace(path)
+    write_text(path, f"{before}{BEGIN}\n{body}\n{END}{after}")
 
 
 def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int) -> Iterable[str]:

@@ -10,7 +10,17 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "graphnet_datasets"
 
 ORDER = [
-    {"version", "credentials", "errors", "paths", "suggestions", "terminal", "verbosity", "sample"},
+    {
+        "version",
+        "atomic",
+        "credentials",
+        "errors",
+        "paths",
+        "suggestions",
+        "terminal",
+        "verbosity",
+        "sample",
+    },
     {"schema", "inputs", "isolation"},
     {"frameworks"},
     {"analysis", "directory", "transforms"},

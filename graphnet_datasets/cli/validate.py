@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,6 +94,7 @@ def validate(
 def _write(rows: list[dict[str, Any]], out: Path) -> None:
     """Write rows as one table, or as a directory with a table per config and split."""
     from ..analysis.splits import split_of
+    from ..atomic import new_directory
     from ..schema import EXCLUDED, config_of
     from ..storage.layout import write_readme
     from ..storage.table import write_table
@@ -107,12 +107,10 @@ def _write(rows: list[dict[str, Any]], out: Path) -> None:
         config = config_of(row)
         split = "train" if config == EXCLUDED else split_of(row["family"])
         places.setdefault((config, split), []).append(row)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
-        written = Path(temporary) / out.name
+    with new_directory(out) as written:
         for (config, split), of_place in places.items():
             write_table(of_place, written / config / f"{split}-0000.parquet")
         write_readme(written)
-        written.rename(out)
 
 
 def _table(validations: list[Validation]) -> Table:

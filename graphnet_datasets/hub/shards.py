@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..atomic import file_sha256
 from ..schema import EXCLUDED, Table
 from ..storage.table import write_arrow
 from .append import Files
@@ -65,7 +65,7 @@ class Shards:
         if self.is_proposal and all(self._is_announced(snapshot, path) for path in shards):
             # Pull requests that each changed the card could not be merged one after another.
             return shards
-        files = {**snapshot.files, **{path: _sha256(local) for path, local in shards.items()}}
+        files = {**snapshot.files, **{path: file_sha256(local) for path, local in shards.items()}}
         tables = {**snapshot.tables, self.table.name: pa.concat_tables([there, *added])}
         return {**shards, **make_card(snapshot.readme, self.repository.id, files, tables)}
 
@@ -82,8 +82,3 @@ def known_items(there: pa.Table, table: Table) -> dict[str, str]:
     """Return what a repository holds: key to label. Graphs that it excludes are not held."""
     there = there.filter(pc.field("config") != EXCLUDED)
     return dict(zip(there[table.key].to_pylist(), there[table.label].to_pylist(), strict=True))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

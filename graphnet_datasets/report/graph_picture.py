@@ -10,11 +10,11 @@ import dataclasses
 import itertools
 import math
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from ..atomic import write_text
 from ..sample import Sample
 from .folding import Box, Folded, Kind, fold
 from .layered import Layout, place
@@ -73,10 +73,7 @@ def write_graph(sample: Sample, path: str | os.PathLike[str], max_boxes: int = 4
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    temporary.write_text(draw_graph(sample, max_boxes), encoding="utf-8")
-    temporary.replace(path)
-    return path
+    return write_text(path, draw_graph(sample, max_boxes))
 
 
 def _lines(box: Box) -> tuple[str, str, str]:

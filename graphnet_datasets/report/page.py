@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..atomic import write_text
 from ..scores import as_table, by_sample, error_aware_speedup_score, speedup_score
 from ..scores.comparison import TOLERANCE
 from ..scores.records import is_counted, make_records
@@ -86,13 +87,7 @@ def write_page(
     )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return write_text(path, text)
 
 
 def _pictures(tables: Mapping[str, pa.Table], options: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic import replaced
 from ..errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -89,15 +90,10 @@ def save(figure: Figure, directory: str | os.PathLike[str], name: str) -> list[P
     paths = []
     for suffix in FORMATS:
         path = directory / f"{name}.{suffix}"
-        temporary = directory / f".{name}.{os.getpid()}.{suffix}"
         metadata = {"Date": None} if suffix == "svg" else {}
-        try:
-            with settings():
-                figure.savefig(temporary, format=suffix, metadata=metadata)
-                # Laid out once: each further format gets the same picture, and gets it faster.
-                figure.set_layout_engine("none")
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replaced(path) as place, settings():
+            figure.savefig(place, format=suffix, metadata=metadata)
+            # Laid out once: each further format gets the same picture, and gets it faster.
+            figure.set_layout_engine("none")
         paths.append(path)
     return paths

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from ..atomic import new_directory
 from ..errors import DatasetExistsError, GraphNetError
 from ..paths import check_name, place_inside
 from ..schema import sample_from_row
@@ -51,9 +52,8 @@ def export_dataset(
         return there
     target = _local(directory)
     _check_free(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as temporary:
-        _fetch(name, Path(temporary) / target.name, storage_options).replace(target)
+    with new_directory(target) as place:
+        _fetch(name, place, storage_options)
     return target
 
 
@@ -116,12 +116,10 @@ def export_directories(
     target = Path(directory)
     _check_free(target)
     splits: Any = load_dataset(name, split=None, streaming=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
     failures: list[tuple[str, str]] = []
     num_written = 0
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as temporary:
-        path = Path(temporary) / target.name
-        tree = SampleTree(path)
+    with new_directory(target) as place:
+        tree = SampleTree(place)
         for row in (row for split in splits.values() for row in split):
             try:
                 tree.write(sample_from_row(row))
@@ -130,7 +128,6 @@ def export_directories(
                 failures.append((str(row["id"]), str(error)))
             if on_progress is not None:
                 on_progress(num_written + len(failures), None)
-        path.replace(target)
     return ExportedDirectories(num_written, tuple(failures))
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..atomic import file_sha256, write_text
 from ..errors import DatasetNotFoundError, SchemaError, UnsafePathError
 from ..paths import check_name
 from ..schema.tables import ALL, config_named
@@ -89,7 +89,7 @@ def write_readme(directory: str | os.PathLike[str], body: str | None = None) -> 
     files = [
         path for splits in layout.configs.values() for paths in splits.values() for path in paths
     ]
-    configs = describe_configs({str(path.relative_to(root)): _sha256(path) for path in files})
+    configs = describe_configs({str(path.relative_to(root)): file_sha256(path) for path in files})
     features, counts = [], []
     columns: dict[pa.Schema, list[dict[str, Any]]] = {}
     for name, splits in layout.configs.items():
@@ -106,10 +106,7 @@ def write_readme(directory: str | os.PathLike[str], body: str | None = None) -> 
         body = DatasetCard.load(path).text if path.is_file() else _default_body(counts)
     data = DatasetCardData(configs=configs, dataset_info=features)
     text = f"---\n{data.to_yaml()}\n---\n{body.strip()}\n"
-    temporary = path.with_name(f".README.{secrets.token_hex(4)}")
-    temporary.write_text(text)
-    temporary.replace(path)
-    return path
+    return write_text(path, text)
 
 
 def describe_configs(files: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -254,11 +251,6 @@ def _files_of(find: Find, data_files: Any) -> dict[str, list[str]]:
 def _leads_outside(pattern: str) -> bool:
     parts = pattern.replace("\\", "/").split("/")
     return pattern.startswith(("/", "~")) or "://" in pattern or ".." in parts
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _default_body(counts: list[tuple[str, str, int]]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..analysis.columns import derived_columns
+from ..atomic import replaced
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..sample import Sample
 from ..schema import GRAPHS_SCHEMA, SCHEMA_VERSION, Table, sample_to_row
@@ -143,14 +143,13 @@ def _write(tables: Iterable[pa.Table], path: str | os.PathLike[str], table: Tabl
     """Write tables one after another; the file appears under its name when it is complete."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("xb") as file, _open_writer(file, table) as writer:
-            for each in tables:
-                writer.write_table(each, row_group_size=table.row_group_size)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        replaced(path) as place,
+        place.open("xb") as file,
+        _open_writer(file, table) as writer,
+    ):
+        for each in tables:
+            writer.write_table(each, row_group_size=table.row_group_size)
     return path
 
 

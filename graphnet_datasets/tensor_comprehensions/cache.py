@@ -15,7 +15,6 @@ import json
 import os
 import platform
 import statistics
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..atomic import replaced
 from ..errors import TensorComprehensionError
 from ..schema import SCHEMA_VERSION
 from ..schema.tc_cache import TC_CACHE_SCHEMA
@@ -156,14 +156,8 @@ class TuningCache:
             yield
 
     def _write(self, table: pa.Table) -> None:
-        descriptor, name = tempfile.mkstemp(dir=self.path.parent, suffix=".part")
-        os.close(descriptor)
-        try:
-            pq.write_table(table, name, compression="zstd")
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with replaced(self.path) as place:
+            pq.write_table(table, place, compression="zstd")
 
 
 def _row(key: CacheKey, candidate: Candidate) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def test_a_record_that_is_in_the_table_and_in_a_part_counts_once(tmp_path: Path)
 def test_what_a_killed_process_left_half_written_is_ignored_and_removed(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     store.append(record("1"))
-    leftover = tmp_path / "parts" / f"2.parquet.{2**22 + 1}.tmp"
+    leftover = tmp_path / "parts" / f".2.parquet.{2**22 + 1}.0a1b2c3d.tmp"
     leftover.write_bytes(b"PAR1 half")
     assert read_runs(tmp_path).num_rows == 1
     RunStore(tmp_path)

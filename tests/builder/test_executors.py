@@ -15,9 +15,9 @@ from graphnet_datasets.errors import RunError
 from tests.clusters import two_nodes
 
 LINES = [
-    "torch/mlp-a | other | torch | mlp | sizes=[4, 2] | x=normal(8, 4) | float32 | eval | | small",
-    "torch/mlp-b | other | torch | mlp | sizes=[4, 3] | x=normal(8, 4) | float32 | eval | | small",
-    "torch/nothing | other | torch | no_such_builder | | x=normal(8, 4) | float32 | eval | | small",
+    "torch/mlp-a | other | torch | mlp | sizes=[4, 2] | input=normal(8, 4) | float32 | eval | | small",
+    "torch/mlp-b | other | torch | mlp | sizes=[4, 3] | input=normal(8, 4) | float32 | eval | | small",
+    "torch/nothing | other | torch | no_such_builder | | input=normal(8, 4) | float32 | eval | | small",
 ]
 
 
@@ -44,6 +44,7 @@ def test_captures_of_the_cluster_are_those_of_this_machine(tmp_path: Path) -> No
     here = contents(list(capture_all(entries(), tmp_path / "here")))
     assert there == here
     assert "no_such_builder" in there["torch/nothing"]
+    assert all(isinstance(there[name], bytes) for name in ("torch/mlp-a", "torch/mlp-b"))
     # What the one has captured the other takes from the build directory.
     names = {path.name for path in (tmp_path / "there").iterdir()}
     again = list(capture_all(entries(), tmp_path / "there", executor="ray", is_failure_kept=True))
@@ -57,3 +58,17 @@ def test_captures_of_the_cluster_are_those_of_this_machine(tmp_path: Path) -> No
 def test_an_unknown_executor_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"^There is no executor `slurm`\. Choose one of local, ray"):
         list(capture_all([], tmp_path, executor="slurm"))
+
+
+@pytest.mark.slow
+def test_captures_of_this_machine_are_kept_and_not_made_again(tmp_path: Path) -> None:
+    first = list(capture_all(entries(), tmp_path, jobs=2))
+    assert {each.entry.name: each.path is not None for each in first} == {
+        "torch/mlp-a": True,
+        "torch/mlp-b": True,
+        "torch/nothing": False,
+    }
+    times = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    again = list(capture_all(entries(), tmp_path, jobs=2, is_failure_kept=True))
+    assert contents(again) == contents(first)
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times

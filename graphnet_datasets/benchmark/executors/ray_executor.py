@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...atomic import write_text
 from ...errors import RunError
 from ...isolation.ray_cluster import connect, import_ray, lost_outcome
 from ...version import __version__
@@ -168,7 +169,7 @@ class RayExecutor:
             result.record["num_attempts"] = max(result.record["num_attempts"] or 1, attempt)
             if result.log and self._log_directory is not None:
                 self._log_directory.mkdir(parents=True, exist_ok=True)
-                (self._log_directory / f"{run_id}.log").write_text(result.log)
+                write_text(self._log_directory / f"{run_id}.log", result.log)
             if result.outputs is not None and self._outputs is not None:
                 self._outputs.put(run_id, result.outputs)
         return [result.record for result in results]

@@ -6,12 +6,12 @@ import contextlib
 import dataclasses
 import datetime
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...analysis.finite import explain_not_finite
+from ...atomic import write_text
 from ...compilers import Compiler
 from ...errors import (
     CompilerError,
@@ -365,7 +365,4 @@ class SampleRunner:
     def _keep_log(self, run_id: str, outcome: Outcome) -> None:
         if self._log_directory is not None and outcome.log:
             self._log_directory.mkdir(parents=True, exist_ok=True)
-            path = self._log_directory / f"{run_id}.log"
-            temporary = path.with_suffix(f".{os.getpid()}.tmp")
-            temporary.write_text(outcome.log)
-            temporary.replace(path)
+            write_text(self._log_directory / f"{run_id}.log", outcome.log)

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from ...atomic import write_bytes
 from ...errors import RunError
 from ...inputs.storage import STORAGE
 from ...sample.vocabulary import ITEM_SIZE_BYTES
@@ -61,17 +62,9 @@ class OutputStore:
             RunError: it cannot be written.
         """
         path = self._file(run_id)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            try:
-                with temporary.open("wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
+            write_bytes(path, data, is_durable=True)
         except OSError as error:
             raise RunError(
                 f"The outputs of a run cannot be written to `{self.path}`: {error.strerror}."

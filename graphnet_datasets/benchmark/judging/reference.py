@@ -10,12 +10,12 @@ import math
 import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
+from ...atomic import replaced
 from ...errors import RunError
 from ...schema import Reason, Status
 from ...scores.text import text_table
@@ -97,13 +97,8 @@ class Verdicts:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the rows as CSV, whole or not at all."""
-        path = Path(path)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        try:
-            pyarrow.csv.write_csv(self.to_table(), temporary)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replaced(path) as place:
+            pyarrow.csv.write_csv(self.to_table(), place)
 
     def __str__(self) -> str:
         cells = [

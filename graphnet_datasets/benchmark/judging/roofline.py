@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...atomic import write_text
 from ...errors import MissingExtraError, RunError
 from ...timing.caches import cache_bytes
 from ..records.environment import describe_environment, environment_id
@@ -168,9 +169,7 @@ def _read(path: Path) -> PeakRates | None:
 def _write(path: Path, peaks: PeakRates) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(dataclasses.asdict(peaks)))
-        temporary.replace(path)
+        write_text(path, json.dumps(dataclasses.asdict(peaks)))
     except OSError:
         # The cache only saves a few seconds; a home without rights must not cost a measurement.
         return

@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...atomic import is_abandoned, replaced
 from ...errors import FormatVersionError, RunError, SchemaError
 from ...sample import Sample
 from ...schema import RUNS_SCHEMA, SCHEMA_VERSION
@@ -131,9 +132,9 @@ class RunStore:
         """Put the single records into the table."""
         with self._locked():
             parts = sorted(self._parts.glob("*.parquet"))
-            for abandoned in self._parts.glob("*.tmp"):
-                if not _is_running(abandoned):
-                    abandoned.unlink(missing_ok=True)
+            for place in self._parts.glob(".*.tmp"):
+                if is_abandoned(place):
+                    place.unlink(missing_ok=True)
             if parts:
                 _write_parquet(read_runs(self.path), self.path / TABLE_NAME)
                 for part in parts:
@@ -256,23 +257,5 @@ def _checked(table: pa.Table, where: str) -> pa.Table:
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            pq.write_table(table, file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)  # the name too
-    finally:
-        os.close(directory)
-
-
-def _is_running(temporary: Path) -> bool:
-    """Tell whether the process that is writing this temporary file still lives."""
-    pid = temporary.name.split(".")[-2]
-    return pid.isdigit() and Path("/proc", pid).exists()
+    with replaced(path, is_durable=True) as place, place.open("wb") as file:
+        pq.write_table(table, file, compression="zstd")

@@ -6,10 +6,11 @@ import collections
 import dataclasses
 import json
 import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
+
+from ...atomic import write_text
 
 Status = Literal["imported", "duplicate", "failed"]
 
@@ -75,9 +76,7 @@ def write_report(outcomes: Iterable[FolderOutcome], path: Path) -> None:
         for each in outcomes
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def read_report(path: str | os.PathLike[str]) -> list[FolderOutcome]:

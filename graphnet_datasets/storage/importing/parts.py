@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...atomic import write_bytes
 from ...schema import GRAPHS_SCHEMA
 
 SUFFIX = ".arrow"
@@ -44,10 +45,7 @@ def encode_part(rows: Sequence[pa.Table], notes: Mapping[str, Any]) -> bytes:
 
 def save_part(content: bytes, folder: Path) -> Path:
     """Write a part under a name that no other has, and return its path."""
-    name = secrets.token_hex(8)
-    temporary = folder / f".{name}"
-    temporary.write_bytes(content)
-    return temporary.replace(folder / f"{name}{SUFFIX}")
+    return write_bytes(folder / f"{secrets.token_hex(8)}{SUFFIX}", content)
 
 
 def read_notes(path: Path) -> dict[str, Any]:

@@ -13,10 +13,10 @@ import platform
 import shutil
 import stat
 import subprocess
-import tempfile
 import threading
 from pathlib import Path
 
+from ...atomic import write_bytes
 from ...errors import KernelCompileError
 from ...isolation import ForkServer, Limits
 from .program import Program
@@ -141,7 +141,7 @@ def compile_object(
             outcome = server.run(payload, directory, phases=PHASES, limits=limits)
             if outcome.ending != "finished":
                 raise KernelCompileError(_explain(compiler, outcome, timeout_s))
-            keep(directory / OBJECT_FILE, path)
+            write_bytes(path, (directory / OBJECT_FILE).read_bytes())
     return path
 
 
@@ -154,14 +154,6 @@ def compile_payload(
         "libraries": list(program.libraries),
         "source": str(source),
     }
-
-
-def keep(made: Path, path: Path) -> None:
-    """Put a compiled object into its place, whole or not at all."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(made.read_bytes())
-    Path(name).replace(path)
 
 
 def _explain(compiler: str, outcome, timeout_s: float) -> str:

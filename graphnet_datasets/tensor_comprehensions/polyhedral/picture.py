@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
+from ...atomic import write_text
 from .schedule import Nested, Schedule
 
 _WIDTH, _LINE, _GAP = 260, 22, 24
@@ -44,7 +45,7 @@ def to_svg(schedule: Schedule) -> str:
 
 def save_svg(schedule: Schedule, path: str | Path) -> None:
     """Write the picture of a schedule to a file."""
-    Path(path).write_text(to_svg(schedule))
+    write_text(path, to_svg(schedule))
 
 
 def _column(place: int, nest: Nested) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...atomic import write_bytes
 from ...errors import GraphNetError
 from ...isolation import Ending, ForkServer, Limits, LocalPool, PoolJob, Work, num_processors
 from ..codegen.program import Program
@@ -131,9 +132,7 @@ class Evaluator:
             if done.result is None:
                 failures[done.job.name] = done.reason or "The compiler wrote nothing."
                 continue
-            partial = object_directory() / f"{done.job.name}.{time.time_ns()}.part"
-            partial.write_bytes(done.result)
-            partial.replace(object_directory() / f"{done.job.name}.so")
+            write_bytes(object_directory() / f"{done.job.name}.so", done.result)
         return failures
 
     def _measure(self, made: Made, best_ms: float) -> Candidate:

@@ -1,0 +1,130 @@
+"""Files and directories that appear under their names whole or not at all.
+
+What is written goes beside its place first, under a name that begins with a dot and that no other
+writer has, and is renamed when it is complete. Whoever looks meanwhile finds what was there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_SUFFIX = ".tmp"
+
+
+@contextlib.contextmanager
+def replaced(path: str | os.PathLike[str], *, is_durable: bool = False) -> Iterator[Path]:
+    """Give a path to write to, which takes the place of `path` when the block ends.
+
+    Where the block raises nothing is left. With `is_durable` the file and its name have reached the
+    disk when the block is left. The directory has to exist.
+
+    Raises:
+        OSError: the file cannot be written; it names `path`, not the path that was given.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replaced(f"{folder}/a.txt") as place:
+    ...         _ = place.write_text("all of it")
+    ...     [each.name for each in Path(folder).iterdir()]
+    ['a.txt']
+    """
+    path = Path(path)
+    place = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_SUFFIX}")
+    try:
+        yield place
+        if is_durable:
+            _sync(place)
+        place.replace(path)
+    except OSError as error:
+        for name in ("filename", "filename2"):
+            if getattr(error, name) in (str(place), place):
+                setattr(error, name, str(path))
+        raise
+    finally:
+        place.unlink(missing_ok=True)
+    if is_durable:
+        _sync(path.parent)  # the name too
+
+
+def write_bytes(
+    path: str | os.PathLike[str], data: bytes | memoryview, *, is_durable: bool = False
+) -> Path:
+    """Write a file whole or not at all and return its path (see `replaced`).
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(f"{folder}/a.bin", b"all").read_bytes()
+    b'all'
+    """
+    with replaced(path, is_durable=is_durable) as place:
+        place.write_bytes(data)
+    return Path(path)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text file in UTF-8, whole or not at all, and return its path (see `replaced`).
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(f"{folder}/a.txt", "all").read_text()
+    'all'
+    """
+    return write_bytes(path, text.encode())
+
+
+def is_abandoned(place: Path) -> bool:
+    """Tell whether a file that `replaced` gave was left by a process that does not live any more.
+
+    >>> is_abandoned(Path(f".a.txt.{os.getpid()}.0a1b2c3d.tmp"))
+    False
+    >>> is_abandoned(Path(f".a.txt.{2**22 + 1}.0a1b2c3d.tmp")), is_abandoned(Path("notes.tmp"))
+    (True, False)
+    """
+    parts = place.name.split(".")
+    is_ours = place.suffix == _SUFFIX and len(parts) > 3 and parts[-3].isdigit()
+    return is_ours and not Path("/proc", parts[-3]).exists()
+
+
+@contextlib.contextmanager
+def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a path to make a directory at, which takes the place of `path` when the block ends.
+
+    Where the block raises nothing is left. Directories above are made; at `path` may stand an empty
+    directory, or nothing.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with new_directory(f"{folder}/a") as place:
+    ...         place.mkdir()
+    ...         _ = (place / "b.txt").write_text("b")
+    ...     sorted(each.name for each in Path(folder).rglob("*"))
+    ['a', 'b.txt']
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as around:
+        place = Path(around) / path.name
+        yield place
+        place.mkdir(exist_ok=True)
+        place.replace(path)
+
+
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file's content in hexadecimal digits.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file_sha256(write_bytes(f"{folder}/a.bin", b""))[:8]
+    'e3b0c442'
+    """
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
