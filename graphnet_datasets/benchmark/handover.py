@@ -12,17 +12,15 @@ import math
 import mmap
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ..frameworks.outputs import excerpt_of
 from ..inputs.arrays import STORAGE
 from ..sample.vocabulary import ITEM_SIZE_BYTES
-from ..schema import GRAPHS_SCHEMA
 from ..schema import PHASES as ALL_PHASES
 from .judging.correctness import Output
 
@@ -34,7 +32,6 @@ CANDIDATE_PHASES = (*PHASES, "profile")
 EAGER_PHASES = (*PHASES, "oracle")
 """The phases of the worker that makes the reference outputs."""
 
-SAMPLE_FILE = "sample.arrow"
 FIRST, AGAIN, ORACLE = "first.bin", "again.bin", "oracle.bin"
 """Files of outputs on input set 0: of the first call, of a repeated call, of a call in float64."""
 MAX_JUDGED = 256
@@ -51,19 +48,6 @@ OPTIONS_VARIABLE = "GRAPHNET_DATASETS_OPTIONS"
 
 MAX_OUTPUTS = 10_000
 MAX_DIMENSIONS = 64
-
-
-def write_row(row: Mapping[str, Any], path: Path) -> None:
-    """Write one row of the `graphs` table as Arrow IPC."""
-    table = pa.Table.from_pylist([dict(row)], schema=GRAPHS_SCHEMA)
-    with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-
-
-def read_row(path: Path) -> dict[str, Any]:
-    """Read the row that `write_row` wrote; Parquet's reader would import pandas in each worker."""
-    with path.open("rb") as file, pa.ipc.open_file(file) as reader:
-        return reader.get_batch(0).to_pylist()[0]
 
 
 def judged_file(number: int) -> str:

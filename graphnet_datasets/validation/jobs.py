@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from ..analysis.finite import explain_not_finite
 from ..errors import MemoryLimitError, MissingExtraError
 from ..isolation import Reporter
 from ..sample import Sample
-from ..schema import sample_from_row
+from ..schema.sample_files import read_sample
 from .reading import Failed, Skipped
-from .validator import SAMPLE_FILE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,8 +36,7 @@ def work(
     checks: Mapping[str, Check], payload: Mapping[str, Any], reporter: Reporter, directory: Path
 ) -> None:
     """Make one check in this process and report its outcome."""
-    with (directory / SAMPLE_FILE).open("rb") as file, pa.ipc.open_file(file) as reader:
-        sample = sample_from_row(reader.get_batch(0).to_pylist()[0])
+    sample = read_sample(directory)
     outcome, reason = "passed", ""
     try:
         terms = Terms(payload["memory_limit_bytes"], payload["trust_remote_code"])

@@ -5,16 +5,13 @@ from __future__ import annotations
 import platform
 import signal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Self
-
-import pyarrow as pa
 
 from ..errors import SampleError
 from ..frameworks import FRAMEWORK_VARIABLE, framework_named
 from ..isolation import Ending, ForkServer, Limits, Outcome
 from ..sample import Sample
-from ..schema import GRAPHS_SCHEMA, sample_to_row
+from ..schema.sample_files import write_sample
 from ..version import __version__
 from .outcomes import CHECKS, CheckResult, Validation
 from .reading import READING, check
@@ -139,7 +136,7 @@ class Validator:
 
     def _attempt(self, server: ForkServer, name: str, sample: Sample) -> Outcome:
         with server.directory() as directory:
-            write_row(sample, directory / SAMPLE_FILE)
+            write_sample(sample, directory)
             return server.run(
                 {
                     "check": name,
@@ -150,16 +147,6 @@ class Validator:
                 phases=(name,),
                 limits=self._limits,
             )
-
-
-SAMPLE_FILE = "sample.arrow"
-
-
-def write_row(sample: Sample, path: Path) -> None:
-    """Write a sample for a job, as Arrow IPC."""
-    table = pa.Table.from_pylist([sample_to_row(sample)], schema=GRAPHS_SCHEMA)
-    with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
 
 
 def _needs_process(name: str, sample: Sample) -> bool:

@@ -10,19 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
 
 from graphnet_datasets.benchmark.handover import (
     HandoverError,
     read_outputs,
-    read_row,
-    write_row,
 )
 from graphnet_datasets.frameworks.torch.runtime import OutputTypeError, TorchRuntime
-from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
-from graphnet_datasets.schema import sample_from_row, sample_to_row
-from tests.strategies import samples
 
 DTYPES = sorted(
     name
@@ -124,12 +118,3 @@ def test_the_elements_outlive_the_file(tmp_path: Path) -> None:
     (output,) = read_outputs(tmp_path / "out", [GOOD])
     (tmp_path / "out").unlink()
     assert output.elements.tolist() == [1, 1]
-
-
-@given(samples())
-def test_a_sample_reaches_the_worker_as_it_is(
-    tmp_path_factory: pytest.TempPathFactory, sample: Sample
-) -> None:
-    path = tmp_path_factory.mktemp("row") / "sample.arrow"
-    write_row(sample_to_row(sample), path)
-    assert sample_from_row(read_row(path)) == sample

@@ -15,9 +15,9 @@ from graphnet_datasets.errors import RunError
 from tests.clusters import two_nodes
 
 LINES = [
-    "torch/mlp-a | other | torch | mlp | sizes=[4, 2] | input=normal(8, 4) | float32 | eval | | small",
-    "torch/mlp-b | other | torch | mlp | sizes=[4, 3] | input=normal(8, 4) | float32 | eval | | small",
-    "torch/nothing | other | torch | no_such_builder | | input=normal(8, 4) | float32 | eval | | small",
+    "torch/mlp-a | other | torch | mlp | sizes=[4, 2] | input=normal(8, 4) | float32 | eval | |",
+    "torch/mlp-b | other | torch | mlp | sizes=[4, 3] | input=normal(8, 4) | float32 | eval | |",
+    "torch/nothing | other | torch | no_such_builder | | input=normal(8, 4) | float32 | eval | |",
 ]
 
 

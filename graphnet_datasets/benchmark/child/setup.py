@@ -9,10 +9,9 @@ from typing import Any
 from ...compilers.base import Compiler
 from ...frameworks.runtime import Runtime, make_runtime
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
-from ...schema import sample_from_row
+from ...schema.sample_files import read_sample
 from ...timing.caches import make_evictor
 from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
-from ..handover import SAMPLE_FILE, read_row
 from .arms import Arm, Workload
 
 now_s = WallClock().now_s
@@ -21,7 +20,7 @@ _CPU_CLOCK = WallClock().name
 
 def load_workload(payload: Mapping[str, Any], directory: Path) -> Workload:
     """Return the sample of a job, ready to be called."""
-    sample = sample_from_row(read_row(directory / SAMPLE_FILE))
+    sample = read_sample(directory)
     runtime = make_runtime(sample.framework, payload["device"], payload["num_threads"])
     return Workload(
         runtime,

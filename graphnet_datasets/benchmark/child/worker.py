@@ -20,11 +20,12 @@ from ...frameworks import module, offers
 from ...frameworks.outputs import write_described
 from ...frameworks.runtime import find_device_problem
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
-from ...schema import Reason, sample_from_row
+from ...schema import Reason
+from ...schema.sample_files import read_sample
 from ...timing.alone import measure_alone
 from ...timing.calls import ArmFailedError
 from ...timing.pairs import PairedTimes, TimingSettings, measure_pairs
-from ..handover import AGAIN, FIRST, ORACLE, SAMPLE_FILE, judged_file, read_judged, read_row
+from ..handover import AGAIN, FIRST, ORACLE, judged_file, read_judged
 from ..judging.roofline import measure_peak_rates
 from .arms import Arm, Workload
 from .device_state import read_device_state
@@ -281,7 +282,7 @@ def run_eager_alone(payload: Mapping[str, Any], reporter: Reporter, directory: P
 
 def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None:
     """Hand over the outputs of the first call in float64; that there are none is no failure."""
-    sample = sample_from_row(read_row(directory / SAMPLE_FILE))
+    sample = read_sample(directory)
     try:
         outputs = module(sample.framework, "oracle").float64_outputs(workload, sample)
         if outputs is not None:

@@ -22,6 +22,7 @@ from ...errors import (
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
 from ...schema import Status
+from ...schema.sample_files import write_row
 from ..handover import (
     AGAIN,
     CANDIDATE_PHASES,
@@ -30,11 +31,9 @@ from ..handover import (
     FIRST,
     OPTIONS_VARIABLE,
     ORACLE,
-    SAMPLE_FILE,
     HandoverError,
     JudgedCall,
     read_outputs,
-    write_row,
 )
 from ..judging import floors, judging
 from ..judging.correctness import count_not_finite
@@ -285,7 +284,7 @@ class SampleRunner:
     @contextlib.contextmanager
     def _directory(self, job: SampleJob, role: str = "") -> Iterator[Path]:
         with self._server(job.sample.framework, role).directory() as directory:
-            write_row(job.row, directory / SAMPLE_FILE)
+            write_row(job.row, directory)
             yield directory
 
     def _payload(self, candidate: CandidateCompiler, *, kind: str) -> dict[str, Any]:

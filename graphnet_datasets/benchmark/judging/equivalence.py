@@ -12,13 +12,12 @@ from ...frameworks import FRAMEWORK_VARIABLE
 from ...inputs import Mode
 from ...isolation import Ending, ForkServer, Limits
 from ...sample import Sample
-from ...schema import Reason, sample_to_row
+from ...schema import Reason
+from ...schema.sample_files import write_sample
 from ..handover import (
     FIRST,
-    SAMPLE_FILE,
     HandoverError,
     read_outputs,
-    write_row,
 )
 from .correctness import Output, compare_outputs, find_mismatch, overall_min_t
 from .equivalence_worker import PHASES
@@ -83,7 +82,7 @@ class Comparer:
     def _outputs(self, sample: Sample, stack: contextlib.ExitStack) -> list[Output]:
         server = self._server(sample.framework)
         directory = stack.enter_context(server.directory())
-        write_row(sample_to_row(sample), directory / SAMPLE_FILE)
+        write_sample(sample, directory)
         outcome = server.run(self._payload, directory, phases=PHASES, limits=self._limits)
         if outcome.ending is not Ending.FINISHED:
             said = outcome.error or {}

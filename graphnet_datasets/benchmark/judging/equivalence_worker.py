@@ -10,15 +10,15 @@ from ...frameworks import FRAMEWORK_VARIABLE, make_inputs, materialize, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
 from ...isolation import Reporter, serve
-from ...sample import Sample
-from ..handover import FIRST, SAMPLE_FILE, read_row
+from ...schema.sample_files import read_sample
+from ..handover import FIRST
 
 PHASES = ("load", "run")
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Run the sample in `directory` on its inputs and write what it gives."""
-    sample = Sample.from_row(read_row(directory / SAMPLE_FILE))
+    sample = read_sample(directory)
     runtime = make_runtime(sample.framework, "cpu", payload["num_threads"])
     callable_ = materialize(sample, allow_unchecked_operators=True)  # in a process of its own
     inputs = make_inputs(sample, payload["seed"], payload["mode"])
