@@ -1,9 +1,16 @@
-"""What a disk or a pipe refused, as a sentence that says where and what to do."""
+"""What a disk or a pipe refused, as a sentence that says where and what to do.
+
+And the place of a result: tried before the work begins, and left as it was where that fails.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 _REASONS = {
     errno.EACCES: "You have no right to read or write `{path}`. Ask its owner, or choose another "
@@ -58,3 +65,43 @@ def _path_of(error: OSError) -> str:
         if isinstance(name, str | bytes | os.PathLike):
             return os.fsdecode(name)
     return "the output"
+
+
+@contextlib.contextmanager
+def new_output(out: Path | str | None) -> Iterator[None]:
+    """Try at once that a path can be written, and leave no empty folders of it where work fails.
+
+    The work may take hours, and where its result goes is known before. None is no result, and a URL
+    is not looked at.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    if out is None or "://" in str(out):
+        yield
+        return
+    out = Path(out).absolute()
+    missing = [place for place in (out, *out.parents) if not place.exists()]
+    _try_to_write(out.parents[len(missing) - 1] if missing else out, out)
+    try:
+        yield
+    except BaseException:
+        for place in missing:
+            with contextlib.suppress(OSError):  # something lies there, which stays
+                place.rmdir()
+        raise
+
+
+def _try_to_write(there: Path, out: Path) -> None:
+    """Make a file without a name in the folder that is there already, which leaves no trace."""
+    if not there.is_dir():
+        if there == out:  # a file, which the command itself refuses or replaces
+            return
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(out))
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        # Some file systems that cannot be written say that the file does not exist.
+        code = errno.EACCES if error.errno == errno.ENOENT else error.errno
+        raise OSError(code, os.strerror(code or 0), str(out)) from error

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from .disk import new_output
 from .terminal import echo
 
 app = typer.Typer()
@@ -55,7 +56,7 @@ def import_trees(
     """
     from ..storage.importing import import_directories
 
-    with show_count("Reading", "directories") as count:
+    with new_output(out), show_count("Reading", "directories") as count:
         done = import_directories(
             directories,
             out,
@@ -106,12 +107,13 @@ def export(
     if form == "parquet":
         from ..storage.export import export_dataset
 
-        export_dataset(directory, dataset)
+        with new_output(directory):
+            export_dataset(directory, dataset)
         echo(f"{dataset} written to {directory}")
     elif form == "graphnet":
         from ..storage.export import export_directories
 
-        with show_count("Writing", "directories") as count:
+        with new_output(directory), show_count("Writing", "directories") as count:
             done = export_directories(directory, dataset, on_progress=count)
         for name, reason in done.failures:
             echo(f"{name}: {reason}", err=True)

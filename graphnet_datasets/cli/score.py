@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ScoreError
+from .disk import new_output
 from .terminal import echo
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ def import_log(
 
     from ..benchmark.upstream.log import import_log
 
-    runs = import_log(log, out=out)
+    with new_output(out):
+        runs = import_log(log, out=out)
     counts = Counter(runs["status"])
     listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     echo(f"{len(runs)} runs written to {out}: {listed}")
@@ -193,14 +195,15 @@ def plot(
 ) -> None:
     from ..report import plot_runs
 
-    written = plot_runs(
-        _run_sets(runs, compiler),
-        out,
-        p=p,
-        b=b,
-        variant=variant,
-        duplicates=check_duplicates(duplicates),
-    )
+    with new_output(out):
+        written = plot_runs(
+            _run_sets(runs, compiler),
+            out,
+            p=p,
+            b=b,
+            variant=variant,
+            duplicates=check_duplicates(duplicates),
+        )
     for path in written:
         echo(str(path))
 
@@ -222,15 +225,16 @@ def report(
 ) -> None:
     from ..report import write_page
 
-    written = write_page(
-        _run_sets(runs, compiler),
-        out,
-        title=title,
-        p=p,
-        b=b,
-        variant=variant,
-        duplicates=check_duplicates(duplicates),
-    )
+    with new_output(out):
+        written = write_page(
+            _run_sets(runs, compiler),
+            out,
+            title=title,
+            p=p,
+            b=b,
+            variant=variant,
+            duplicates=check_duplicates(duplicates),
+        )
     echo(str(written))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetNotFoundError, KernelInputError, TensorComprehensionError
+from ..errors import DatasetNotFoundError, TensorComprehensionError
+from .disk import new_output
+from .tc_arguments import constants_of, pairs_of, parameters_of, random_arrays, shapes_of
 from .terminal import echo
 
 if TYPE_CHECKING:
@@ -61,8 +64,8 @@ def infer_ranges(
 ) -> None:
     """Print the ranges of all indices, the shapes of all outputs and what is not checked."""
     definition, name = _chosen(file, entry)
-    values = _constants(constant)
-    shapes = _shapes(definition, name, shape, values)
+    values = constants_of(constant)
+    shapes = shapes_of(definition, name, shape, values)
     with _quiet():
         found = definition.infer(name, *shapes, constants=values, strict=strict)
     echo(str(found))
@@ -85,20 +88,23 @@ def interpret_file(
     import numpy as np
 
     definition, name = _chosen(file, entry)
-    values = _constants(constant)
-    files = {key: np.load(path, allow_pickle=False) for key, path in _pairs(given).items()}
+    values = constants_of(constant)
+    files = {key: np.load(path, allow_pickle=False) for key, path in pairs_of(given).items()}
     own = [f"{key}={','.join(map(str, array.shape))}" for key, array in files.items()]
-    shapes = _shapes(definition, name, [*(shape or []), *own], values)
-    arrays = _random(definition, name, shapes, values, seed)
+    shapes = shapes_of(definition, name, [*(shape or []), *own], values)
+    arrays = random_arrays(definition, name, shapes, values, seed)
     arrays.update(files)
-    with _quiet():
+    with _quiet(), new_output(out):
         found = definition.interpret(name, *arrays.values(), constants=values, check_bounds=True)
-    results = found if isinstance(found, tuple) else (found,)
-    for variable, array in zip(definition.checked(name).outputs, results, strict=True):
-        echo(f"{variable.name}: {array.dtype}{list(array.shape)}, sum {array.sum():.6g}")
+        results = found if isinstance(found, tuple) else (found,)
+        outputs = {
+            variable.name: array
+            for variable, array in zip(definition.checked(name).outputs, results, strict=True)
+        }
+        for key, array in outputs.items():
+            echo(f"{key}: {array.dtype}{list(array.shape)}, sum {array.sum():.6g}")
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            np.save(out / f"{variable.name}.npy", array, allow_pickle=False)
+            _save(outputs, out)
 
 
 @group.command("compile", epilog="Example: graphnet tc compile mm.tc --shape A=8,9 --shape B=9,7")
@@ -146,7 +152,7 @@ def bench_file(
     kernel, arrays = _compiled(definition, name, shape, constant, preset, seed, cache)
     with _quiet():
         truth = definition.interpret(
-            name, *arrays, constants=_constants(constant), float64=True, check_bounds=True
+            name, *arrays, constants=constants_of(constant), float64=True, check_bounds=True
         )
     found = kernel(*arrays)
     sides = [each if isinstance(each, tuple) else (each,) for each in (found, truth)]
@@ -184,9 +190,9 @@ def tune_file(
     from ..tensor_comprehensions.tuner import Progress, TunerConfig
 
     definition, name = _chosen(file, entry)
-    values = _constants(constant)
-    shapes = _shapes(definition, name, shape, values)
-    arrays = _random(definition, name, shapes, values, seed)
+    values = constants_of(constant)
+    shapes = shapes_of(definition, name, shape, values)
+    arrays = random_arrays(definition, name, shapes, values, seed)
     elites = min(3, population // 2)
     config = TunerConfig(
         population=population, generations=generations, elites=elites, budget_s=budget, seed=seed
@@ -200,9 +206,9 @@ def tune_file(
             err=True,
         )
 
-    parameters = _parameters(definition, name)
+    parameters = parameters_of(definition, name)
     passed = [values.get(each.name, arrays.get(each.name)) for each in parameters]
-    with _quiet():
+    with _quiet(), new_output(cache):
         options = definition.autotune(
             name, *passed, config=config, cache=cache, log=log, progress=show
         )
@@ -282,78 +288,6 @@ def _chosen(file: Path, entry: str | None) -> tuple[Definition, str]:
     return definition, entry
 
 
-def _pairs(given: list[str] | None) -> dict[str, str]:
-    found = {}
-    for each in given or ():
-        name, sign, value = each.partition("=")
-        if not sign or not name:
-            raise KernelInputError(f"`{each}` is not written as NAME=VALUE.")
-        found[name] = value
-    return found
-
-
-def _integers(name: str, text: str) -> list[int]:
-    try:
-        return [int(each) for each in text.split(",") if each.strip()]
-    except ValueError as error:
-        raise KernelInputError(f"`{name}={text}` holds something that is no integer.") from error
-
-
-def _constants(given: list[str] | None) -> dict[str, int]:
-    found = {}
-    for name, text in _pairs(given).items():
-        values = _integers(name, text)
-        if len(values) != 1:
-            raise KernelInputError(f"The constant `{name}` needs one integer, as in `{name}=2`.")
-        found[name] = values[0]
-    return found
-
-
-def _parameters(definition: Definition, name: str) -> list[Any]:
-    return list(definition.checked(name).parameters)
-
-
-def _shapes(
-    definition: Definition, name: str, given: list[str] | None, constants: dict[str, int]
-) -> list[list[int]]:
-    """Return the shapes in the order of the inputs."""
-    pairs = {key: _integers(key, text) for key, text in _pairs(given).items()}
-    shapes = []
-    for parameter in _parameters(definition, name):
-        if parameter.name in constants:
-            continue
-        if parameter.name not in pairs and parameter.dimensions:
-            sizes = ",".join(str(each) for each in parameter.dimensions)
-            raise KernelInputError(
-                f"The sizes of `{parameter.name}` are missing. Pass --shape "
-                f"{parameter.name}={sizes} with numbers."
-            )
-        shapes.append(pairs.pop(parameter.name, []))
-    if pairs:
-        raise KernelInputError(f"`{name}` has no input `{next(iter(pairs))}`.")
-    return shapes
-
-
-def _random(
-    definition: Definition, name: str, shapes: list[list[int]], constants: dict[str, int], seed: int
-) -> dict[str, Any]:
-    """Return random arrays by the names of the inputs; integers are below every size."""
-    import numpy as np
-
-    generator = np.random.default_rng(seed)
-    left = [each for each in _parameters(definition, name) if each.name not in constants]
-    smallest = min((n for shape in shapes for n in shape), default=1)
-    arrays = {}
-    for parameter, shape in zip(left, shapes, strict=True):
-        dtype = "float32" if parameter.type.name == "bfloat16" else parameter.type.name
-        below = 2 if parameter.type.is_bool else max(1, min(smallest, 100))
-        made: Any = generator.standard_normal(shape)
-        if not parameter.type.is_float:
-            made = generator.integers(0, below, shape)
-        arrays[parameter.name] = np.asarray(made).astype(dtype)
-    return arrays
-
-
 def _compiled(
     definition: Definition,
     name: str,
@@ -365,10 +299,9 @@ def _compiled(
 ) -> tuple[Any, list[Any]]:
     from ..tensor_comprehensions import preset as options_of
 
-    values = _constants(constant)
-    arrays = list(
-        _random(definition, name, _shapes(definition, name, shape, values), values, seed).values()
-    )
+    values = constants_of(constant)
+    shapes = shapes_of(definition, name, shape, values)
+    arrays = list(random_arrays(definition, name, shapes, values, seed).values())
     options = options_of(preset)
     with _quiet():
         if cache is not None:
@@ -377,6 +310,20 @@ def _compiled(
             name, *arrays, options=options, constants=values, check_bounds=True
         )
     return kernel, arrays
+
+
+def _save(arrays: dict[str, Any], folder: Path) -> None:
+    """Write an .npy file of each array, whole or not at all."""
+    import numpy as np
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in arrays.items():
+        temporary = folder / f".{name}.{secrets.token_hex(4)}.npy"
+        try:
+            np.save(temporary, array, allow_pickle=False)
+            temporary.replace(folder / f"{name}.npy")
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

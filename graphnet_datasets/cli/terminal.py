@@ -35,7 +35,14 @@ def width() -> int:
 
 
 def console() -> Console:
-    """Return rich's console on standard output, as wide as `width` says."""
+    """Return rich's console on standard output, as wide as `width` says.
+
+    Where that is a closed pipe it raises, as `echo` does, and rich would end the program itself.
+    """
     from rich.console import Console
 
-    return Console(width=width())
+    class Raising(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # what rich handles when it calls this
+
+    return Raising(width=width())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import DatasetExistsError, DatasetNotFoundError, TranslationError
+from .disk import new_output
 from .terminal import echo
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def translate(
     if not rows:
         raise DatasetNotFoundError(f"There is no sample of torch in {', '.join(what)}.")
     done: list[Sample] = []
-    with Comparer() as comparer:
+    with new_output(out), Comparer() as comparer:
         for row in rows:
             sample = Sample.from_row(row)
             try:
@@ -74,8 +76,8 @@ def translate(
                     continue
                 echo(f"{sample.id} agrees at t = {found.min_t:.2f}")
             done.append(translated)
-    if done:
-        _write(done, out)
+        if done:
+            _write(done, out)
     echo(f"{len(done)} of {len(rows)} samples translated to {to}, in {out}")
     if len(done) < len(rows):
         raise typer.Exit(PARTLY if done else 1)
@@ -89,6 +91,9 @@ def _write(samples: list[Sample], out: Path) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_table(samples, out)
         return
-    tree = SampleTree(out)
-    for sample in samples:
-        tree.write(sample)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
+        tree = SampleTree(Path(temporary) / out.name)
+        for sample in samples:
+            tree.write(sample)
+        (Path(temporary) / out.name).replace(out)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetExistsError, DatasetNotFoundError
+from .disk import new_output
 from .terminal import cell, console, echo
 
 if TYPE_CHECKING:
@@ -69,19 +70,20 @@ def validate(
     if not rows:
         raise DatasetNotFoundError(f"There is no sample in {', '.join(what)}.")
     validations: list[Validation] = []
-    with Validator(
+    validator_of_all = Validator(
         memory_limit_bytes=round(memory_limit * 1e9),
         timeout_s=timeout,
         trust_remote_code=trust_remote_code,
-    ) as validator:
+    )
+    with new_output(out), validator_of_all as validator:
         for row in tqdm(rows, desc="Validating", unit="sample", disable=len(rows) == 1 or None):
             validation = validator.validate(Sample.from_row(row), checks)
             validations.append(validation)
             row |= validation.to_columns()
             if as_json:
                 echo(validation.to_json())
-    if out is not None:
-        _write(rows, out)
+        if out is not None:
+            _write(rows, out)
     num_invalid = sum(not validation.is_valid for validation in validations)
     if not as_json:
         console().print(_table(validations))

@@ -157,7 +157,12 @@ class _Importer:
                     f"Another import is writing `{self.target}`. Wait for it, or choose another "
                     "place."
                 ) from error
-            yield
+            try:
+                yield
+            except BaseException:
+                if not any(self.parts.glob(f"*{SUFFIX}")):  # nothing to go on from
+                    shutil.rmtree(self.directory, ignore_errors=True)
+                raise
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def read(self, folders: list[Path], pool: Pool, on_progress: Count) -> None:

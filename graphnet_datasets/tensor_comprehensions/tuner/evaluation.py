@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import tempfile
 import time
@@ -61,13 +62,17 @@ class Evaluator:
     ) -> None:
         self._instance, self._config = instance, config
         self._known: dict[str, Candidate] = {}
-        self._directory = tempfile.TemporaryDirectory(prefix="graphnet-tc-")
-        self._path = Path(self._directory.name)
-        self._tensors = self._store(inputs, outputs or {})
         workers = config.compile_workers or num_processors()
         limits = Limits(default_timeout_s=config.timeout_s, memory_bytes=2 << 30, max_processes=16)
-        self._pool = LocalPool(Work(WORKER, PHASES, limits), workers)
-        self._server = ForkServer(MEASURE_WORKER)
+        with contextlib.ExitStack() as stack:  # a full disk leaves neither files nor processes
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="graphnet-tc-"))
+            self._path = Path(directory)
+            self._tensors = self._store(inputs, outputs or {})
+            self._server = ForkServer(MEASURE_WORKER)
+            stack.callback(self._server.close)
+            self._pool = LocalPool(Work(WORKER, PHASES, limits), workers)
+            stack.callback(self._pool.close)
+            self._opened = stack.pop_all()
         self.start = time.perf_counter()
 
     def __enter__(self) -> Self:
@@ -79,9 +84,7 @@ class Evaluator:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._pool.close()
-        self._server.close()
-        self._directory.cleanup()
+        self._opened.close()
 
     def remember(self, candidate: Candidate) -> None:
         """Take a candidate's times as known, so that the same code is not timed again."""

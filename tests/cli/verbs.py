@@ -1,0 +1,95 @@
+"""Every verb of the command line with arguments that work, and the leaves of the command tree."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import typer.main
+
+from graphnet_datasets import write_directory
+from graphnet_datasets.benchmark.records.records import write_runs
+from graphnet_datasets.cli.app import app
+from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
+from tests.benchmark.test_upstream_log import log_of
+from tests.scores.run_rows import FOUR
+from tests.tables import chain, write_dataset
+
+MM = "def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
+SIZES = "--shape A=3,4 --shape B=4,5"
+QUICK = "--compiler eager --budget 0.05 --threads 1 --memory-limit 2 --no-oracle --no-profile"
+INVOCATIONS = {
+    "calibrate": "{read:table}",
+    "compare": "{read:runs} {read:runs}",
+    "compilers": "--framework torch",
+    "device": "--threads 1",
+    "export": "{write:folder} --dataset {read:dataset}",
+    "import": "{read:samples} --out {write:table.parquet} --jobs 1",
+    "import-log": "{read:log} --out {write:runs.parquet}",
+    "list": "--dataset {read:dataset}",
+    "plot": "{read:runs} --out {write:folder}",
+    "push": "{read:table} org/graphs --split train --skip-validation test",
+    "report": "{read:runs} --out {write:page.html}",
+    "run": f"cv/chain-2 --dataset {{read:dataset}} --out {{write:folder}} {QUICK}",
+    "score": "{read:runs}",
+    "show": "cv/chain-2 --dataset {read:dataset} --svg {write:graph.svg}",
+    "tc bench": f"{{read:tc}} {SIZES} --runs 1",
+    "tc cache": "{read:cache}",
+    "tc check": "{read:tc}",
+    "tc compile": f"{{read:tc}} {SIZES}",
+    "tc from-graph": "cv/chain-2 --dataset {read:dataset}",
+    "tc infer": f"{{read:tc}} {SIZES}",
+    "tc interpret": f"{{read:tc}} {SIZES} --out {{write:folder}}",
+    "tc tune": f"{{read:tc}} {SIZES} --cache {{write:tuned}} --population 1 --generations 1",
+    "translate": "cv/chain-2 --dataset {read:dataset} --out {write:table.parquet}",
+    "validate": "cv/chain-2 --dataset {read:dataset} --check runnable --out {write:folder}",
+}
+"""What to call a verb with; `{read:…}` names something of `make_inputs`, `{write:…}` a new path."""
+
+
+@functools.cache
+def verbs() -> tuple[str, ...]:
+    """Return every command that does something, as it is typed after `graphnet`."""
+    return tuple(sorted(_leaves(typer.main.get_command(app), ())))
+
+
+def _leaves(command: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if not hasattr(command, "commands"):
+        yield " ".join(path)
+        return
+    for name, inner in command.commands.items():
+        yield from _leaves(inner, (*path, name))
+
+
+def words_of(verb: str, inputs: Mapping[str, Path], out: Path) -> list[str]:
+    """Return the words after `graphnet` for one verb, with these inputs and results below `out`."""
+    words = []
+    for word in f"{verb} {INVOCATIONS[verb]}".split():
+        kind, colon, name = word.strip("{}").partition(":")
+        if word.startswith("{") and colon:
+            word = str(inputs[name] if kind == "read" else out / name)
+        words.append(word)
+    return words
+
+
+def make_inputs(root: Path) -> dict[str, Path]:
+    """Write one of everything that a verb reads."""
+    dataset = write_dataset(root / "dataset")
+    write_directory(chain("a/relu", 2), root / "samples" / "relu")
+    write_runs([{**row, "run_id": str(i)} for i, row in enumerate(FOUR)], root / "runs.parquet")
+    (root / "mm.tc").write_text(MM)
+    (root / "upstream.log").write_text("\n".join(log_of("a/relu")))
+    empty = TC_CACHE_SCHEMA.empty_table()
+    pq.write_table(empty, root / "cache.parquet")
+    return {
+        "dataset": dataset,
+        "table": dataset / "nlp" / "train-0000.parquet",
+        "samples": root / "samples",
+        "runs": root / "runs.parquet",
+        "tc": root / "mm.tc",
+        "log": root / "upstream.log",
+        "cache": root / "cache.parquet",
+    }
