@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..atomic import replaced
 from ..errors import DatasetNotFoundError, TensorComprehensionError
 from .disk import new_output
 from .tc_arguments import constants_of, pairs_of, parameters_of, random_arrays, shapes_of
@@ -318,12 +318,8 @@ def _save(arrays: dict[str, Any], folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
-        temporary = folder / f".{name}.{secrets.token_hex(4)}.npy"
-        try:
-            np.save(temporary, array, allow_pickle=False)
-            temporary.replace(folder / f"{name}.npy")
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replaced(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
 
 
 @contextlib.contextmanager

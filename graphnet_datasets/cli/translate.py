@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..atomic import new_directory
 from ..errors import DatasetExistsError, DatasetNotFoundError, TranslationError
 from .disk import new_output
 from .terminal import echo
@@ -91,9 +91,7 @@ def _write(samples: list[Sample], out: Path) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_table(samples, out)
         return
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
-        tree = SampleTree(Path(temporary) / out.name)
+    with new_directory(out) as place:
+        tree = SampleTree(place)
         for sample in samples:
             tree.write(sample)
-        (Path(temporary) / out.name).replace(out)
