@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .directory import write_directory
-from .errors import CaptureError, MissingExtraError
+from .errors import CaptureError
+from .frameworks import contract, framework_named, framework_names
 from .sample import Provenance, Sample
 from .sample.vocabulary import Task
 from .storage.table import write_table
@@ -97,7 +98,8 @@ def extract_export(
     >>> [op.target for op in sample.ops]
     ['torch.ops.aten.relu.default']
     """
-    sample = _torch_room("export").extract_export(
+    export, _ = _torch_captures()
+    sample = export.extract_export(
         module,
         args,
         kwargs,
@@ -124,29 +126,26 @@ def without_weights() -> Any:
     >>> module.samples[0].num_params
     400020000
     """
-    return _torch_room("fake_weights").without_weights()
+    _, fake_weights = _torch_captures()
+    return fake_weights.without_weights()
 
 
 def _extract_of(target: Any) -> Callable[..., Callable[[Any], Any]]:
     """Return `extract` of the framework that a module or class of modules belongs to."""
     classes = target.__mro__ if isinstance(target, type) else type(target).__mro__
-    if any(each.__module__.partition(".")[0] == "paddle" for each in classes):
-        from .frameworks.paddle.extract import extract as paddle_extract
+    roots = {each.__module__.partition(".")[0] for each in classes}
+    names = [name for name in framework_names() if framework_named(name).imported_as in roots]
+    # What is no framework's is refused by the first of them, which says what it takes.
+    name = names[0] if names else framework_names()[0]
+    return contract.module(name, "extract", f"Capturing a {name} model").extract
 
-        return paddle_extract
-    return _torch_room("extract").extract
 
+def _torch_captures() -> tuple[Any, Any]:
+    """Return the modules of the captures that torch alone has, or say that it is not installed."""
+    contract.module("torch", "extract", "Capturing a torch model")
+    from .frameworks.torch.capture import export, fake_weights
 
-def _torch_room(module: str) -> Any:
-    try:
-        from .frameworks.torch import extract
-        from .frameworks.torch.capture import dynamo, export, fake_weights
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise MissingExtraError("torch", "torch", "Capturing a torch model") from error
-    del dynamo
-    return {"extract": extract, "export": export, "fake_weights": fake_weights}[module]
+    return export, fake_weights
 
 
 def _write(samples: list[Sample], out: Path) -> None:

@@ -138,7 +138,7 @@ def run_samples(
         run,
         run_again,
     )
-    from ..compilers import parse_options
+    from ..compilers import parse_options, usual_compilers
 
     if again is not None:
         repeated = run_again(again, out=out, dataset=None if dataset == "graphnet" else dataset)
@@ -155,9 +155,8 @@ def run_samples(
             "commands one after another."
         )
     is_reference = reference is not None or against is not None
-    is_paddle = framework == ["paddle"]
-    usual = ("paddle-eager", "paddle-to-static") if is_paddle else ("eager", "inductor")
-    compilers = compiler or [usual[0] if is_reference else usual[1]]
+    eager, usual = usual_compilers(framework[0] if framework and len(framework) == 1 else "torch")
+    compilers = compiler or [eager if is_reference else usual]
     out = reference or out or Path("runs")
     options = parse_options(option or [])
     if options and len(compilers) > 1:

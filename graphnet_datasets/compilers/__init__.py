@@ -1,6 +1,7 @@
 """Compilers: the interface, the registry, and one file per compiler."""
 
 from .base import Compiler
+from .builtin import usual_compilers
 from .options import Option, parse_options
 from .registry import (
     Entry,
@@ -23,4 +24,5 @@ __all__ = [
     "register_compiler",
     "resolve_name",
     "source_hash",
+    "usual_compilers",
 ]

@@ -1,4 +1,6 @@
-"""The compilers that come with this library: (framework, name, module:class)."""
+"""The compilers that come with this library, and those that are run if none is named."""
+
+from collections.abc import Mapping
 
 BUILTIN: tuple[tuple[str, str, str], ...] = (
     ("torch", "eager", "eager:Eager"),
@@ -21,3 +23,18 @@ BUILTIN: tuple[tuple[str, str, str], ...] = (
     ("paddle", "cinn", "paddle_cinn:PaddleCinn"),
     ("paddle", "paddle-inference", "paddle_inference:PaddleInference"),
 )
+"""(framework, name, module:class)."""
+
+_USUAL: Mapping[str, tuple[str, str]] = {
+    "torch": ("eager", "inductor"),
+    "paddle": ("paddle-eager", "paddle-to-static"),
+}
+
+
+def usual_compilers(framework: str) -> tuple[str, str]:
+    """Return the control of a framework, and the compiler that is run if none is named.
+
+    >>> usual_compilers("torch")
+    ('eager', 'inductor')
+    """
+    return _USUAL.get(framework, ("eager", "eager"))

@@ -32,7 +32,8 @@ OPTIONAL = (
 _SUBGRAPH = re.compile(r"subgraph_(\d{1,6})\Z")
 _SAMPLES_FOLDER = re.compile(r"(\w+_)?samples\Z")
 _NOT_ID = re.compile(r"[^A-Za-z0-9_.+=@-]+")
-_IMPORTS_PADDLE = re.compile(r"^import paddle\b", re.MULTILINE)
+_IMPORTED = re.compile(r"^import (paddle)\b", re.MULTILINE)
+"""The framework that a text tells by itself; every record of torch names it."""
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
@@ -156,8 +157,8 @@ def read_texts(
     error messages name; `custom_operators` are what the graph may call beside those that the texts
     themselves declare.
     """
-    is_paddle = _IMPORTS_PADDLE.search(texts["model.py"]) is not None
-    record = parse_record(texts["graph_net.json"], f"{where}/graph_net.json", is_paddle=is_paddle)
+    imported = next(iter(_IMPORTED.findall(texts["model.py"])), "")
+    record = parse_record(texts["graph_net.json"], f"{where}/graph_net.json", of_text=imported)
     metadata = parse_tensor_metadata(texts["weight_meta.py"], f"{where}/weight_meta.py")
     for name, meta in parse_tensor_metadata(
         texts.get("input_meta.py", ""), f"{where}/input_meta.py"

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import SourceError
 from ..sample import Provenance, Sample
-from ..sample.vocabulary import FRAMEWORKS, Framework, Task
+from ..sample.vocabulary import Framework, Task, framework_names, is_framework
 
 FAULT_MODEL_NAME = "model_name_disagrees_with_folder"
 """The recorded model is not the one that the folder is named after, so its licence may be wrong."""
@@ -34,10 +34,11 @@ _OWN_KEYS = ("framework", "model_name", "source", "original_tag", "heuristic_tag
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
 
 
-def parse_record(text: str, file: str, *, is_paddle: bool = False) -> dict[str, Any]:
+def parse_record(text: str, file: str, *, of_text: str = "") -> dict[str, Any]:
     """Return the object in `graph_net.json`, after checking the types of the keys that are used.
 
-    `is_paddle` says that the graph is one of paddle, where the record names no framework.
+    `of_text` is the framework that the text of the graph tells, for a record that names none: the
+    oldest of paddle's directories do not.
 
     Raises:
         SourceError: the text is not such an object.
@@ -51,12 +52,12 @@ def parse_record(text: str, file: str, *, is_paddle: bool = False) -> dict[str, 
         ) from error
     if not isinstance(record, dict):
         raise SourceError(f"`{file}` holds no JSON object. Correct it or leave the sample out.")
-    if "framework" not in record and is_paddle:
-        record["framework"] = "paddle"  # which the oldest of paddle's directories do not say
-    if record.get("framework") not in FRAMEWORKS:
+    if of_text:
+        record.setdefault("framework", of_text)
+    if not is_framework(str(record.get("framework"))):
         raise SourceError(
             f"`{file}` names the framework {str(record.get('framework'))[:40]!r} (accepted: "
-            f"{', '.join(FRAMEWORKS)}). Correct it or leave the sample out."
+            f"{', '.join(framework_names())}). Correct it or leave the sample out."
         )
     for key in ("model_name", "source", "heuristic_tag"):
         if not isinstance(record.get(key, ""), str | None):

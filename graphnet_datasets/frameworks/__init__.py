@@ -1,10 +1,10 @@
 """A folder per framework, and the dispatch by a sample's framework."""
 
+from ..sample.vocabulary import framework_names
 from .contract import (
     FRAMEWORK_VARIABLE,
     Framework,
     framework_named,
-    framework_names,
     module,
     offers,
 )

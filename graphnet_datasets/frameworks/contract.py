@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from ..errors import MissingExtraError, UnknownFrameworkError
-from ..sample.vocabulary import FRAMEWORK_GROUP, framework_entry_points
+from ..sample.vocabulary import FRAMEWORK_GROUP, framework_entry_points, framework_names
 
 MODULES: Mapping[str, str] = {
     "materialize": "`materialize(sample, **options)`: something that runs the sample",
@@ -120,17 +120,10 @@ def framework_named(name: str) -> Framework:
     return Framework(name, package, package.partition(".")[0], (package.partition(".")[0],))
 
 
-def framework_names() -> list[str]:
-    """Return the names of all frameworks, those of this library first.
-
-    >>> framework_names()[:2]
-    ['torch', 'paddle']
-    """
-    return [*_BUILT_IN, *sorted(framework_entry_points())]
-
-
-def module(name: str, part: str) -> ModuleType:
+def module(name: str, part: str, purpose: str = "") -> ModuleType:
     """Return one of the `MODULES` of a framework.
+
+    `purpose` is what the framework was needed for, for the message where it is not installed.
 
     Raises:
         UnknownFrameworkError: there is no such framework, or its package has no such module.
@@ -150,7 +143,7 @@ def module(name: str, part: str) -> ModuleType:
                 f"The framework `{name}` offers no `{part}` ({MODULES[part]})."
             ) from error
         if error.name == framework.imported_as:
-            raise framework.missing(f"Running samples of {name}") from error
+            raise framework.missing(purpose or f"Running samples of {name}") from error
         raise
 
 

@@ -1,7 +1,8 @@
 """What operators do with integers: which operands are indices, and which results follow elements.
 
-Both frameworks have the same few families of operators under partly different names and orders of
-operands; these tables are all that is particular to one of them.
+Frameworks have the same few families of operators under partly different names and orders of
+operands; these tables are all that is particular to one of them. Of a framework without a table no
+operand is known to be an index.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _words(text: str) -> frozenset[str]:
 
 _BY_AXIS = Indexing(((2, "index"),), (0, "input"), (1, "dim"))
 _BY_LAST = Indexing(((1, "index"),), (0, "x"), (2, "axis"))
-_TORCH: Mapping[str, Indexing] = {
+_OF_TORCH: Mapping[str, Indexing] = {
     "embedding": Indexing(((0, "input"),), (1, "weight")),
     "aten.embedding": Indexing(((1, "indices"),), (0, "weight")),
     "embedding_bag": Indexing(((0, "input"),), (1, "weight")),
@@ -48,7 +49,7 @@ _TORCH: Mapping[str, Indexing] = {
     "cross_entropy": Indexing(((1, "target"),), (0, "input"), 1),
     "nll_loss": Indexing(((1, "target"),), (0, "input"), 1),
 }  # fmt: skip
-_PADDLE: Mapping[str, Indexing] = {
+_OF_PADDLE: Mapping[str, Indexing] = {
     "embedding": Indexing(((0, "x"),), (1, "weight")),
     "gather": _BY_LAST,
     "index_select": _BY_LAST,
@@ -61,6 +62,7 @@ _PADDLE: Mapping[str, Indexing] = {
     "send_ue_recv": Indexing(((2, "src_index"), (3, "dst_index")), (0, "x"), 0),
     "cross_entropy_with_softmax": Indexing(((1, "label"),), (0, "logits"), -1),
 }
+_INDEXING: Mapping[str, Mapping[str, Indexing]] = {"torch": _OF_TORCH, "paddle": _OF_PADDLE}
 
 ANY_INDEX = _words(
     "getitem index index_put _index_put_impl gather_nd scatter_nd_add take put setitem"
@@ -126,12 +128,10 @@ def short_name(target: str) -> str:
 
 def indexing_of(framework: str, op: Op) -> Indexing | None:
     """Return where an operator has indices, or None if it has none at a fixed place."""
-    name = short_name(op.target)
-    if framework == "paddle":
-        return _PADDLE.get(name)
+    table, name = _INDEXING.get(framework, {}), short_name(op.target)
     if op.target.startswith("torch.ops.aten."):
-        return _TORCH.get(f"aten.{name}", _TORCH.get(name))
-    return _TORCH.get(name)
+        return table.get(f"aten.{name}", table.get(name))
+    return table.get(name)
 
 
 def operand(op: Op, place: tuple[int, str]) -> Arg:

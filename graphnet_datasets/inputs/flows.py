@@ -314,7 +314,7 @@ class _Tracer:
         if len(op.args) < 2 and not op.kwargs:
             return None
         operands = [*op.args, *(arg for _, arg in op.kwargs)]
-        if name == "scale" and self.sample.framework == "paddle":
+        if (self.sample.framework, name) == _SCALE:
             return self._scaled(op)
         if name in SUBTRACTING and name in ("rsub", "__rsub__"):
             operands = [operands[1], operands[0], *operands[2:]]
@@ -375,6 +375,9 @@ class _Tracer:
             term.source is None and 0 <= term.low <= term.high <= 1 for term in flow.terms
         )
 
+
+_SCALE = ("paddle", "scale")
+"""The operator that multiplies by one literal and adds another."""
 
 _KEEPING_SHAPE_NAMES = """
     to float half double bfloat16 clone contiguous detach relu type_as

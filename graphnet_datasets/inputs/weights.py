@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
@@ -17,14 +17,18 @@ from ..sample.vocabulary import WEIGHT_ROLES
 from .consumers import operand, ref_of, short_name
 from .terms import is_whole
 
-_NORMS: Mapping[tuple[str, str], tuple[int, int, int]] = {
-    ("torch", "batch_norm"): (0, 1, 2),
-    ("torch", "torch.batch_norm"): (0, 3, 4),
-    ("torch", "aten"): (0, 3, 4),
-    ("paddle", "batch_norm"): (0, 1, 2),
-    ("paddle", "sync_batch_norm"): (0, 1, 2),
-}
+_STATISTICS_FIRST, _STATISTICS_LAST = (0, 1, 2), (0, 3, 4)
 """Positions of what is normalised, of the running mean and of the running variance."""
+
+_NORMS: Mapping[str, tuple[tuple[str, tuple[int, int, int]], ...]] = {
+    "torch": (
+        ("torch.ops.aten.", _STATISTICS_LAST),
+        ("torch.batch_norm", _STATISTICS_LAST),
+        ("", _STATISTICS_FIRST),
+    ),
+    "paddle": (("", _STATISTICS_FIRST),),
+}
+"""By framework the positions for targets with such a beginning; the first that fits counts."""
 
 _NORM_NAMES = frozenset(
     ("batch_norm", "native_batch_norm", "cudnn_batch_norm", "sync_batch_norm",
@@ -199,14 +203,12 @@ def _is_factor(name: str, op: Op, ref: int) -> bool:
 def _norm(sample: Sample, name: str, op: Op, root: Mapping[int, int]) -> Norm | None:
     if name not in _NORM_NAMES:
         return None
-    if sample.framework == "paddle":
-        places = _NORMS["paddle", "batch_norm"]
-    elif op.target.startswith("torch.ops.aten."):
-        places = _NORMS["torch", "aten"]
-    elif op.target == "torch.batch_norm":
-        places = _NORMS["torch", "torch.batch_norm"]
-    else:
-        places = _NORMS["torch", "batch_norm"]
+    places = next(
+        (each for start, each in _NORMS.get(sample.framework, ()) if op.target.startswith(start)),
+        None,
+    )
+    if places is None:
+        return None
     keywords = ("input", "running_mean", "running_var")
     value, mean, variance = (
         ref_of(operand(op, place)) for place in zip(places, keywords, strict=True)
@@ -219,17 +221,25 @@ def _norm(sample: Sample, name: str, op: Op, root: Mapping[int, int]) -> Norm | 
         or variance not in root
     ):
         return None
-    if _is_training(sample, op):
+    if _IS_TRAINING[sample.framework](op):
         return None
     epsilons = [arg for arg in (*op.args, *(arg for _, arg in op.kwargs))
                 if type(arg) is float and 0 < arg < 0.05]  # fmt: skip
     return Norm(value, root[mean], root[variance], epsilons[-1] if epsilons else 1e-5)
 
 
-def _is_training(sample: Sample, op: Op) -> bool:
-    if sample.framework == "paddle":
-        flags = [arg for arg in op.args if type(arg) is bool]
-        # batch_norm(x, mean, variance, scale, bias, is_test, momentum, epsilon, layout,
-        # use_global_stats, trainable_statistics)
-        return bool(flags) and not flags[0] and not (len(flags) > 1 and flags[1])
+def _is_training_of_torch(op: Op) -> bool:
     return any(arg is True for arg in op.args[:6]) or dict(op.kwargs).get("training") is True
+
+
+def _is_training_of_paddle(op: Op) -> bool:
+    flags = [arg for arg in op.args if type(arg) is bool]
+    # batch_norm(x, mean, variance, scale, bias, is_test, momentum, epsilon, layout,
+    # use_global_stats, trainable_statistics)
+    return bool(flags) and not flags[0] and not (len(flags) > 1 and flags[1])
+
+
+_IS_TRAINING: Mapping[str, Callable[[Op], bool]] = {
+    "torch": _is_training_of_torch,
+    "paddle": _is_training_of_paddle,
+}

@@ -11,11 +11,11 @@ from .arguments import INT64_MAX, INT64_MIN, MAX_TEXT_LENGTH, find_problem
 from .symbols import free_symbols, is_symbol_name
 from .vocabulary import (
     CALIBRATIONS,
-    FRAMEWORKS,
     ITEM_SIZE_BYTES,
     RELATIONS,
     ROLES,
     TASKS,
+    framework_names,
     is_framework,
 )
 
@@ -61,7 +61,9 @@ class _Checker:
                 "`_.+=@-` with parts separated by `/`. Rename the sample."
             )
         if not is_framework(sample.framework):
-            raise self._error("the sample", f"has framework {sample.framework!r}", FRAMEWORKS)
+            raise self._error(
+                "the sample", f"has framework {sample.framework!r}", framework_names()
+            )
         if sample.task not in TASKS:
             raise self._error("the sample", f"has task {sample.task!r}", TASKS)
         if not _KEYWORD.match(sample.kind):

@@ -50,6 +50,15 @@ def framework_entry_points() -> Mapping[str, str]:
     return {each.name: each.value for each in found if each.name not in FRAMEWORKS}
 
 
+def framework_names() -> tuple[str, ...]:
+    """Return the names of all frameworks, those of this library first.
+
+    >>> framework_names()[:2]
+    ('torch', 'paddle')
+    """
+    return (*FRAMEWORKS, *sorted(framework_entry_points()))
+
+
 def is_framework(name: str) -> bool:
     """Tell whether a sample may be of the framework.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphnet_datasets import Sample, make_inputs, materialize, run, speedup_score
+from graphnet_datasets import (
+    Sample,
+    make_inputs,
+    materialize,
+    run,
+    speedup_score,
+    write_directory,
+)
 from graphnet_datasets.analysis.costs import measure_costs
 from graphnet_datasets.benchmark import TimingSettings
-from graphnet_datasets.errors import UnknownFrameworkError, UnknownOperatorError
+from graphnet_datasets.compilers import usual_compilers
+from graphnet_datasets.directory.record import parse_record
+from graphnet_datasets.errors import SampleError, UnknownFrameworkError, UnknownOperatorError
 from graphnet_datasets.frameworks import (
     find_results,
     framework_named,
@@ -20,6 +30,7 @@ from graphnet_datasets.frameworks import (
     module,
     print_source,
 )
+from graphnet_datasets.inputs.consumers import indexing_of
 from graphnet_datasets.sample import Input, Op, Statistics, Value, vocabulary
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.storage.table import read_table, write_table
@@ -61,7 +72,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sample]:
 
 
 def test_a_third_framework_goes_from_row_to_score(toy: Sample, tmp_path: Path) -> None:
-    assert framework_names() == ["torch", "paddle", "toy"]
+    assert framework_names() == ("torch", "paddle", "toy")
     path = write_table([toy], tmp_path / "toy.parquet")
     (row,) = read_table(path).to_pylist()
     sample = Sample.from_row(row)
@@ -96,6 +107,19 @@ def test_what_a_framework_does_not_offer_is_said(toy: Sample) -> None:
     assert outcomes["runnable"].outcome == "skipped"
     assert outcomes["runnable"].reason == "No check runs samples of `toy`."
     assert outcomes["custom_operators_accessible"].outcome == "passed"
+
+
+def test_a_third_framework_is_taken_for_none_of_ours(toy: Sample, tmp_path: Path) -> None:
+    assert indexing_of("toy", Op("toy.embedding", (Ref(0), Ref(1)))) is None
+    assert indexing_of("torch", Op("torch.embedding", (Ref(0), Ref(1)))) is not None
+    record = parse_record('{"framework": "toy"}', "a/graph_net.json")
+    assert record["framework"] == "toy"
+    with pytest.raises(UnknownFrameworkError, match="The framework `toy` offers no `source`"):
+        write_directory(toy, tmp_path / "a")
+    with pytest.raises(SampleError, match="accepted: torch, paddle, toy"):
+        dataclasses.replace(toy, framework="jax")  # type: ignore[arg-type]
+    assert usual_compilers("toy") == ("eager", "eager")
+    assert usual_compilers("paddle")[0] == "paddle-eager"
 
 
 @pytest.mark.usefixtures("toy")

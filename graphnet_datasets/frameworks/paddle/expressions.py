@@ -11,6 +11,7 @@ from ...errors import SourceError, UnknownOperatorError
 from ...sample import Op, Value
 from ...sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
 from ...sample.vocabulary import ITEM_SIZE_BYTES
+from ..source_text import source_error
 from .operators import GETITEM, OPERATORS, canonical, lookup
 
 EXPECTED_PLACE = Named("place", "expected")
@@ -260,11 +261,3 @@ def dotted(node: ast.expr) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
-
-
-def source_error(file: str, line: int, problem: str) -> SourceError:
-    """Return the error for a place in a source file."""
-    return SourceError(
-        f"`{file}`, line {line}: {problem}. A graph is straight-line code: assignments of calls, "
-        "operators and literals, and one return; correct the file or leave the sample out."
-    )

@@ -17,16 +17,11 @@ from ...sample import Constraint, CustomOperator, Input, Op, Provenance, Sample,
 from ...sample.arguments import Arg, ListArg, Ref, iterate_refs, map_refs
 from ...sample.symbols import Dim
 from ...sample.vocabulary import Role, Task
+from ..source_text import parse_text, source_error, too_deep
 from ..tensor_metadata import TensorMeta
-from .expressions import Expressions, source_error
+from .expressions import Expressions
 from .operators import BATCH_NORMS, GETITEM
 from .value_types import parse_results
-
-MAX_SOURCE_CHARACTERS = 8 * 2**20
-"""The largest paddle source among 59 upstream samples has 320,000."""
-
-MAX_SOURCE_TOKENS = 400_000
-"""Line ends and punctuation; `ast` needs about a kilobyte for each."""
 
 
 def parse_source(
@@ -108,25 +103,13 @@ def parse_graph(text: str, file: str = "model.py") -> tuple[tuple[str, ...], tup
     (('data_0',), (Op(target='paddle._C_ops.relu', args=(Ref(index=0),), kwargs=(), \
 results=None, module=''),), Ref(index=1))
     """
-    if len(text) > MAX_SOURCE_CHARACTERS:
-        raise SourceError(
-            f"`{file}` has {len(text)} characters; at most {MAX_SOURCE_CHARACTERS} are accepted."
-        )
-    num_tokens = text.count("\n") + sum(map(text.count, ",;()[]{}=.+-*/%<>&|^~@:\"'\\#!"))
-    if num_tokens > MAX_SOURCE_TOKENS:
-        raise SourceError(
-            f"`{file}` has {num_tokens} line ends and signs of punctuation; at most "
-            f"{MAX_SOURCE_TOKENS} are accepted."
-        )
+    module = parse_text(text, file)
     try:
-        return _Graph(_find_forward(ast.parse(text), file), text, file).read()
+        return _Graph(_find_forward(module, file), text, file).read()
     except SampleError:
         raise
-    except SyntaxError as error:
-        reason = str(error.msg).partition("; ")[0]
-        raise source_error(file, error.lineno or 1, f"this is not Python: {reason}") from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise source_error(file, 1, "the text is not Python, or nests too deeply") from error
+        raise too_deep(file) from error
 
 
 def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:

@@ -1,12 +1,11 @@
 """What is recorded of a tensor's elements: statistics, and the elements themselves where needed.
 
-The rules are those of torch's capture, on NumPy arrays, so that both frameworks record alike.
+Paddle's tensors are measured as NumPy arrays, by the rules of `frameworks.moments`.
 """
 
 from __future__ import annotations
 
 import math
-import zlib
 
 import numpy as np
 import numpy.typing as npt
@@ -14,33 +13,17 @@ import paddle
 
 from ...sample import Statistics
 from ...sample.vocabulary import Role
-
-MAX_STORED_ELEMENTS = 1024
-"""Integer and boolean inputs up to this size are stored; the value is GraphNet's."""
-
-MAX_CONSTANT_ELEMENTS = 2**16
-"""Constants of the traced program up to this size are always stored."""
-
-MAX_STRUCTURED_ELEMENTS = 2**20
-"""Larger tensors are never looked at for structure."""
-
-STRUCTURED_RATIO = 0.1
-"""A tensor is structured (a range, a mask, an index table) if deflate makes it this small."""
-
-_CHUNK = 2**22
-"""Elements that are converted to float64 at a time: 32 MiB, whatever the tensor's size."""
+from ..moments import (
+    CHUNK,
+    MASK_MAGNITUDE,
+    MAX_CONSTANT_ELEMENTS,
+    MAX_STORED_ELEMENTS,
+    MAX_STRUCTURED_ELEMENTS,
+    Moments,
+    is_structured,
+)
 
 _NOT_IN_NUMPY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
-
-
-def round_significant(value: float, digits: int = 4) -> float:
-    """Round to `digits` significant digits, so that sums taken in another order agree.
-
-    >>> round_significant(0.0199963), round_significant(-12345.6)
-    (0.02, -12350.0)
-    """
-    rounded = float(f"{value:.{digits - 1}e}")
-    return rounded if math.isfinite(rounded) else value
 
 
 def measure(tensor: paddle.Tensor) -> Statistics | None:
@@ -57,35 +40,24 @@ def measure(tensor: paddle.Tensor) -> Statistics | None:
     if values.dtype.kind == "c":
         values = np.stack([np.real(values), np.imag(values)])
     flat = values.reshape(-1)
-    count, mean, squares = 0, 0.0, 0.0
-    low, high = math.inf, -math.inf
-    for start in range(0, flat.size, _CHUNK):
-        chunk = flat[start : start + _CHUNK].astype(np.float64)
+    moments = Moments()
+    for start in range(0, flat.size, CHUNK):
+        chunk = flat[start : start + CHUNK].astype(np.float64)
         chunk = chunk[np.isfinite(chunk)]
         if not chunk.size:
             continue
-        chunk_mean = float(chunk.mean())
-        # Chan's parallel update of the sum of squared deviations.
-        delta = chunk_mean - mean
-        squares += float(np.square(chunk - chunk_mean).sum())
-        squares += delta * delta * count * chunk.size / (count + chunk.size)
-        mean += delta * chunk.size / (count + chunk.size)
-        count += chunk.size
-        low, high = min(low, float(chunk.min())), max(high, float(chunk.max()))
-    if not count:
-        return None
-    if low == high:  # rounding in the mean must not make a constant look like noise
-        mean, squares = low, 0.0
-    spread = round_significant(math.sqrt(squares / count))
+        mean = float(chunk.mean())
+        moments.add(
+            chunk.size,
+            mean=mean,
+            squares=float(np.square(chunk - mean).sum()),
+            low=float(chunk.min()),
+            high=float(chunk.max()),
+        )
     if values.dtype.kind in "biu":
-        return Statistics(round_significant(mean), spread, low, high)
+        return moments.statistics(limit=None)
     limit = float(paddle.finfo(tensor.dtype).max) if tensor.is_floating_point() else math.inf
-    return Statistics(
-        round_significant(mean),
-        spread,
-        max(round_significant(low), -limit),  # rounding away from zero may leave the dtype
-        min(round_significant(high), limit),
-    )
+    return moments.statistics(limit)
 
 
 def encode(tensor: paddle.Tensor) -> bytes:
@@ -134,11 +106,11 @@ def _is_structured(tensor: paddle.Tensor) -> bool:
     array = _as_numbers(tensor)
     if array.dtype.kind in "iu":
         ways.append(np.diff(array.reshape(-1).astype(np.int64)).tobytes())
-    return any(len(zlib.compress(way, 1)) <= STRUCTURED_RATIO * len(way) for way in ways)
+    return is_structured(ways)
 
 
 def _is_mask(tensor: paddle.Tensor) -> bool:
     if tensor.is_complex():
         return False
     values = _as_numbers(tensor).astype(np.float64)
-    return bool((np.abs(values) > 1e4).any() or not np.isfinite(values).all())
+    return bool((np.abs(values) > MASK_MAGNITUDE).any() or not np.isfinite(values).all())

@@ -15,16 +15,10 @@ from ...sample import Constraint, CustomOperator, Provenance, Sample, Symbol
 from ...sample.arguments import Ref
 from ...sample.symbols import Dim
 from ...sample.vocabulary import Task
+from ..source_text import parse_text, source_error
 from ..tensor_metadata import TensorMeta
-from .text.expressions import BINARY, RESERVED, ROOTS, UNUSABLE, Lowering, source_error
+from .text.expressions import BINARY, RESERVED, ROOTS, UNUSABLE, Lowering
 from .text.placeholders import InputMaker
-
-MAX_SOURCE_CHARACTERS = 8 * 2**20
-"""The largest source among 2,495 upstream samples has 3 million."""
-
-MAX_SOURCE_TOKENS = 400_000
-"""Line ends and punctuation; `ast` needs up to a kilobyte for each. The largest of 142 upstream
-sources has 48,000."""
 
 _IMPORTED = frozenset({"device", "inf", "nan", "tensor"})
 
@@ -66,7 +60,7 @@ def parse_source(
     >>> sample.ops[0].target, sample.outputs
     ('torch.relu', (Ref(index=1),))
     """
-    forward = _find_forward(_parse(text, file), file)
+    forward = _find_forward(parse_text(text, file), file)
     arguments = _read_arguments(forward, file)
     graph = _Statements(
         file, [argument.arg for argument in arguments], [each.name for each in custom_operators]
@@ -93,28 +87,6 @@ def parse_source(
         raise
     except SampleError as error:
         raise SourceError(f"`{file}` does not describe a sample: {error}") from error
-
-
-def _parse(text: str, file: str) -> ast.Module:
-    if len(text) > MAX_SOURCE_CHARACTERS:
-        raise SourceError(
-            f"`{file}` has {len(text)} characters; at most {MAX_SOURCE_CHARACTERS} are accepted."
-        )
-    num_tokens = len(text)
-    if num_tokens > MAX_SOURCE_TOKENS:
-        num_tokens = text.count("\n") + sum(map(text.count, ",;()[]{}=.+-*/%<>&|^~@:\"'\\#!"))
-    if num_tokens > MAX_SOURCE_TOKENS:
-        raise SourceError(
-            f"`{file}` has {num_tokens} line ends and signs of punctuation; at most "
-            f"{MAX_SOURCE_TOKENS} are accepted."
-        )
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        reason = str(error.msg).partition("; ")[0]
-        raise source_error(file, error.lineno or 1, f"this is not Python: {reason}") from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise source_error(file, 1, "the text is not Python, or nests too deeply") from error
 
 
 def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:

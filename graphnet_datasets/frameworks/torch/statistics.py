@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import math
-import zlib
 
 import torch
 
 from ...sample import Statistics
 from ...sample.vocabulary import Role
-
-MAX_STORED_ELEMENTS = 1024
-"""Integer and boolean inputs up to this size are stored; the value is GraphNet's."""
-
-MAX_CONSTANT_ELEMENTS = 2**16
-"""Constants of the traced program up to this size are always stored."""
-
-MAX_STRUCTURED_ELEMENTS = 2**20
-"""Larger tensors are never looked at for structure."""
-
-STRUCTURED_RATIO = 0.1
-"""A tensor is structured (a range, a mask, an index table) if deflate makes it this small."""
-
-_CHUNK = 2**22
-"""Elements that are converted to float64 at a time: 32 MiB, whatever the tensor's size."""
-
-
-def round_significant(value: float, digits: int = 4) -> float:
-    """Round to `digits` significant digits, so that sums taken in another order agree.
-
-    >>> round_significant(0.0199963), round_significant(-12345.6)
-    (0.02, -12350.0)
-    """
-    rounded = float(f"{value:.{digits - 1}e}")
-    return rounded if math.isfinite(rounded) else value
+from ..moments import (
+    CHUNK,
+    MASK_MAGNITUDE,
+    MAX_CONSTANT_ELEMENTS,
+    MAX_STORED_ELEMENTS,
+    MAX_STRUCTURED_ELEMENTS,
+    Moments,
+    is_structured,
+    round_significant,
+)
 
 
 def measure(tensor: torch.Tensor) -> Statistics | None:
@@ -73,34 +57,24 @@ def _measure_integers(values: torch.Tensor) -> Statistics:
 
 def _measure_floats(values: torch.Tensor) -> Statistics | None:
     flat = values.reshape(-1)
-    count, mean, squares = 0, 0.0, 0.0
-    low, high = math.inf, -math.inf
-    for start in range(0, flat.numel(), _CHUNK):
-        chunk = flat[start : start + _CHUNK].to(torch.float64)
+    moments = Moments()
+    for start in range(0, flat.numel(), CHUNK):
+        chunk = flat[start : start + CHUNK].to(torch.float64)
         finite = torch.isfinite(chunk)
         if not bool(finite.all()):
             chunk = chunk[finite]
             if chunk.numel() == 0:
                 continue
-        chunk_mean = chunk.mean().item()
-        # Chan's parallel update of the sum of squared deviations.
-        delta, size = chunk_mean - mean, chunk.numel()
-        squares += (chunk - chunk_mean).square_().sum().item()
-        squares += delta * delta * count * size / (count + size)
-        mean += delta * size / (count + size)
-        count += size
-        low, high = min(low, chunk.min().item()), max(high, chunk.max().item())
-    if not count:
-        return None
-    if low == high:  # rounding in the mean must not make a constant look like noise
-        mean, squares = low, 0.0
+        mean = chunk.mean().item()
+        moments.add(
+            chunk.numel(),
+            mean=mean,
+            squares=(chunk - mean).square_().sum().item(),
+            low=chunk.min().item(),
+            high=chunk.max().item(),
+        )
     limit = torch.finfo(values.dtype if values.is_floating_point() else torch.float64).max
-    return Statistics(
-        round_significant(mean),
-        round_significant(math.sqrt(squares / count)),
-        max(round_significant(low), -limit),  # rounding away from zero may leave the dtype
-        min(round_significant(high), limit),
-    )
+    return moments.statistics(limit)
 
 
 def encode(tensor: torch.Tensor) -> bytes:
@@ -142,14 +116,11 @@ def _is_structured(tensor: torch.Tensor) -> bool:
     if not tensor.is_floating_point() and not tensor.is_complex() and tensor.dtype != torch.bool:
         flat = tensor.reshape(-1).to(torch.int64)
         ways.append(flat[1:] - flat[:-1])
-    return any(
-        len(zlib.compress(elements, 1)) <= STRUCTURED_RATIO * len(elements)
-        for elements in map(encode, ways)
-    )
+    return is_structured(map(encode, ways))
 
 
 def _is_mask(tensor: torch.Tensor) -> bool:
     if tensor.is_complex():
         return False
     as_float = tensor.detach().to(torch.float64)
-    return bool((as_float.abs() > 1e4).any() or not torch.isfinite(as_float).all())
+    return bool((as_float.abs() > MASK_MAGNITUDE).any() or not torch.isfinite(as_float).all())

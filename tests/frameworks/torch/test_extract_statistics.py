@@ -33,7 +33,7 @@ def test_rounding_keeps_four_digits_and_is_idempotent(value: float) -> None:
 def test_chunks_give_the_statistics_of_the_whole(elements: list[float], chunk: int) -> None:
     tensor = torch.tensor(elements, dtype=torch.float64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(statistics, "_CHUNK", chunk)
+        patch.setattr(statistics, "CHUNK", chunk)
         measured = measure(tensor)
     assert measured is not None
     array = np.array(elements)

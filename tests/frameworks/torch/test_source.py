@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 
 from graphnet_datasets.errors import UNKNOWN_ADVICE, SampleError, SourceError, UnknownOperatorError
+from graphnet_datasets.frameworks.source_text import MAX_SOURCE_CHARACTERS
 from graphnet_datasets.frameworks.tensor_metadata import TensorMeta, parse_tensor_metadata
 from graphnet_datasets.frameworks.torch.printer import argument_names, print_source
-from graphnet_datasets.frameworks.torch.source import MAX_SOURCE_CHARACTERS, parse_source
+from graphnet_datasets.frameworks.torch.source import parse_source
 from graphnet_datasets.frameworks.torch.text.placeholders import FAULT_EPS, FAULT_SYMBOL, role_of
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
 from graphnet_datasets.sample.arguments import DictArg, ListArg, Named, Ref, SliceArg

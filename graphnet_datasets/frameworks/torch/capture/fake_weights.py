@@ -22,7 +22,8 @@ from torch.overrides import TorchFunctionMode
 from ....inputs import default_statistics
 from ....sample import Statistics
 from ....sample.vocabulary import Role
-from ..statistics import measure, round_significant
+from ...moments import round_significant
+from ..statistics import measure
 
 _INITIAL = "_graphnet_initial_statistics"
 """The attribute under which a parameter without elements keeps its initialiser's statistics."""

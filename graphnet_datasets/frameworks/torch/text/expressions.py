@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ....errors import UNKNOWN_ADVICE, SourceError, UnknownOperatorError
+from ....errors import UNKNOWN_ADVICE, UnknownOperatorError
 from ....sample import Op
 from ....sample.arguments import INT64_MAX, DictArg, ListArg, Named, Ref, SliceArg
+from ...source_text import source_error
 from ..operators import lookup
 from .constants import CONSTANTS, is_device_name
 
@@ -314,11 +315,3 @@ class Lowering:
             return None
         parts.append(current.id)
         return ".".join(reversed(parts))
-
-
-def source_error(file: str, line: int, problem: str) -> SourceError:
-    """Return the error for a place in a source file."""
-    return SourceError(
-        f"`{file}`, line {line}: {problem}. A graph is straight-line code: assignments of calls, "
-        "operators and literals, and one return; correct the file or leave the sample out."
-    )

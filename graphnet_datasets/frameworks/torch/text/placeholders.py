@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from ....sample import Input, Provenance, Symbol, Value
 from ....sample.symbols import Dim, is_symbol_name
 from ....sample.vocabulary import Role
+from ...source_text import source_error
 from ...tensor_metadata import TensorMeta
-from .expressions import source_error
 
 FAULT_EPS = "eps_recorded_as_zero"
 """A norm's epsilon was printed with too few decimals and stands as 0."""

@@ -1,0 +1,99 @@
+"""What both frameworks' captures record of a tensor's elements, and by which rules.
+
+Each framework takes its tensors apart in its own way and hands pieces over as figures; how pieces
+add up, how figures are rounded and what is stored in full is decided here, so that they record
+alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import zlib
+from collections.abc import Iterable
+
+from ..sample import Statistics
+
+MAX_STORED_ELEMENTS = 1024
+"""Integer and boolean inputs up to this size are stored; the value is GraphNet's."""
+
+MAX_CONSTANT_ELEMENTS = 2**16
+"""Constants of the traced program up to this size are always stored."""
+
+MAX_STRUCTURED_ELEMENTS = 2**20
+"""Larger tensors are never looked at for structure."""
+
+STRUCTURED_RATIO = 0.1
+"""A tensor is structured (a range, a mask, an index table) if deflate makes it this small."""
+
+MASK_MAGNITUDE = 1e4
+"""Floats beyond it are a mask's: scores that a softmax is to forget."""
+
+CHUNK = 2**22
+"""Elements that are converted to float64 at a time: 32 MiB, whatever the tensor's size."""
+
+
+@dataclasses.dataclass(slots=True)
+class Moments:
+    """Mean, spread and range of elements that come in chunks.
+
+    >>> moments = Moments()
+    >>> moments.add(2, mean=2.0, squares=2.0, low=1.0, high=3.0)
+    >>> moments.add(1, mean=8.0, squares=0.0, low=8.0, high=8.0)
+    >>> moments.statistics(limit=100.0)
+    Statistics(mean=4.0, std=2.944, min=1.0, max=8.0, is_measured=True)
+    """
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, count: int, *, mean: float, squares: float, low: float, high: float) -> None:
+        """Add a chunk of `count` elements; `squares` sums their squared deviations from `mean`.
+
+        Chan's parallel update: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm
+        for computing sample variances", 1979.
+        """
+        delta, total = mean - self.mean, self.count + count
+        self.squares += squares
+        self.squares += delta * delta * self.count * count / total
+        self.mean += delta * count / total
+        self.count = total
+        self.low, self.high = min(self.low, low), max(self.high, high)
+
+    def statistics(self, limit: float | None) -> Statistics | None:
+        """Return the figures with four significant digits; None where there was no element.
+
+        `limit` is the largest number of a floating-point dtype, which rounding away from zero may
+        not leave. With None the range stays exact: that of integers bounds indices.
+        """
+        if not self.count:
+            return None
+        if self.low == self.high:  # rounding in the mean must not make a constant look like noise
+            self.mean, self.squares = self.low, 0.0
+        low, high = self.low, self.high
+        if limit is not None:
+            low, high = max(round_significant(low), -limit), min(round_significant(high), limit)
+        spread = math.sqrt(self.squares / self.count)
+        return Statistics(round_significant(self.mean), round_significant(spread), low, high)
+
+
+def round_significant(value: float, digits: int = 4) -> float:
+    """Round to `digits` significant digits, so that sums taken in another order agree.
+
+    >>> round_significant(0.0199963), round_significant(-12345.6)
+    (0.02, -12350.0)
+    """
+    rounded = float(f"{value:.{digits - 1}e}")
+    return rounded if math.isfinite(rounded) else value
+
+
+def is_structured(encodings: Iterable[bytes]) -> bool:
+    """Tell whether one of the ways to write elements down repeats itself.
+
+    >>> is_structured([bytes(1000)]), is_structured([bytes(range(256))])
+    (True, False)
+    """
+    return any(len(zlib.compress(each, 1)) <= STRUCTURED_RATIO * len(each) for each in encodings)
