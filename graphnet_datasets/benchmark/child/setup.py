@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ...compilers.base import Compiler
 from ...frameworks.runtime import Runtime, make_runtime
@@ -12,25 +11,26 @@ from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema.sample_files import read_sample
 from ...timing.caches import make_evictor
 from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
+from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 
 now_s = WallClock().now_s
 _CPU_CLOCK = WallClock().name
 
 
-def load_workload(payload: Mapping[str, Any], directory: Path) -> Workload:
+def load_workload(job: WorkerJob, directory: Path) -> Workload:
     """Return the sample of a job, ready to be called."""
     sample = read_sample(directory)
-    runtime = make_runtime(sample.framework, payload["device"], payload["num_threads"])
+    runtime = make_runtime(sample.framework, job.device, job.threads)
     return Workload(
         runtime,
         sample,
-        device=payload["device"],
-        weights=payload["weights"],
-        mode=payload["input_mode"],
-        seed=payload["seed"],
-        memory_limit_bytes=payload["memory_limit_bytes"],
-        trust_remote_code=payload["trust_remote_code"],
+        device=job.device,
+        weights=job.settings.weights,
+        mode=job.settings.input_mode,
+        seed=job.settings.seed,
+        memory_limit_bytes=job.settings.memory_limit_bytes,
+        trust_remote_code=job.settings.trust_remote_code,
     )
 
 
@@ -77,13 +77,13 @@ def time_eager_first(
     )
 
 
-def make_clock(payload: Mapping[str, Any], runtime: Runtime) -> Clock:
+def make_clock(job: WorkerJob, runtime: Runtime) -> Clock:
     """Return the clock of the job's device."""
-    if not payload["device"].startswith("cuda"):
+    if not job.device.startswith("cuda"):
         return WallClock()
     if not runtime.has_precise_events:
         return WallClock(runtime.synchronize)
-    return CudaEventClock(payload["device"])
+    return CudaEventClock(job.device)
 
 
 def waiting_for(compiler: Compiler, clock: Clock) -> Clock:
@@ -92,6 +92,6 @@ def waiting_for(compiler: Compiler, clock: Clock) -> Clock:
     return WallClock(compiler.synchronize) if has_own_wait and clock.name == _CPU_CLOCK else clock
 
 
-def evictor_for(payload: Mapping[str, Any]) -> Callable[[], None] | None:
+def evictor_for(job: WorkerJob) -> Callable[[], None] | None:
     """Return what empties the caches before each call, None where they stay warm."""
-    return make_evictor(payload["device"]) if payload["cache_mode"] == "cold" else None
+    return make_evictor(job.device) if job.settings.cache_mode == "cold" else None

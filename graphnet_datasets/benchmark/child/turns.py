@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...isolation import Reporter, peak_memory_bytes
-from ...timing.pairs import PairedTimes, TimingSettings
+from ...timing.pairs import PairedTimes
 from ...timing.turns import Turn, TurnTimes, measure_turns
+from ..worker_job import Turns, WorkerJob
 from .arms import Arm
 from .setup import evictor_for, load_workload, make_clock, time_eager_first
 
@@ -34,11 +34,9 @@ def figures_of_pairs(times: PairedTimes) -> dict[str, Any]:
     }
 
 
-def time_candidate_in_turns(
-    turns: Mapping[str, Any], candidate: Arm, **hooks: Any
-) -> dict[str, Any]:
+def time_candidate_in_turns(turns: Turns, candidate: Arm, **hooks: Any) -> dict[str, Any]:
     """Time the candidate while eager is timed in another process, and return what is reported."""
-    with Turn(turns["of_candidate"], turns["of_eager"]) as turn:
+    with Turn(turns.of_candidate, turns.of_eager) as turn:
         times = measure_turns("candidate", candidate, turn, **hooks)
     return {
         **_figures("candidate", times),
@@ -47,27 +45,27 @@ def time_candidate_in_turns(
     }
 
 
-def run_eager_in_turns(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     """Time eager in a process without the candidate, which is timed in another one in turn."""
     resident_bytes = peak_memory_bytes()
-    workload = load_workload(payload, directory)
+    workload = load_workload(job, directory)
+    assert job.turns is not None  # noqa: S101 - what this kind of job is
     reporter.enter("baseline")
     workload.note_writes()
-    workload.is_fresh = payload["turns"]["is_fresh"]
+    workload.is_fresh = job.turns.is_fresh
     arm = Arm(workload, workload.module)
-    clock, evict_caches = make_clock(payload, workload.runtime), evictor_for(payload)
+    clock, evict_caches = make_clock(job, workload.runtime), evictor_for(job)
     time_eager_first(arm, workload.runtime, resident_bytes, clock, evict_caches, reporter)
-    turns = payload["turns"]
-    with Turn(turns["of_eager"], turns["of_candidate"]) as turn:
+    with Turn(job.turns.of_eager, job.turns.of_candidate) as turn:
         reporter.enter("compile")  # which the other process does meanwhile
         turn.wait()
         reporter.enter("run")
-        sets = iter(range(payload["num_input_sets"], 10**9))
+        sets = iter(range(job.settings.num_input_sets, 10**9))
         times = measure_turns(
             "baseline",
             arm,
             turn,
-            settings=TimingSettings(**payload["timing"]),
+            settings=job.settings.timing,
             clock=clock,
             before_each=lambda *_: arm.prepare(next(sets)),
             evict_caches=evict_caches,

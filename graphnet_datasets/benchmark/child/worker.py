@@ -24,9 +24,10 @@ from ...schema import Reason
 from ...schema.sample_files import read_sample
 from ...timing.alone import measure_alone
 from ...timing.calls import ArmFailedError
-from ...timing.pairs import PairedTimes, TimingSettings, measure_pairs
-from ..handover import AGAIN, FIRST, ORACLE, judged_file, read_judged
+from ...timing.pairs import PairedTimes, measure_pairs
+from ..handover import AGAIN, FIRST, ORACLE, judged_file
 from ..judging.roofline import measure_peak_rates
+from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 from .device_state import read_device_state
 from .harness_snapshot import HarnessSnapshot
@@ -43,25 +44,26 @@ class NothingVariesError(Exception):
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Do one job: look at a compiler or the device, run a candidate, or make the reference."""
-    kind = payload["kind"]
-    if kind == "compiler":
-        describe_compiler(payload, reporter)
-    elif kind == "peaks":
-        reporter.send(measure_peak_rates(payload["device"], payload["num_threads"]))
-    elif kind == "candidate":
-        run_candidate(payload, reporter, directory)
-    elif kind == "eager":
-        run_eager_in_turns(payload, reporter, directory)
-    else:
-        run_eager_alone(payload, reporter, directory)
+    """Do one job: look at a compiler or the device, run a candidate, or run eager alone."""
+    job = WorkerJob.from_payload(payload)
+    match job.kind:
+        case "compiler":
+            describe_compiler(job, reporter)
+        case "peaks":
+            reporter.send(measure_peak_rates(job.device, job.threads))
+        case "candidate":
+            run_candidate(job, reporter, directory)
+        case "eager_alone":
+            run_eager_alone(job, reporter, directory)
+        case "eager_in_turns":
+            run_eager_in_turns(job, reporter, directory)
 
 
-def describe_compiler(payload: Mapping[str, Any], reporter: Reporter) -> None:
+def describe_compiler(job: WorkerJob, reporter: Reporter) -> None:
     """Report whether the compiler can be had with these options, its version and its source."""
-    compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
-    entry = find_entry(payload["compiler"], payload["framework"])
-    device_type = payload["device"].partition(":")[0]
+    compiler = make_compiler(job.compiler, job.framework, job.options)
+    entry = find_entry(job.compiler, job.framework)
+    device_type = job.device.partition(":")[0]
     reporter.send(
         {
             "version": str(compiler.version()),
@@ -69,16 +71,16 @@ def describe_compiler(payload: Mapping[str, Any], reporter: Reporter) -> None:
             "source": "" if entry.origin == "built in" else source_hash(entry.reference),
             "options": compiler.options,
             "is_for_device": device_type in compiler.devices,
-            "device_problem": find_device_problem(payload["framework"], payload["device"]),
+            "device_problem": find_device_problem(job.framework, job.device),
         }
     )
 
 
-def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     """Load, run eager, compile, run and time the candidate, and hand its outputs over."""
     started_s = now_s()
     resident_bytes = peak_memory_bytes()
-    workload = load_workload(payload, directory)
+    workload = load_workload(job, directory)
     runtime = workload.runtime
     reporter.send({"load_time_s": now_s() - started_s})
 
@@ -91,8 +93,8 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
         )
     baseline = Arm(workload, workload.module)
     # Bound before the candidate is imported, which could replace what they are made of.
-    clock = make_clock(payload, runtime)
-    evict_caches = evictor_for(payload)
+    clock = make_clock(job, runtime)
+    evict_caches = evictor_for(job)
     time_eager_first(baseline, runtime, resident_bytes, clock, evict_caches, reporter)
     reporter.send({"is_fresh": workload.is_fresh})
     own = workload.for_candidate()
@@ -102,7 +104,7 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
     snapshot = HarnessSnapshot()
 
     reporter.enter("compile")
-    compiler = make_compiler(payload["compiler"], payload["framework"], payload["options"])
+    compiler = make_compiler(job.compiler, job.framework, job.options)
     os.environ.update(compiler.cache_environment(directory / "cache"))
     arguments = own.arguments(0)
     runtime.seed(workload.seed)
@@ -128,14 +130,14 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
         runtime,
         reporter,
         directory,
-        payload["num_input_sets"],
-        read_judged(payload["again"]),
+        job.settings.num_input_sets,
+        job.again,
     )
-    launch_mode, notes = _choose_launch(payload, baseline, candidate)
-    device_before = read_device_state(payload["device"])
+    launch_mode, notes = _choose_launch(job, baseline, candidate)
+    device_before = read_device_state(job.device)
     try:
         hooks: dict[str, Any] = {
-            "settings": TimingSettings(**payload["timing"]),
+            "settings": job.settings.timing,
             "clock": clock,
             "before_each": timed.before_each,
             "after_each": timed.after_each,
@@ -143,15 +145,15 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
             "evict_caches": evict_caches,
             "stamps": reporter.stamps,
         }
-        if payload["turns"] is None:
+        if job.turns is None:
             times = measure_pairs(baseline, candidate, **hooks)
             figures = figures_of_pairs(times)
         else:
             times = None
-            figures = time_candidate_in_turns(payload["turns"], candidate, **hooks)
-        device_after = read_device_state(payload["device"])
-        turns = payload["turns"] or {"eager_ms": ()}
-        timed.hand_over_timed(turns["eager_ms"] if times is None else times.baseline_ms)
+            figures = time_candidate_in_turns(job.turns, candidate, **hooks)
+        device_after = read_device_state(job.device)
+        eager_ms = job.turns.eager_ms if job.turns is not None else ()
+        timed.hand_over_timed(eager_ms if times is None else times.baseline_ms)
     except ArmFailedError as failure:
         cause = failure.__cause__ or failure
         if failure.arm == "candidate" and isinstance(cause, Exception):
@@ -185,10 +187,10 @@ def run_candidate(payload: Mapping[str, Any], reporter: Reporter, directory: Pat
             "is_timed": True,
         }
     )
-    is_profiled = payload["has_profile"] and offers(payload["framework"], "profiling")
+    is_profiled = job.settings.has_profile and offers(job.framework, "profiling")
     if times is not None and is_profiled:
         reporter.enter("profile")
-        _profile(payload, baseline, candidate, times, reporter)
+        _profile(job, baseline, candidate, times, reporter)
 
 
 def _find_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
@@ -197,13 +199,11 @@ def _find_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | N
     return next(iter(names), None)
 
 
-def _choose_launch(
-    payload: Mapping[str, Any], baseline: Arm, candidate: Arm
-) -> tuple[str | None, list[str]]:
+def _choose_launch(job: WorkerJob, baseline: Arm, candidate: Arm) -> tuple[str | None, list[str]]:
     """Capture both arms where that is asked for, or neither; return the mode and why not."""
-    if not payload["device"].startswith("cuda"):
+    if not job.device.startswith("cuda"):
         return None, []
-    if payload["launch_mode"] == "stream":
+    if job.settings.launch_mode == "stream":
         return "stream", []
     for name, arm in (("eager", baseline), ("the candidate", candidate)):
         try:
@@ -217,19 +217,19 @@ def _choose_launch(
 
 
 def _profile(
-    payload: Mapping[str, Any],
+    job: WorkerJob,
     baseline: Arm,
     candidate: Arm,
     times: PairedTimes,
     reporter: Reporter,
 ) -> None:
     """Report kernels and their time for both arms; that there are none is no failure."""
-    profile_call = module(payload["framework"], "profiling").profile_call
+    profile_call = module(job.framework, "profiling").profile_call
     num_calls = 1 if max(*times.baseline_ms, *times.candidate_ms) > SLOW_PROFILE_MS else 3
     for name, arm in (("baseline", baseline), ("candidate", candidate)):
         try:
             kernel_ms, num_kernels = profile_call(
-                arm, lambda arm=arm: arm.prepare(0), payload["device"], num_calls=num_calls
+                arm, lambda arm=arm: arm.prepare(0), job.device, num_calls=num_calls
             )
         except Exception as error:  # a candidate that fails on its hundredth call, for instance
             reporter.send({"profile_problem": describe_error(error)})
@@ -237,35 +237,35 @@ def _profile(
         reporter.send({f"{name}_kernel_ms": kernel_ms, f"{name}_num_kernels": num_kernels})
 
 
-def run_eager_alone(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     """Run eager alone: its outputs on the sets of inputs, its times, and in float64 at last."""
-    workload = load_workload(payload, directory)
+    workload = load_workload(job, directory)
     runtime = workload.runtime
     reporter.enter("baseline")
     workload.note_writes()
-    workload.is_fresh = payload["is_fresh"]
+    workload.is_fresh = job.is_fresh
     arm = Arm(workload, workload.module)
-    for name in (FIRST, AGAIN) if payload["is_first"] else ():
+    for name in (FIRST, AGAIN) if job.is_first else ():
         arm.prepare(0)
         arm()
         reporter.send({f"outputs {name}": runtime.write_outputs(arm.results(), directory / name)})
-    for number, call in enumerate(read_judged(payload["judged"])):
+    for number, call in enumerate(job.judged):
         arm.prepare(call.set_index)
         arm()
         name = judged_file(number)
         taken = runtime.excerpt(arm.results(), call.start)
         reporter.send({f"outputs {name}": write_described(taken, directory / name)})
-    if not payload["is_first"]:
+    if not job.is_first:
         return
     reporter.enter("run")
     turn = iter(range(10**9))
     alone = measure_alone(
         arm,
-        settings=TimingSettings(**payload["timing"]),
-        clock=make_clock(payload, workload.runtime),
-        before_each=lambda *_: arm.prepare(next(turn) % payload["num_input_sets"]),
-        evict_caches=evictor_for(payload),
-        num_calls=payload["alone_calls"],
+        settings=job.settings.timing,
+        clock=make_clock(job, workload.runtime),
+        before_each=lambda *_: arm.prepare(next(turn) % job.settings.num_input_sets),
+        evict_caches=evictor_for(job),
+        num_calls=job.settings.alone_calls,
     )
     reporter.send(
         {
@@ -274,7 +274,7 @@ def run_eager_alone(payload: Mapping[str, Any], reporter: Reporter, directory: P
             "machine": alone.machine,
         }
     )
-    if payload["has_oracle"]:
+    if job.settings.has_oracle:
         arm.discard()
         reporter.enter("oracle")
         _run_oracle(workload, reporter, directory)

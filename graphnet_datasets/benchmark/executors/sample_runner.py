@@ -40,6 +40,7 @@ from ..judging.correctness import count_not_finite
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..records.records import sample_digest
 from ..settings import Settings
+from ..worker_job import Kind, WorkerJob
 from .collecting import read_judged_outputs, read_run
 from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
 from .turns import time_again
@@ -74,7 +75,7 @@ class SampleRunner:
         take_outputs: TakeOutputs | None = None,
         again: Sequence[JudgedCall] = (),
     ) -> None:
-        self._again = [call.to_json() for call in again]
+        self._again = tuple(again)
         self._take_outputs = take_outputs
         self._device, self._settings = device, settings
         self._environment_id, self._environment = environment
@@ -106,7 +107,7 @@ class SampleRunner:
         self._options = dict(options)
         server = self._server(framework)
         with server.directory() as directory:
-            payload = self._payload(candidate, kind="compiler")
+            payload = self.make_worker_job(candidate, "compiler").to_payload()
             limits = Limits(default_timeout_s=self._limits.timeout_s("compile"))
             outcome = server.run(payload, directory, phases=("compiler",), limits=limits)
         if outcome.ending is not Ending.FINISHED:
@@ -174,7 +175,10 @@ class SampleRunner:
             peaks = load_peak_rates(*key)
             if peaks is None:
                 server = self._server("torch")
-                payload = {"kind": "peaks", "device": self._device, "num_threads": key[2]}
+                worker_job = WorkerJob(
+                    kind="peaks", device=self._device, settings=self._machine_settings
+                )
+                payload = worker_job.to_payload()
                 with server.directory() as directory:
                     outcome = server.run(
                         payload, directory, phases=("peaks",), limits=Limits(default_timeout_s=60)
@@ -189,8 +193,8 @@ class SampleRunner:
         self, job: SampleJob, run_id: str, candidate: CandidateCompiler
     ) -> judging.Run:
         record = self.begin_record(job, run_id, candidate)
-        payload = self._payload(candidate, kind="candidate")
-        with self._attempts(job, payload) as (outcome, directory, num_attempts):
+        worker_job = self.make_worker_job(candidate, "candidate")
+        with self._attempts(job, worker_job) as (outcome, directory, num_attempts):
             record["num_attempts"] = num_attempts
             run = judging.Run(record, outcome)
             read_run(run, outcome, directory)
@@ -208,12 +212,13 @@ class SampleRunner:
         """Have eager repeat the calls of a run; what `earlier` found out is not done again."""
         if earlier is not None and earlier.problem is not None:
             earlier = None
-        payload = self._payload(candidate, kind="eager_alone") | {
-            "judged": [call.to_json() for call in run.calls],
-            "is_first": earlier is None,
-            "is_fresh": run.is_fresh,
-        }
-        with self._attempts(job, payload) as (outcome, directory, num_attempts):
+        worker_job = dataclasses.replace(
+            self.make_worker_job(candidate, "eager_alone"),
+            judged=tuple(run.calls),
+            is_first=earlier is None,
+            is_fresh=run.is_fresh,
+        )
+        with self._attempts(job, worker_job) as (outcome, directory, num_attempts):
             messages = outcome.merged()
             eager_alone = judging.EagerAlone(
                 outcome,
@@ -246,31 +251,31 @@ class SampleRunner:
 
     @contextlib.contextmanager
     def _attempts(
-        self, job: SampleJob, payload: dict[str, Any]
+        self, job: SampleJob, worker_job: WorkerJob
     ) -> Iterator[tuple[Outcome, Path, int]]:
         """Run a job, once more if the worker was lost before eager had run; give its directory."""
         for num_attempts in (1, 2):
             with self._directory(job) as directory:
-                outcome = self._start(job, payload, directory)
+                outcome = self._start(job, worker_job, directory)
                 if num_attempts == 2 or not judging.is_harness_failure(outcome):
                     yield outcome, directory, num_attempts
                     return
 
     def _start(
-        self, job: SampleJob, payload: dict[str, Any], directory: Path, role: str = ""
+        self, job: SampleJob, worker_job: WorkerJob, directory: Path, role: str = ""
     ) -> Outcome:
         cache = directory / "cache"
         temporary = directory / "tmp"
         temporary.mkdir()
-        is_eager_alone = payload["kind"] == "eager_alone"
-        name = payload["compiler"].rpartition(":")[2]
+        is_eager_alone = worker_job.kind == "eager_alone"
+        name = worker_job.compiler.rpartition(":")[2]
         return self._server(job.sample.framework, role).run(
-            payload,
+            worker_job.to_payload(),
             directory,
             on_phase=lambda phase: self.on_phase(
                 job.sample.id, name, f"eager alone {phase}" if is_eager_alone else phase
             ),
-            phases=EAGER_PHASES if payload["kind"] == "eager_alone" else CANDIDATE_PHASES,
+            phases=EAGER_PHASES if is_eager_alone else CANDIDATE_PHASES,
             limits=self._limits,
             environment={
                 **Compiler.cache_environment(cache),
@@ -287,30 +292,26 @@ class SampleRunner:
             write_row(job.row, directory)
             yield directory
 
-    def _payload(self, candidate: CandidateCompiler, *, kind: str) -> dict[str, Any]:
-        settings = self._settings
-        return {
-            "kind": kind,
-            "turns": None,
-            "compiler": candidate.reference,
-            "framework": candidate.framework,
-            "options": dict(candidate.options),
-            "device": self._device,
-            "weights": settings.weights,
-            "input_mode": settings.input_mode,
-            "cache_mode": settings.cache_mode,
-            "launch_mode": settings.launch_mode,
-            "has_profile": settings.has_profile,
-            "has_oracle": settings.has_oracle,
-            "seed": settings.seed,
-            "num_input_sets": settings.num_input_sets,
-            "trust_remote_code": settings.trust_remote_code,
-            "again": self._again,
-            "num_threads": settings.threads,
-            "memory_limit_bytes": self._limits.memory_bytes,
-            "alone_calls": settings.alone_calls,
-            "timing": dataclasses.asdict(settings.timing),
-        }
+    @property
+    def _machine_settings(self) -> Settings:
+        """The settings with what depends on this machine filled in."""
+        return dataclasses.replace(
+            self._settings,
+            num_threads=self._settings.threads,
+            memory_limit_bytes=self._limits.memory_bytes,
+        )
+
+    def make_worker_job(self, candidate: CandidateCompiler, kind: Kind) -> WorkerJob:
+        """Return the job of a worker of this runner, without what is of one run alone."""
+        return WorkerJob(
+            kind=kind,
+            device=self._device,
+            settings=self._machine_settings,
+            framework=candidate.framework,
+            compiler=candidate.reference,
+            options=dict(candidate.options),
+            again=self._again,
+        )
 
     def _server(self, framework: str, role: str = "") -> ForkServer:
         """Return the server of a framework; there is one for each role at a time."""

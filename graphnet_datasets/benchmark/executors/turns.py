@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...isolation import Ending, Outcome
 from ...schema import Status
 from ..judging import judging
 from ..judging.turn_times import keep_pairs, take_doubt
+from ..worker_job import Turns
 from .collecting import read_run
 
 if TYPE_CHECKING:
@@ -62,23 +63,19 @@ def time_again(
     return run
 
 
-def _make_turns(directory: Path, doubted: judging.Run) -> dict[str, Any]:
-    turns: dict[str, Any] = {
-        "eager_ms": doubted.record["baseline_alone_ms"],
-        "is_fresh": doubted.is_fresh,
-    }
-    for name in ("of_eager", "of_candidate"):
-        path = directory / name
+def _make_turns(directory: Path, doubted: judging.Run) -> Turns:
+    pipes = {name: str(directory / name) for name in ("of_eager", "of_candidate")}
+    for path in pipes.values():
         os.mkfifo(path, 0o600)
-        turns[name] = str(path)
-    return turns
+    eager_ms = tuple(doubted.record["baseline_alone_ms"] or ())
+    return Turns(**pipes, eager_ms=eager_ms, is_fresh=doubted.is_fresh)
 
 
 def _run_both(
     runner: SampleRunner,
     job: SampleJob,
     candidate: CandidateCompiler,
-    turns: Mapping[str, Any],
+    turns: Turns,
     places: list[Path],
 ) -> tuple[Outcome, Outcome, bool]:
     """Run candidate and eager at once; where one ends badly the other is ended too.
@@ -86,10 +83,11 @@ def _run_both(
     Returns:
         How the two ended, and whether eager was the first that failed.
     """
-    payload = runner._payload(candidate, kind="candidate") | {"turns": dict(turns)}
+    own = dataclasses.replace(runner.make_worker_job(candidate, "candidate"), turns=turns)
+    of_eager = dataclasses.replace(own, kind="eager_in_turns")
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        running = threads.submit(runner._start, job, payload, places[0])
-        eager = threads.submit(runner._start, job, payload | {"kind": "eager"}, places[1], EAGER)
+        running = threads.submit(runner._start, job, own, places[0])
+        eager = threads.submit(runner._start, job, of_eager, places[1], EAGER)
         concurrent.futures.wait((running, eager), return_when="FIRST_COMPLETED")
         is_eager_to_blame = eager.done() and not _is_finished(eager)
         framework = job.sample.framework

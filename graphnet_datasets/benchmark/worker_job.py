@@ -1,0 +1,92 @@
+"""What a worker is told to do: one job, written by the parent and read by the child.
+
+It crosses the process as JSON, through `to_payload` and `from_payload` and nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from .handover import JudgedCall, read_judged
+from .settings import Settings
+
+Kind: TypeAlias = Literal["compiler", "peaks", "candidate", "eager_alone", "eager_in_turns"]
+"""What a worker does: look at a compiler, measure the device's peak rates, run a candidate beside
+eager, run eager alone on the calls that are judged, or run eager while a candidate runs elsewhere.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Turns:
+    """How two processes take turns: the pipes by which each hands over to the other.
+
+    `eager_ms` are times of eager that are known already, `is_fresh` whether its inputs were drawn
+    anew in the run that is doubted.
+    """
+
+    of_eager: str
+    of_candidate: str
+    eager_ms: tuple[float, ...]
+    is_fresh: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WorkerJob:
+    """One job of a worker.
+
+    `settings` are those of the run with what depends on the machine filled in: the number of
+    threads and the limit of memory. `compiler` is the name under which the worker finds it. `again`
+    are calls whose inputs the first pairs take, and `judged` those that eager repeats; with
+    `is_first` it also makes the outputs of the first call, its times and the oracle. `is_fresh`
+    says whether inputs of later sets are drawn anew. `turns` is given where two processes take
+    turns.
+    """
+
+    kind: Kind
+    device: str
+    settings: Settings
+    framework: str = ""
+    compiler: str = ""
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    again: tuple[JudgedCall, ...] = ()
+    judged: tuple[JudgedCall, ...] = ()
+    is_first: bool = True
+    is_fresh: bool = True
+    turns: Turns | None = None
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that a sample may use."""
+        return self.settings.threads
+
+    def to_payload(self) -> dict[str, Any]:
+        """Return the job as an object that JSON can hold."""
+        payload = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return payload | {
+            "settings": self.settings.to_json(),
+            "options": dict(self.options),
+            "again": [call.to_json() for call in self.again],
+            "judged": [call.to_json() for call in self.judged],
+            "turns": None if self.turns is None else dataclasses.asdict(self.turns),
+        }
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> WorkerJob:
+        """Return the job that `to_payload` gave.
+
+        >>> job = WorkerJob(kind="candidate", device="cpu", settings=Settings(), compiler="eager")
+        >>> WorkerJob.from_payload(job.to_payload()) == job
+        True
+        """
+        turns = payload["turns"]
+        if turns is not None:
+            turns = Turns(**{**turns, "eager_ms": tuple(turns["eager_ms"])})
+        given = {
+            "settings": Settings.from_json(payload["settings"]),
+            "again": tuple(read_judged(payload["again"])),
+            "judged": tuple(read_judged(payload["judged"])),
+            "turns": turns,
+        }
+        return cls(**{**payload, **given})
