@@ -1,20 +1,23 @@
 """Call every operator of the tables with wrong operands, and name whoever kills the process.
 
     python benchmarks/fuzz_operators.py [--framework torch] [--seconds 60] [--calls 500]
-        [--operators REGEX] [--only checked|unchecked] [--seed 0] [--out FILE]
+        [--operators REGEX] [--only checked|unchecked] [--as-checked] [--seed 0] [--out FILE]
+    python benchmarks/fuzz_operators.py --framework torch --what walks [...]
 
 A call begins as a valid one and has up to five things changed by chance: shapes, dtypes, elements
 (negative, huge, the least integer, zero divisors, NaN), layouts, numbers, lists, text, flags, which
 operand stands where. It is made in a forked process, whose tensors end at pages that cannot be read
 (`fuzzing/guard_allocator.c`, where there is a C compiler), so that a read or write beyond an
-operand is a death by a signal and not luck. Prints one JSON object per operator and a summary;
-`--out FILE` keeps them, and a run with the same file goes on where the last one ended. The exit
-status is 1 if an operator that `materialize` takes unasked died.
+operand is a death by a signal and not luck. `--what walks` fuzzes what writing and inspecting a row
+computes instead: the walk over the shapes of each call, checked or not. Prints one JSON object per
+operator and a summary; `--out FILE` keeps them, and a run with the same file goes on where the last
+one ended. The exit status is 1 if an operator that `materialize` takes unasked died.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import json
 import os
@@ -27,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.guard import build_guard
-from fuzzing.processes import now, run_calls
+from fuzzing.processes import now, run_operators
 
 FRAMEWORKS = ("torch", "paddle")
 
@@ -63,6 +66,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=500, help="calls of each operator and round")
     parser.add_argument("--operators", default="", help="only those whose name matches")
     parser.add_argument("--only", choices=("checked", "unchecked"))
+    parser.add_argument(
+        "--what", default="calls", choices=("calls", "walks"), help="walks: of torch alone"
+    )
+    parser.add_argument(
+        "--as-checked", action="store_true", help="count whatever is fuzzed as checked"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--quiet", action="store_true", help="print the summary alone")
@@ -72,59 +81,64 @@ def _options() -> argparse.Namespace:
 
 
 def _fuzz(options: argparse.Namespace) -> int:
-    target = importlib.import_module(f"fuzzing.{options.framework}_target")
+    suffix = "target" if options.what == "calls" else "walks"
+    target = importlib.import_module(f"fuzzing.{options.framework}_{suffix}")
     target.set_up()
-    is_checked = target.is_checked
     chosen = [
         name
         for name in target.names()
         if re.search(options.operators, name)
-        and (not options.only or is_checked(name) == (options.only == "checked"))
+        and (not options.only or target.is_checked(name) == (options.only == "checked"))
     ]
     random.Random(options.seed).shuffle(chosen)  # noqa: S311 - no secret
     done = _done(options)
+    left = [name for name in chosen if json.dumps(_key(options, name)) not in done]
     end = now() + options.seconds / options.share
-    totals: dict[str, Any] = {"operators": 0, "calls": 0, "accepted": 0, "timeouts": 0, "deaths": 0}
-    checked_deaths = []
-    for name in chosen:
-        key = [options.framework, name, options.seed, options.calls]
-        if json.dumps(key) in done:
-            continue
-        if now() > end:
-            break
+    totals = {"operators": 0, "calls": 0, "accepted": 0, "slow": 0, "deaths": 0}
+    died, slow = [], []
 
-        def numbered(number: int, name: str = name) -> Any:
-            call, run = target.attempt(name, f"{options.seed}:{name}:{number}")
-            return repr(call), run
+    def attempt(name: str, number: int) -> Any:
+        call, run = target.attempt(name, f"{options.seed}:{name}:{number}")
+        return repr(call), run
 
-        outcome = run_calls(numbered, options.calls)
+    for name, outcome in run_operators(left, attempt, options.calls):
+        is_checked = options.as_checked or target.is_checked(name)
         line = {
-            "key": key,
+            "key": _key(options, name),
             "operator": name,
-            "checked": is_checked(name),
-            "calls": outcome.calls,
-            "accepted": outcome.accepted,
-            "timeouts": outcome.timeouts,
-            "deaths": outcome.deaths,
+            "checked": is_checked,
+            **dataclasses.asdict(outcome),
         }
         totals["operators"] += 1
-        for field in ("calls", "accepted", "timeouts"):
-            totals[field] += line[field]
+        totals["calls"] += outcome.calls
+        totals["accepted"] += outcome.accepted
+        totals["slow"] += len(outcome.slow)
         totals["deaths"] += len(outcome.deaths)
-        if outcome.deaths and is_checked(name):
-            checked_deaths.append(name)
+        if is_checked:
+            died += [name] * bool(outcome.deaths)
+            slow += [name] * bool(outcome.slow)
         _write(line, options, is_shown=not options.quiet)
+        if now() > end:
+            break
     summary = {
         "benchmark": "fuzz_operators",
         "framework": options.framework,
+        "fuzzed": options.what,
         "seed": options.seed,
         "guarded": bool(os.environ.get("GRAPHNET_GUARD")),
         "chosen": len(chosen),
+        "left": len(left) - totals["operators"],
         **totals,
-        "checked_that_died": checked_deaths,
+        "cpu_s": round(sum(os.times()[:4]), 1),
+        "checked_that_died": died,
+        "checked_that_were_slow": slow,
     }
-    print(json.dumps(summary), flush=True)
-    return int(bool(checked_deaths))
+    _write(summary, options, is_shown=True)
+    return int(bool(died))
+
+
+def _key(options: argparse.Namespace, name: str) -> list[Any]:
+    return [options.framework, options.what, name, options.seed, options.calls]
 
 
 def _done(options: argparse.Namespace) -> set[str]:

@@ -1,8 +1,8 @@
 """Calls in processes of their own: many calls a process, and whoever kills it is named.
 
-The process that forks has imported a framework and made nothing. A child works off a list of
-calls, and says in shared memory where it is; when a signal ends it, the call under way is known, is
-made once more alone, and the next child goes on behind it.
+The process that forks has imported a framework and made nothing. A child works off the calls of a
+few operators, and says in shared memory where it is; when a signal ends it, the call under way is
+known, is made once more alone, and the next child goes on behind it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import resource
 import signal
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 MAX_DATA_BYTES = 300_000_000
@@ -23,71 +23,104 @@ CALL_TIMEOUT_S = 3.0
 """Processor time of one call; it may wait ten times as long."""
 _TIMEOUTS = (signal.SIGALRM, signal.SIGPROF)
 _TEXT = 2000
-_HEAD = struct.Struct("<qqq")
+
+
+CALLS_PER_CHILD = 2000
+_HEAD = struct.Struct("<qq")
+_COUNT = struct.Struct("<q")
+_COUNTS = 4096
 
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of the calls of one operator."""
+    """What became of the calls of one operator; `slow` and `deaths` hold the calls themselves."""
 
     calls: int = 0
     accepted: int = 0
-    timeouts: int = 0
+    slow: list[str] = dataclasses.field(default_factory=list)
     deaths: list[dict[str, object]] = dataclasses.field(default_factory=list)
 
 
-Attempt = Callable[[int], tuple[str, Callable[[], bool]]]
-"""Gives, for the number of a call, its text and what makes it (true: it was accepted)."""
+Attempt = Callable[[str, int], tuple[str, Callable[[], bool]]]
+"""Gives, for an operator and a number, the call's text and what makes it (true: accepted)."""
 
 
-def run_calls(attempt: Attempt, num_calls: int, max_deaths: int = 3) -> Outcome:
-    """Make calls 0 to `num_calls` - 1 in forked processes; stop after `max_deaths` of them."""
-    outcome = Outcome()
-    begin = 0
-    with mmap.mmap(-1, 4096) as board:
-        while begin < num_calls and len(outcome.deaths) + outcome.timeouts < max_deaths:
-            status, position, accepted, text = _child(attempt, begin, num_calls, board)
-            outcome.accepted += accepted
+def run_operators(
+    names: Sequence[str], attempt: Attempt, num_calls: int, max_deaths: int = 3
+) -> Iterator[tuple[str, Outcome]]:
+    """Make calls 0 to `num_calls` - 1 of each operator; an operator stops after `max_deaths`."""
+    size = max(1, CALLS_PER_CHILD // num_calls)
+    for begin in range(0, len(names), size):
+        yield from _run_chunk(names[begin : begin + size], attempt, num_calls, max_deaths)
+
+
+def _run_chunk(
+    names: Sequence[str], attempt: Attempt, num_calls: int, max_deaths: int
+) -> Iterator[tuple[str, Outcome]]:
+    outcomes = [Outcome() for _ in names]
+    begin, end = 0, len(names) * num_calls
+
+    def job(position: int) -> tuple[int, str, Callable[[], bool]]:
+        at, number = divmod(position, num_calls)
+        return at, *attempt(names[at], number)
+
+    with mmap.mmap(-1, _COUNTS + _COUNT.size * len(names)) as board:
+        while begin < end:
+            status, position, text, counts = _child(job, begin, end, board, len(names))
+            for outcome, accepted in zip(outcomes, counts, strict=True):
+                outcome.accepted += accepted
+            for each in range(begin, position):
+                outcomes[each // num_calls].calls += 1
             if status == 0:
-                outcome.calls += num_calls - begin
                 break
-            outcome.calls += position - begin + 1
+            at = position // num_calls
+            outcome = outcomes[at]
+            outcome.calls += 1
+            begin = position + 1
             if status > 0:
                 pass  # the child itself ran out of memory between two calls
             elif -status in _TIMEOUTS:
-                outcome.timeouts += 1
+                outcome.slow.append(text)
             else:
-                alone, *_ = _child(attempt, position, position + 1, board)
+                alone, *_ = _child(job, position, position + 1, board, len(names))
                 outcome.deaths.append(
                     {
                         "signal": _name(status),
                         "call": text,
-                        "number": position,
+                        "number": position % num_calls,
                         "alone": alone < 0 and -alone not in _TIMEOUTS,
                     }
                 )
-            begin = position + 1
-    return outcome
+            if len(outcome.deaths) + len(outcome.slow) >= max_deaths:
+                begin = (at + 1) * num_calls
+    yield from zip(names, outcomes, strict=True)
 
 
-def _child(attempt: Attempt, begin: int, end: int, board: mmap.mmap) -> tuple[int, int, int, str]:
+Job = Callable[[int], tuple[int, str, Callable[[], bool]]]
+"""Gives, for a position, the place of its operator, the call's text and what makes it."""
+
+
+def _child(
+    job: Job, begin: int, end: int, board: mmap.mmap, num_counts: int
+) -> tuple[int, int, str, list[int]]:
     board[:] = bytes(len(board))
-    _HEAD.pack_into(board, 0, begin, 0, 0)
+    _HEAD.pack_into(board, 0, begin, 0)
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            _work(attempt, begin, end, board)
+            _work(job, begin, end, board)
             code = 0
         finally:
             os._exit(code)
     _, status = os.waitpid(pid, 0)
-    position, accepted, length = _HEAD.unpack_from(board, 0)
+    position, length = _HEAD.unpack_from(board, 0)
     text = board[_HEAD.size : _HEAD.size + length].decode(errors="replace")
-    return os.waitstatus_to_exitcode(status), position, accepted, text
+    counts = [_COUNT.unpack_from(board, _COUNTS + _COUNT.size * at)[0] for at in range(num_counts)]
+    return os.waitstatus_to_exitcode(status), position, text, counts
 
 
-def _work(attempt: Attempt, begin: int, end: int, board: mmap.mmap) -> None:
+def _work(job: Job, begin: int, end: int, board: mmap.mmap) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     limit = _data_bytes() + MAX_DATA_BYTES
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -96,19 +129,20 @@ def _work(attempt: Attempt, begin: int, end: int, board: mmap.mmap) -> None:
     os.dup2(null, 2)
     for name in ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGBUS", "SIGILL", "SIGALRM", "SIGPROF"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
-    accepted = 0
-    for number in range(begin, end):
-        text, make = attempt(number)
+    for position in range(begin, end):
+        at, text, make = job(position)
         data = text.encode(errors="replace")[:_TEXT]
         board[_HEAD.size : _HEAD.size + len(data)] = data
-        _HEAD.pack_into(board, 0, number, accepted, len(data))
+        _HEAD.pack_into(board, 0, position, len(data))
         signal.setitimer(signal.ITIMER_PROF, CALL_TIMEOUT_S)
         signal.setitimer(signal.ITIMER_REAL, 10 * CALL_TIMEOUT_S)
         with contextlib.suppress(Exception):
-            accepted += make()
+            if make():
+                place = _COUNTS + _COUNT.size * at
+                _COUNT.pack_into(board, place, _COUNT.unpack_from(board, place)[0] + 1)
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
-    _HEAD.pack_into(board, 0, end, accepted, 0)
+    _HEAD.pack_into(board, 0, end, 0)
 
 
 def _data_bytes() -> int:

@@ -19,6 +19,15 @@ FILLS = ("small", "normal", "ones", "zeros", "negative", "huge", "least", "nan",
 
 LAYOUTS = ("plain", "strided", "expanded", "transposed")
 MAX_ELEMENTS = 20_000
+HUGE_SIZES = (2**31, 2**32 + 1, 2**40, 2**62)
+"""Sizes beside a size of zero, where they take no memory."""
+
+TEXTS = (
+    "none", "sum", "mean", "constant", "reflect", "replicate", "circular", "bilinear", "tanh",
+    "nearest", "bicubic", "area", "fro", "nuc", "floor", "trunc", "ij", "xy", "linear", "higher",
+    "lower", "amax", "prod", "same", "valid", "left", "", "a,b->", "ii", "\0",
+)  # fmt: skip
+MEMORY_FORMATS = ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
 EDGES = (0, 1, -1, 2, 3, 5, -2, 7, 64, 1000, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, -(2**63))
 FLOAT_EDGES = (0.0, -1.0, 1.0, 0.5, 1e-30, 1e30, 1e308, float("inf"), float("-inf"), float("nan"))
 
@@ -110,11 +119,23 @@ def read_call(line: str) -> Call:
 
 
 class Mutator:
-    """Makes calls wrong by chance: shapes, dtypes, elements, layouts, numbers, lists, text."""
+    """Makes calls wrong by chance: shapes, dtypes, elements, layouts, numbers, lists, text.
 
-    def __init__(self, chance: random.Random, keywords: dict[str, Any] | None = None) -> None:
+    `keywords` are arguments that may be added, `parameters` names of the positions of a call, under
+    which arguments may be passed too.
+    """
+
+    def __init__(
+        self,
+        chance: random.Random,
+        keywords: dict[str, Any] | None = None,
+        layouts: tuple[str, ...] = LAYOUTS,
+        parameters: tuple[tuple[str, ...], ...] = (),
+    ) -> None:
         self.chance = chance
         self.keywords = keywords or {}
+        self.layouts = layouts
+        self.parameters = parameters
 
     def mutate(self, call: Call, others: list[Call]) -> Call:
         """Return `call` with none to five changes; `others` are calls to borrow arguments of."""
@@ -145,7 +166,17 @@ class Mutator:
                     args.pop()
             else:
                 holder[key] = self.value(holder[key])
+        if self.parameters and args and self.chance.random() < 0.1:
+            self._name_arguments(args, kwargs)
         return Call(call.name, tuple(args), kwargs)
+
+    def _name_arguments(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Pass the last arguments by keyword."""
+        names = self.chance.choice(self.parameters)
+        begin = self.chance.randrange(len(args))
+        if len(args) <= len(names) and not set(names[begin : len(args)]) & set(kwargs):
+            kwargs |= zip(names[begin:], args[begin:], strict=False)
+            del args[begin:]
 
     def _add_keyword(self, kwargs: dict[str, Any]) -> None:
         if self.keywords:
@@ -167,6 +198,9 @@ class Mutator:
                     1.5,
                     Tensor("float32", (2, 3)),
                     Tensor("int64", (3,), "huge"),
+                    Tensor("int64", (), chance.choice(FILLS)),
+                    Tensor("float64", (), chance.choice(FILLS)),
+                    2j,
                     [],
                 )
             )
@@ -186,6 +220,10 @@ class Mutator:
             return chance.choice((None, 0, 1, -1, self.tensor(Tensor("float32", (2, 3)))))
         if isinstance(value, Named) and value.kind == "dtype":
             return Named("dtype", chance.choice((*FLOATS, *INTEGERS, *COMPLEX)))
+        if isinstance(value, Named) and value.kind == "memory_format":
+            return Named("memory_format", chance.choice(MEMORY_FORMATS))
+        if isinstance(value, str):
+            return chance.choice(TEXTS)
         return value
 
     def _sequence(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
@@ -222,7 +260,7 @@ class Mutator:
                 data[self.chance.randrange(len(data))] = self.chance.choice(edges)
                 return dataclasses.replace(value, data=tuple(data))
             return dataclasses.replace(value, fill=self.chance.choice(FILLS), data=())
-        return dataclasses.replace(value, layout=self.chance.choice(LAYOUTS))
+        return dataclasses.replace(value, layout=self.chance.choice(self.layouts))
 
     def _reshaped(self, value: Tensor) -> Tensor:
         shape = list(value.shape)
@@ -237,8 +275,10 @@ class Mutator:
             shape.insert(self.chance.randrange(len(shape) + 1), self.chance.choice((0, 1, 2, 5)))
         elif what < 0.88:
             shape = []
-        elif what < 0.94:
+        elif what < 0.92:
             shape = [0]
+        elif what < 0.95 and 0 in shape[:8]:
+            shape[self.chance.randrange(len(shape))] = self.chance.choice(HUGE_SIZES)
         else:
             self.chance.shuffle(shape)
         size = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gzip
+import inspect
 import itertools
 import random
 import re
@@ -32,7 +33,7 @@ from graphnet_datasets.sample.arguments import ListArg, Ref
 from graphnet_datasets.sample.arguments import Named as RowNamed
 
 from .specs import Call, Mutator, Named, Tensor, read_call
-from .torch_values import make
+from .torch_values import LAYOUTS, Maker
 
 SEEDS = Path(__file__).with_name("torch_seeds.jsonl.gz")
 _MATRIX, _INDICES = Tensor("float32", (3, 4)), Tensor("int64", (3,), "small")
@@ -145,58 +146,102 @@ _BY_TYPE: dict[str, Any] = {
 
 
 def _by_schema(name: str) -> Iterator[tuple[Any, ...]]:
+    for schema in _schemas(name):
+        given = []
+        for argument in schema.arguments:
+            if argument.has_default_value() or argument.kwarg_only:
+                break
+            given.append(_BY_TYPE.get(str(argument.type)))
+        yield tuple(given)
+
+
+def _schemas(name: str) -> Iterator[Any]:
     packet = _base(name) if not name.startswith("torch.ops.") else name.split(".")[3]
     overload = name.split(".")[4] if name.count(".") == 4 else None
     namespace = "prims" if ".prims." in name else "aten"
     candidates = [packet]
     if overload is None:
-        candidates += [
-            name.rpartition(".")[2],
-            f"linalg_{packet}",
-            f"fft_{packet}",
-            f"special_{packet}",
-        ]
-    for candidate in candidates:
+        last = name.rpartition(".")[2]
+        candidates += [last, f"linalg_{packet}", f"fft_{packet}", f"special_{packet}"]
+    for candidate in dict.fromkeys(candidates):
         for schema in torch._C._jit_get_schemas_for_operator(f"{namespace}::{candidate}"):
-            if overload not in (None, schema.overload_name or "default"):
-                continue
-            given = []
-            for argument in schema.arguments:
-                if argument.has_default_value() or argument.kwarg_only:
-                    break
-                given.append(_BY_TYPE.get(str(argument.type)))
-            yield tuple(given)
+            if overload in (None, schema.overload_name or "default"):
+                yield schema
 
 
 @functools.cache
 def _keywords(name: str) -> dict[str, Any]:
+    taken = _taken(name)
+    return {key: value for key, value in _KEYWORDS.items() if key in taken}
+
+
+@functools.cache
+def _parameters(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the positions of an operator, by each schema that it may stand for."""
+    found = {}
+    for schema in _schemas(name):
+        names = tuple(each.name for each in schema.arguments if not each.kwarg_only)
+        found[names] = None
+        found["input", *names[1:]] = None
+    with contextlib.suppress(ValueError, TypeError, GraphNetError):
+        found[tuple(inspect.signature(resolve(lookup(name))).parameters)] = None
+    taken = _taken(name)
+    return tuple(names for names in found if names and taken.issuperset(names))
+
+
+@functools.cache
+def _taken(name: str) -> frozenset[str]:
     with contextlib.suppress(GraphNetError):
-        taken = keywords_of(lookup(name))
-        return {key: value for key, value in _KEYWORDS.items() if key in taken}
-    return {}
+        return keywords_of(lookup(name))
+    return frozenset()
 
 
 def attempt(name: str, seed: str) -> tuple[Call, Callable[[], bool]]:
     """Return a call by chance, and what makes it on real tensors."""
     chance = random.Random(seed)  # noqa: S311 - no secret
-    starts = seeds_of(name)
-    call = Mutator(chance, _keywords(name)).mutate(chance.choice(starts), list(starts))
+    call = mutated(name, chance)
     return call, functools.partial(_run, lookup(name), call, chance)
 
 
+def mutated(name: str, chance: random.Random) -> Call:
+    """Return a call by chance."""
+    starts = seeds_of(name)
+    mutator = Mutator(chance, _keywords(name), LAYOUTS, _parameters(name))
+    return mutator.mutate(chance.choice(starts), list(starts))
+
+
 def _run(operator: Operator, call: Call, chance: random.Random) -> bool:
-    args = make(call.args, chance)
-    kwargs = {key: make(value, chance) for key, value in call.kwargs.items()}
+    torch.manual_seed(chance.getrandbits(32))
+    maker = Maker(chance)
+    args = maker.make(call.args)
+    kwargs = {key: maker.make(value) for key, value in call.kwargs.items()}
     if checked(operator):
-        op = Op(call.name, tuple(map(_as_row, call.args)), tuple(_rows(call.kwargs)))
+        op = as_op(call)
         check_keywords(op, operator)
         check_call_constants(op, operator, "The call")
         if why_unchecked(op, operator):
             return False
         check_call(operator, args, kwargs)
         check_operands(operator, args, kwargs)
-    read(resolve(operator)(*args, **kwargs))
+    is_cast = chance.random() < 0.03
+    with torch.autocast("cpu", torch.bfloat16) if is_cast else contextlib.nullcontext():
+        result = resolve(operator)(*args, **kwargs)
+    read(result)
+    if chance.random() < 0.5:
+        _differentiate(result)
     return True
+
+
+def _differentiate(result: Any) -> None:
+    given = result if isinstance(result, list | tuple) else (result,)
+    ends = [each for each in given if isinstance(each, torch.Tensor) and each.requires_grad]
+    if ends:
+        torch.autograd.backward(ends, [torch.ones_like(each) for each in ends])
+
+
+def as_op(call: Call) -> Op:
+    """Return the operator as a row holds it."""
+    return Op(call.name, tuple(map(_as_row, call.args)), tuple(_rows(call.kwargs)))
 
 
 def _rows(kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -21,28 +22,91 @@ class NotPlainError(Exception):
     """An argument is of a kind that no row can hold."""
 
 
-def make(value: Any, chance: random.Random) -> Any:
-    """Return the argument that `value` describes."""
-    if isinstance(value, Tensor):
-        return make_tensor(value, chance)
-    if isinstance(value, Named):
-        return torch.device("cpu") if value.kind == "device" else getattr(torch, value.name)
-    if isinstance(value, list | tuple):
-        return type(value)(make(item, chance) for item in value)
-    return value
+LAYOUTS = (
+    "plain", "strided", "expanded", "transposed", "overlapping", "offset", "channels_last",
+    "conjugated", "gradient", "alias",
+)  # fmt: skip
+"""How operands lie in memory; `alias` is another view of the memory of the operand before it."""
+
+
+class Maker:
+    """Makes the arguments of one call; operands that are one `Tensor` may be one tensor."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.is_sharing = chance.random() < 0.3
+        self.made: dict[int, torch.Tensor] = {}
+        self.last: torch.Tensor | None = None
+
+    def make(self, value: Any) -> Any:
+        """Return the argument that `value` describes."""
+        if isinstance(value, Tensor):
+            return self._make_tensor(value)
+        if isinstance(value, Named):
+            return torch.device("cpu") if value.kind == "device" else getattr(torch, value.name)
+        if isinstance(value, list | tuple):
+            return type(value)([self.make(item) for item in value])
+        return value
+
+    def _make_tensor(self, spec: Tensor) -> torch.Tensor:
+        known = self.made.get(id(spec)) if self.is_sharing else None
+        if known is None:
+            known = _alias(self.last, spec) if spec.layout == "alias" else None
+            known = make_tensor(spec, self.chance) if known is None else known
+            self.made[id(spec)] = known
+        self.last = known
+        return known
 
 
 def make_tensor(spec: Tensor, chance: random.Random) -> torch.Tensor:
     """Return a tensor of torch with the elements and the layout that `spec` asks for."""
-    tensor = torch.from_numpy(elements(spec, chance)).clone()
-    tensor = tensor.to(getattr(torch, spec.dtype))
-    if spec.layout == "strided" and tensor.dim():
-        tensor = torch.stack([tensor, tensor], -1)[..., 0]
-    elif spec.layout == "expanded" and tensor.dim() and 0 not in tensor.shape:
-        tensor = tensor[:1].expand(tensor.shape)
-    elif spec.layout == "transposed" and tensor.dim() > 1:
-        tensor = tensor.transpose(0, -1).contiguous().transpose(0, -1)
+    tensor = torch.from_numpy(elements(spec, chance)).to(getattr(torch, spec.dtype), copy=True)
+    if spec.layout == "plain":
+        return tensor
+    if spec.layout == "gradient":
+        is_able = tensor.is_floating_point() or tensor.is_complex()
+        return tensor.requires_grad_() if is_able else tensor
+    if spec.layout == "conjugated":
+        is_neg = tensor.dtype in (torch.float32, torch.float64)
+        return torch._neg_view(tensor) if is_neg else tensor.conj()
+    return _laid_out(tensor, spec.layout) if tensor.dim() else tensor
+
+
+def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
+    if layout == "strided":
+        return torch.stack([tensor, tensor], -1)[..., 0]
+    if layout == "offset":
+        return torch.cat([tensor.reshape(-1)[:1], tensor.reshape(-1)])[-tensor.numel() :].view(
+            tensor.shape
+        )
+    if layout == "channels_last" and tensor.dim() in (4, 5):
+        is_flat = tensor.dim() == 4
+        return tensor.to(
+            memory_format=torch.channels_last if is_flat else torch.channels_last_3d  # type: ignore[arg-type]
+        )
+    if layout == "expanded" and 0 not in tensor.shape:
+        return tensor[:1].expand(tensor.shape)
+    if layout == "transposed" and tensor.dim() > 1:
+        return tensor.transpose(0, -1).contiguous().transpose(0, -1)
+    if layout == "overlapping" and 0 not in tensor.shape:
+        return tensor.reshape(-1).as_strided(tensor.shape, (1,) * tensor.dim())
     return tensor
+
+
+def _alias(last: torch.Tensor | None, spec: Tensor) -> torch.Tensor | None:
+    """Return a view of the shape asked for that begins at the second element of `last`."""
+    if last is None or last.is_conj() or last.is_neg() or last.requires_grad:
+        return None
+    room = last.untyped_storage().nbytes() // last.element_size()
+    size = math.prod(spec.shape)
+    return last.as_strided(spec.shape, _strides(spec.shape), 1) if 0 < size < room else None
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = [1]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * size)
+    return tuple(strides[: len(shape)])
 
 
 def describe(value: Any) -> Any:
