@@ -79,18 +79,20 @@ def _run_chunk(
             begin = position + 1
             if status > 0:
                 pass  # the child itself ran out of memory between two calls
-            elif -status in _TIMEOUTS:
-                outcome.slow.append(text)
             else:
                 alone, *_ = _child(job, position, position + 1, board, len(names))
-                outcome.deaths.append(
-                    {
-                        "signal": _name(status),
-                        "call": text,
-                        "number": position % num_calls,
-                        "alone": alone < 0 and -alone not in _TIMEOUTS,
-                    }
-                )
+                is_slow = -alone in _TIMEOUTS
+                if -status not in _TIMEOUTS:
+                    outcome.deaths.append(
+                        {
+                            "signal": _name(status),
+                            "call": text,
+                            "number": position % num_calls,
+                            "alone": alone < 0 and not is_slow,
+                        }
+                    )
+                elif is_slow:  # again, so that it was not the machine
+                    outcome.slow.append(text)
             if len(outcome.deaths) + len(outcome.slow) >= max_deaths:
                 begin = (at + 1) * num_calls
     yield from zip(names, outcomes, strict=True)

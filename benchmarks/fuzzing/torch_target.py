@@ -27,12 +27,14 @@ from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
 from graphnet_datasets.frameworks.torch.operators import is_checked as checked
 from graphnet_datasets.frameworks.torch.operators.schema import check_keywords, keywords_of
 from graphnet_datasets.frameworks.torch.walking.costly_calls import check_call
+from graphnet_datasets.frameworks.torch.walking.known_numbers import why_unknown
 from graphnet_datasets.frameworks.torch.walking.operands import check_operands
 from graphnet_datasets.sample import Op
 from graphnet_datasets.sample.arguments import ListArg, Ref
 from graphnet_datasets.sample.arguments import Named as RowNamed
 
 from .specs import Call, Mutator, Named, Tensor, read_call
+from .torch_more_seeds import MORE
 from .torch_values import LAYOUTS, Maker
 
 SEEDS = Path(__file__).with_name("torch_seeds.jsonl.gz")
@@ -116,6 +118,7 @@ def _base(name: str) -> str:
 def seeds_of(name: str) -> tuple[Call, ...]:
     """Return calls to start from: recorded ones, those of a namesake, or one made by the schema."""
     own = list(_seeds().get(name, ()))
+    own += [Call(name, args) for args in MORE.get(_base(name), ())]
     if name.startswith(("operator.", "math.", "builtins.")):
         own += [Call(name, args) for args in _PYTHON_SEEDS]
     if name in ("operator.getitem", "operator.setitem"):
@@ -219,7 +222,7 @@ def _run(operator: Operator, call: Call, chance: random.Random) -> bool:
         op = as_op(call)
         check_keywords(op, operator)
         check_call_constants(op, operator, "The call")
-        if why_unchecked(op, operator):
+        if why_unchecked(op, operator) or why_unknown(operator, args, kwargs):
             return False
         check_call(operator, args, kwargs)
         check_operands(operator, args, kwargs)

@@ -17,7 +17,13 @@ from typing import Any
 import psutil
 import torch
 
-from ...errors import GraphNetError, MaterializeError, MemoryLimitError, TimeLimitError
+from ...errors import (
+    GraphNetError,
+    MaterializeError,
+    MemoryLimitError,
+    TimeLimitError,
+    UncheckedOperatorError,
+)
 from ...inputs import make_array
 from ...sample import Op, Sample, Value
 from ...sample.arguments import iterate_refs
@@ -26,22 +32,22 @@ from ..deadline import Deadline
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
 from .building.regions import AUTOCAST, Regions, check_regions
+from .building.unchecked import refusal
 from .operators import Operator, is_walkable, lookup, resolve
-from .tensors import concrete_stride, dtype_of, storage_elements, to_tensor
+from .tensors import concrete_stride, storage_elements, to_tensor
 from .walking.confined_fakes import ConfinedFakeMode
 from .walking.costly_calls import check_call, check_repeats, check_result
 from .walking.describing import describe
+from .walking.known_numbers import gives_nothing, why_unknown
 from .walking.live_memory import LiveMemory
 from .walking.observer import Observer
 from .walking.operands import check_operands, is_trusting
 from .walking.recurrent import WALKED_STEPS, Layer, kind_of, make_results, read_call
 from .walking.repeated_calls import Remembered, key_of, remember
+from .walking.unknown import Unknown, empty, refuse_overflow
 
 CPU = torch.device("cpu")
 Results = tuple["tuple[Value, ...] | None", ...]
-
-_OVERFLOWS = ("overflow", "Storage size calculation", "storage size", "invalid memory size")
-"""What torch's messages say of a tensor whose size does not fit in 64 bits."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,13 +58,15 @@ class Footprint:
     known without running it. `input_bytes` is the memory of all inputs, `peak_bytes` the most that
     inputs and live values take at one time when values die at their last use, `total_bytes` all
     that operators allocate. Views and in-place operators allocate nothing; the working memory
-    inside an operator is not counted.
+    inside an operator is not counted. `unchecked` says why the sample may not run in any process,
+    as far as the operands of its checked operators tell; "" if it may.
     """
 
     results: Results
     input_bytes: int
     peak_bytes: int
     total_bytes: int
+    unchecked: str = ""
 
 
 def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results:
@@ -121,10 +129,14 @@ def check_memory(
     Raises:
         MemoryLimitError: it needs more; the message names the operator.
         TimeLimitError: finding out takes longer than `time_limit_s`.
+        UncheckedOperatorError: an operator takes a number that only a run tells and that its kernel
+            trusts, and `allow_unchecked_operators` is false.
     """
     limit = psutil.virtual_memory().total if limit_bytes is None else limit_bytes
     known = _WALKED.get(id(sample))
-    if known is None or known[0]() is not sample or known[1].peak_bytes > limit:
+    if known is not None and known[0]() is sample and known[1].peak_bytes <= limit:
+        footprint = known[1]
+    else:
         footprint = measure_footprint(
             sample,
             None,
@@ -134,33 +146,12 @@ def check_memory(
         )
         key = id(sample)
         _WALKED[key] = (weakref.ref(sample, lambda _: _WALKED.pop(key, None)), footprint)
-        return footprint
-    return known[1]
+    if footprint.unchecked and not allow_unchecked_operators:
+        raise UncheckedOperatorError(footprint.unchecked)
+    return footprint
 
 
 _WALKED: dict[int, tuple[weakref.ref[Sample], Footprint]] = {}
-
-
-class _Unknown:
-    """Stands for a value that only a run would tell."""
-
-
-def _empty(shape: tuple[int, ...], stride: tuple[int, ...] | None, dtype: str) -> Any:
-    """Return a fake tensor, or `_Unknown` where torch has none such (of a quantized dtype, say)."""
-    try:
-        if stride is None:
-            return torch.empty(shape, dtype=dtype_of(dtype))
-        return torch.empty_strided(shape, stride, dtype=dtype_of(dtype))
-    except GraphNetError:
-        raise
-    except RuntimeError as error:
-        _refuse_overflow(error)
-        return _Unknown()
-
-
-def _refuse_overflow(error: Exception) -> None:
-    if any(sign in str(error) for sign in _OVERFLOWS):
-        raise MemoryLimitError(f"needs more than 2**63 bytes: {error}") from error
 
 
 class _Walk:
@@ -183,6 +174,7 @@ class _Walk:
         self.memory = LiveMemory()
         self.bits: dict[int, int] = {}
         self.calls: dict[Hashable, Remembered | None] = {}
+        self.unchecked = ""
 
     def run(self) -> Footprint:
         input_bytes = self._input_bytes()
@@ -208,7 +200,11 @@ class _Walk:
                     self.memory.release(index)
                     self.values[index] = None
         return Footprint(
-            tuple(results), input_bytes, self.memory.peak_bytes, self.memory.total_bytes
+            tuple(results),
+            input_bytes,
+            self.memory.peak_bytes,
+            self.memory.total_bytes,
+            self.unchecked,
         )
 
     def _dying(self) -> list[list[int]]:
@@ -240,7 +236,7 @@ class _Walk:
             return make_array(self.sample, index, sizes=self.sizes).item()
         shape = self.sample.shape_of(each.value, self.sizes)
         if shape is None or each.value.dtype is None:
-            return _Unknown()
+            return Unknown()
         try:
             if shape == ():
                 with torch._C._DisableTorchDispatch():
@@ -250,11 +246,11 @@ class _Walk:
                 converter = self.mode.fake_tensor_converter
                 return converter.from_real_tensor(self.mode, real, make_constant=True)
             stride = concrete_stride(self.sample, index, shape, self.sizes)
-            return _empty(shape, stride, each.value.dtype)
+            return empty(shape, stride, each.value.dtype)
         except GraphNetError:
             raise
         except RuntimeError:
-            return _Unknown()
+            return Unknown()
 
     # Operators
 
@@ -263,7 +259,10 @@ class _Walk:
         where = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
         try:
             self.observer.begin(position)
+            is_first = not self.unchecked
             result = self._call(op, regions)
+            if is_first and self.unchecked:
+                self.unchecked = refusal(where, self.unchecked)
             self._check_bits(index, op, result)
             check_result(result)
             self.observer.end(result)
@@ -277,7 +276,7 @@ class _Walk:
         self.values.append(result)
         self.memory.hold(index, result)
         self._check_limit(self.memory.live_bytes, f"{where} brings the tensors that are alive to")
-        return None if isinstance(result, _Unknown) else tuple(describe(result))
+        return None if isinstance(result, Unknown) else tuple(describe(result))
 
     def _call(self, op: Op, regions: Regions) -> Any:
         if custom_operator_of(self.sample, op) is not None:
@@ -286,7 +285,7 @@ class _Walk:
         unknown: list[int] = []
 
         def value_of(index: int) -> Any:
-            if isinstance(self.values[index], _Unknown):
+            if isinstance(self.values[index], Unknown):
                 unknown.append(index)
             return self.values[index]
 
@@ -303,11 +302,12 @@ class _Walk:
         if unknown and is_trusting(operator):
             raise MaterializeError("has operands whose sizes are not known before it runs.")
         check_operands(operator, args, kwargs)
+        self.unchecked = self.unchecked or why_unknown(operator, args, kwargs)
         if not (self.allow_unchecked_operators or is_walkable(operator)):
             self.mode.forget_elements(args, kwargs)
             return self._recorded(op)
         if unknown and not operator.is_state:
-            return self._recorded(op)
+            return None if gives_nothing(operator) else self._recorded(op)
         try:
             if operator.is_state:
                 return regions.call(operator, args, kwargs)
@@ -319,8 +319,8 @@ class _Walk:
         except Exception as error:
             # Which exceptions torch raises for a data-dependent shape differs from version to
             # version; a call that is simply wrong will say so when the graph runs.
-            _refuse_overflow(error)
-            return self._recorded(op)
+            refuse_overflow(error)
+            return None if gives_nothing(operator) else self._recorded(op)
 
     def _apply_once(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call an operator, or give what an earlier call with operands of the same form gave."""
@@ -351,17 +351,17 @@ class _Walk:
         """Return fake tensors as recorded in the sample, where nothing better is known."""
         self.observer.fail()
         if not op.results:
-            return _Unknown()
+            return Unknown()
         results = tuple([self._recorded_tensor(value) for value in op.results])
-        if any(isinstance(each, _Unknown) for each in results):
-            return _Unknown()
+        if any(isinstance(each, Unknown) for each in results):
+            return Unknown()
         return results[0] if len(results) == 1 else results
 
     def _recorded_tensor(self, value: Value) -> Any:
         shape = self.sample.shape_of(value, self.sizes)
         if shape is None or value.dtype is None:
-            return _Unknown()
-        return _empty(shape, None, value.dtype)
+            return Unknown()
+        return empty(shape, None, value.dtype)
 
     def _check_bits(self, index: int, op: Op, result: Any) -> None:
         """Bound symbolic integers, whose value only a run tells, by what they are made of."""

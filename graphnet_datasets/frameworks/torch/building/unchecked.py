@@ -33,13 +33,13 @@ def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
         if not allow_unchecked_operators:
             reason = why_unchecked(op, operator)
             if reason:
-                raise UncheckedOperatorError(_refusal(where, reason))
+                raise UncheckedOperatorError(refusal(where, reason))
         check_call_constants(op, operator, where)
     if not allow_unchecked_operators:
         for name, each in zip(sample.input_names, sample.inputs, strict=True):
             if each.value.dtype in _QUANTIZED:
                 raise UncheckedOperatorError(
-                    _refusal(f"Input `{name}` of `{sample.id}`", "is a quantized tensor")
+                    refusal(f"Input `{name}` of `{sample.id}`", "is a quantized tensor")
                 )
 
 
@@ -64,7 +64,8 @@ def why_unchecked(op: Op, operator: Operator) -> str:
     return ""
 
 
-def _refusal(where: str, reason: str) -> str:
+def refusal(where: str, reason: str) -> str:
+    """Return the message of an `UncheckedOperatorError`."""
     return (
         f"{where} {reason}: with wrong operands it could corrupt the memory of this process. Pass "
         "`allow_unchecked_operators=True` if you trust the sample, or leave it to `graphnet run` "

@@ -39,7 +39,7 @@ CHECKED = words(
     fftfreq fftn fftshift fill fill_diagonal fix flatten flip fliplr flipud float float_power floor
     floor_divide fmax fmin fmod fold frac frexp full full_like gammaln gather gaussian_nll_loss ge
     gelu ger get_device glu glu_jvp greater greater_equal grid_sample grid_sampler grid_sampler_2d
-    grid_sampler_3d group_norm gru gru_cell gt half hamming_window hann_window hardshrink
+    grid_sampler_3d group_norm grouped_mm gru gru_cell gt half hamming_window hann_window hardshrink
     hardsigmoid hardswish hardtanh heaviside hfft hfft2 hfftn hinge_embedding_loss histc hsplit
     hstack huber_loss hypot i0 i0e i1 i1e ifft ifft2 ifftn ifftshift ihfft ihfft2 ihfftn im2col imag
     index index_add index_copy index_fill index_put index_select inner instance_norm int interpolate
@@ -100,12 +100,14 @@ CHECKED_PRIVATE = words(
     torch._functional_sym_constrain_range_for_size torch._is_all_true torch._is_any_true
     torch._native_batch_norm_legit torch._native_batch_norm_legit_no_training
     torch._shape_as_tensor torch._weight_norm torch._softmax torch._log_softmax
-    torch._conj torch._neg_view torch._safe_softmax
+    torch._conj torch._grouped_mm torch._neg_view torch._safe_softmax
+    torch._transformer_encoder_layer_fwd
     torch.Tensor._conj torch.Tensor._is_all_true torch.Tensor._is_any_true torch.Tensor._neg_view
     torch.ops.aten._adaptive_avg_pool2d torch.ops.aten._adaptive_avg_pool3d
     torch.ops.aten._assert_async torch.ops.aten._assert_scalar
     torch.ops.aten._assert_tensor_metadata torch.ops.aten._cdist_forward torch.ops.aten._conj
     torch.ops.aten._functional_assert_async torch.ops.aten._functional_assert_scalar
+    torch.ops.aten._grouped_mm torch.ops.aten._transformer_encoder_layer_fwd
     torch.ops.aten._is_all_true torch.ops.aten._is_any_true torch.ops.aten._local_scalar_dense
     torch.ops.aten._log_softmax torch.ops.aten._native_batch_norm_legit
     torch.ops.aten._native_batch_norm_legit_functional
@@ -167,11 +169,9 @@ def is_checked(operator: Operator) -> bool:
 
 _WALKABLE = words(
     """
-    torch._grouped_mm torch._transformer_encoder_layer_fwd torch.nn.functional.grouped_mm
-    torch.ops.aten._grouped_mm torch.ops.aten._scaled_dot_product_efficient_attention
+    torch.ops.aten._scaled_dot_product_efficient_attention
     torch.ops.aten._scaled_dot_product_flash_attention
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    torch.ops.aten._transformer_encoder_layer_fwd
     """
 )
 """Unchecked operators whose shapes may be asked for in any process, by rules written in Python."""

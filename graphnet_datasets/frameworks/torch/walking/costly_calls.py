@@ -34,6 +34,9 @@ _LOOPS = frozenset(
         "polygamma", "special_multigammaln", "special_polygamma", "svd_lowrank",
     }
 )  # fmt: skip
+_WINDOWS = frozenset({"max_pool1d"})
+"""Pools whose kernels go round their windows even where these lie outside of the input."""
+
 _COMPARISONS = frozenset({"eq", "ne", "is_", "is_not"})
 _SPLITS_BY_SIZE = frozenset({"split", "split_copy", "unsafe_split"})
 _SPLITS_BY_COUNT = frozenset(
@@ -93,6 +96,17 @@ def _check_loops(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, A
     is_loop = last in _LOOPS or "polynomial" in last
     if is_loop and any(not abs(number) <= MAX_ITERATIONS for number in numbers):
         raise TimeLimitError(f"goes round a loop more than {MAX_ITERATIONS} times.")
+    if last in _WINDOWS:
+        sizes = [size for each in (*args, *kwargs.values()) for size in _sizes(each)]
+        limit = max([MAX_ITERATIONS, *sizes])
+        windows = [*args[1:], *kwargs.values()]
+        windows += [item for each in windows if isinstance(each, list | tuple) for item in each]
+        if any(isinstance(each, int) and abs(each) > limit for each in windows):
+            raise TimeLimitError(f"goes round a window of more than {limit} elements.")
+
+
+def _sizes(value: Any) -> tuple[Any, ...]:
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else ()
 
 
 def _check_python(last: str, args: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Sizes that native kernels trust: compared here, on fake tensors, before the graph may run.
+"""Operands that native kernels trust: looked at here, on fake tensors, before the graph may run.
 
 `aten.native_batch_norm` reads and writes as many elements of its statistics as the input has
 channels, however many they have; public functions (`torch.batch_norm`) compare them first.
@@ -13,6 +13,8 @@ import torch
 
 from ....errors import MaterializeError
 from ..operators import Operator
+from . import fused_layers
+from .known_numbers import check_tensors_are_given
 from .recurrent import kind_of, read_call
 
 _ATEN = "torch.ops.aten."
@@ -22,8 +24,8 @@ def is_trusting(operator: Operator) -> bool:
     """Tell whether the kernel of an operator trusts the sizes of its operands."""
     return (
         _is_batch_norm(operator)
-        or _packet(operator) == "native_group_norm"
-        or _packet(operator) == "_weight_norm"
+        or _packet(operator) in ("native_group_norm", "_weight_norm", fused_layers.LAYER)
+        or _is_grouped(operator)
         or kind_of(operator.name) is not None
     )
 
@@ -37,16 +39,24 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
     >>> from ..operators import lookup
     >>> check_operands(lookup("torch.relu"), (torch.ones(2),), {})
     """
+    check_tensors_are_given(operator, args, kwargs)
     if not is_trusting(operator):
         return
     if kind_of(operator.name) is not None:
         read_call(operator.name, args, kwargs)
+        return
+    if _packet(operator) == fused_layers.LAYER:
+        fused_layers.check_encoder_layer(args, kwargs)
+        return
+    if _is_grouped(operator):
+        fused_layers.check_grouped_products(args, kwargs)
         return
     tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
     if not tensors or not isinstance(args[0] if args else None, torch.Tensor):
         raise MaterializeError("does not take its input as the first operand.")
     if _is_batch_norm(operator):
         _check_channels(tensors)
+        _check_statistics(_packet(operator), args, kwargs)
     elif _packet(operator) == "_weight_norm":
         _check_norms(args, kwargs, tensors)
     else:
@@ -57,10 +67,22 @@ def _check_channels(tensors: list[torch.Tensor]) -> None:
     shape = tensors[0].shape
     channels = shape[1] if len(shape) > 1 else 0
     for each in tensors[1:]:
-        if each.numel() != channels:
+        if not fused_layers.is_known(each) or each.numel() != channels:
             raise MaterializeError(
                 f"normalises {channels} channels with a tensor of {each.numel()} elements."
             )
+
+
+def _check_statistics(packet: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Check that there are statistics where none are made of the batch."""
+    names = ["input", "weight", "bias", "running_mean", "running_var", "training"]
+    if len(args) + len(kwargs) == 6 and "no_training" not in packet:
+        names = ["input", "weight", "bias", "training"]  # the overload `no_stats`
+    given = dict(zip(names, args, strict=False)) | dict(kwargs)
+    is_training = "no_training" not in packet and given.get("training") is True
+    statistics = (given.get("running_mean"), given.get("running_var"))
+    if not is_training and not all(isinstance(each, torch.Tensor) for each in statistics):
+        raise MaterializeError("normalises by statistics that it is not given.")
 
 
 def _check_norms(
@@ -105,6 +127,10 @@ def _check_groups(
 def _is_batch_norm(operator: Operator) -> bool:
     packet = _packet(operator)
     return "batch_norm" in packet and packet not in ("batch_norm", "_batch_norm_impl_index")
+
+
+def _is_grouped(operator: Operator) -> bool:
+    return (_packet(operator) or operator.last_name) in fused_layers.PRODUCTS
 
 
 def _packet(operator: Operator) -> str:

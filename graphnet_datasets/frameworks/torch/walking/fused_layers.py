@@ -1,0 +1,130 @@
+"""Fused layers whose kernels trust sizes and dtypes: compared here, on fake tensors.
+
+`torch._transformer_encoder_layer_fwd` reads its biases by the dtype of its input, whatever theirs
+is. `torch._grouped_mm` compares most things itself, but not on every device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ....errors import MaterializeError
+
+LAYER = "_transformer_encoder_layer_fwd"
+PRODUCTS = ("_grouped_mm", "grouped_mm")
+_LAYER_NAMES = (
+    "src", "embed_dim", "num_heads", "qkv_weight", "qkv_bias", "proj_weight", "proj_bias",
+    "use_gelu", "norm_first", "eps", "norm_weight_1", "norm_bias_1", "norm_weight_2", "norm_bias_2",
+    "ffn_weight_1", "ffn_bias_1", "ffn_weight_2", "ffn_bias_2", "mask", "mask_type",
+)  # fmt: skip
+_LAYER_OPTIONS = frozenset({"mask", "mask_type"})
+
+
+def check_encoder_layer(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Check a call of `torch._transformer_encoder_layer_fwd`.
+
+    Raises:
+        MaterializeError: sizes or dtypes do not fit together, or are not known before it runs.
+
+    >>> check_encoder_layer((torch.ones(2, 3, 4),), {})
+    Traceback (most recent call last):
+    graphnet_datasets.errors.MaterializeError: does not have the arguments of an encoder layer.
+    """
+    given = dict(zip(_LAYER_NAMES, args, strict=False)) | dict(kwargs)
+    names = set(_LAYER_NAMES)
+    if len(args) > len(names) or not names - _LAYER_OPTIONS <= set(given) <= names:
+        raise MaterializeError("does not have the arguments of an encoder layer.")
+    source, heads, hidden = given["src"], given["num_heads"], given["ffn_weight_1"]
+    if not is_known(source) or source.dim() != 3 or not source.is_floating_point():
+        raise MaterializeError("has an encoder's input that is not known to have three dimensions.")
+    batch, length, width = source.shape
+    if (
+        0 in source.shape
+        or given["embed_dim"] != width
+        or type(heads) is not int
+        or not (0 < heads <= width and width % heads == 0)
+    ):
+        raise MaterializeError(f"has {heads} heads for an input of shape {list(source.shape)}.")
+    inner = hidden.shape[0] if is_known(hidden) and hidden.dim() == 2 else 0
+    shapes = {
+        "qkv_weight": (3 * width, width), "qkv_bias": (3 * width,),
+        "proj_weight": (width, width), "proj_bias": (width,),
+        "ffn_weight_1": (inner, width), "ffn_bias_1": (inner,),
+        "ffn_weight_2": (width, inner), "ffn_bias_2": (width,),
+    }  # fmt: skip
+    shapes |= {f"norm_{kind}_{at}": (width,) for kind in ("weight", "bias") for at in (1, 2)}
+    for name, shape in shapes.items():
+        _check_like(name, given[name], shape, source)
+    _check_mask(given.get("mask"), given.get("mask_type"), (batch, heads, length))
+
+
+def _check_like(name: str, tensor: Any, shape: tuple[int, ...], source: torch.Tensor) -> None:
+    if not is_known(tensor) or tuple(tensor.shape) != shape or 0 in shape:
+        found = list(tensor.shape) if is_known(tensor) else "unknown shape"
+        raise MaterializeError(f"has a `{name}` of {found} where {list(shape)} would fit.")
+    if (tensor.dtype, tensor.device) != (source.dtype, source.device):
+        raise MaterializeError(
+            f"has a `{name}` of {tensor.dtype} for an encoder of {source.dtype}."
+        )
+
+
+def _check_mask(mask: Any, kind: Any, sizes: tuple[int, int, int]) -> None:
+    if mask is None:
+        return
+    batch, heads, length = sizes
+    shapes = {0: (length, length), 1: (batch, length), 2: (batch, heads, length, length)}
+    if type(kind) is not int or kind not in shapes or not is_known(mask):
+        raise MaterializeError(f"has a mask of the kind {kind}, which is none of 0, 1 and 2.")
+    if tuple(mask.shape) != shapes[kind] or mask.dtype != torch.bool:
+        raise MaterializeError(
+            f"has a mask of {mask.dtype} and shape {list(mask.shape)} where torch.bool and "
+            f"{list(shapes[kind])} would fit."
+        )
+
+
+def check_grouped_products(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Check a call of `torch._grouped_mm`: matrices, and offsets of the groups where they need any.
+
+    Offsets beyond the rows are cut off by the kernel itself.
+
+    Raises:
+        MaterializeError: sizes or dtypes do not fit together, or are not known before it runs.
+    """
+    names = ("self", "mat2", "offs", "bias", "out_dtype")
+    given = {
+        {"input": "self", "mat_a": "self", "mat_b": "mat2"}.get(key, key): value
+        for key, value in (dict(zip(names, args, strict=False)) | dict(kwargs)).items()
+    }
+    left, right, offsets = given.get("self"), given.get("mat2"), given.get("offs")
+    if not is_known(left) or not is_known(right):
+        raise MaterializeError("multiplies matrices that are not known before it runs.")
+    shapes = f"{list(left.shape)} and {list(right.shape)}"
+    if {left.dim(), right.dim()} - {2, 3} or not left.is_floating_point():
+        raise MaterializeError(f"multiplies groups of matrices of shapes {shapes}.")
+    if (left.dtype, left.device) != (right.dtype, right.device):
+        raise MaterializeError(f"multiplies matrices of {left.dtype} with some of {right.dtype}.")
+    is_split_inside = left.dim() == right.dim() == 2
+    if left.shape[-1] != right.shape[-2] or (
+        left.dim() == right.dim() == 3 and left.shape[0] != right.shape[0]
+    ):
+        raise MaterializeError(f"multiplies groups of matrices of shapes {shapes}.")
+    if left.dim() == right.dim() == 3:
+        if offsets is not None:
+            raise MaterializeError("has offsets for matrices that are in groups already.")
+        return
+    groups = None if is_split_inside else (left if left.dim() == 3 else right).shape[0]
+    if (
+        not is_known(offsets)
+        or offsets.dtype != torch.int32
+        or offsets.dim() != 1
+        or groups not in (None, offsets.shape[0])
+    ):
+        raise MaterializeError("has no offsets of its groups: one torch.int32 for each would fit.")
+
+
+def is_known(tensor: Any) -> bool:
+    """Tell whether a value is a tensor of known sizes."""
+    return isinstance(tensor, torch.Tensor) and all(type(size) is int for size in tensor.shape)

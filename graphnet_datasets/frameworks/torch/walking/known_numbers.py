@@ -1,0 +1,155 @@
+"""Operands that must be there, and numbers that must be known before a graph runs.
+
+The shapes of a call are found before it is made, so numbers that stand in the graph are bounded by
+the memory that they would take. A number that only the run tells is not; most kernels look at it
+themselves, and those here do not.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ....errors import MaterializeError, UnknownOperatorError
+from ..operators import Operator, is_checked, resolve
+from ..operators.words import words
+
+_ATEN = "torch.ops.aten."
+_LARGEST = 2**31
+_PADDING = words(
+    """
+    reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
+    replication_pad3d
+    """
+)
+"""Their kernels add paddings up in 64 bits without a look at what comes out."""
+
+_POOLS = words("max_pool1d")
+"""Their kernels go round windows of any size."""
+
+_GIVES_NOTHING = words(
+    """
+    operator.setitem torch._assert torch._assert_async torch._assert_scalar
+    torch._assert_tensor_metadata torch._check torch._check_index torch._check_is_size
+    torch._check_tensor_all torch._check_type torch._check_value torch._constrain_as_size
+    torch.Tensor.__setitem__ torch.sym_constrain_range torch.sym_constrain_range_for_size
+    """
+)
+
+
+def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return why a call may not run in any process: a number that its kernel trusts is not known.
+
+    >>> from ..operators import lookup
+    >>> why_unknown(lookup("torch.repeat_interleave"), (torch.ones(2), 3), {})
+    ''
+    >>> why_unknown(lookup("torch.repeat_interleave"), (torch.ones(2), torch.ones(2)), {})
+    'takes numbers that only a run tells'
+    """
+    last = _packet(operator) or operator.last_name
+    if last == "repeat_interleave":
+        numbers: list[Any] = [args[1] if len(args) > 1 else kwargs.get("repeats", args)]
+    elif last in _PADDING | _POOLS or (last == "pad" and _is_mirroring(args, kwargs)):
+        numbers = [*args[1:], *(value for key, value in kwargs.items() if key != "input")]
+    else:
+        return ""
+    is_known = all(map(_is_known, _leaves(numbers)))
+    return "" if is_known else "takes numbers that only a run tells"
+
+
+def _is_mirroring(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    mode = args[2] if len(args) > 2 else kwargs.get("mode", "constant")
+    return mode != "constant"
+
+
+def _leaves(values: Sequence[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _leaves(value)
+        else:
+            yield value
+
+
+def _is_known(value: Any) -> bool:
+    if type(value) is int:
+        return -_LARGEST < value < _LARGEST
+    return value is None or type(value) in (float, bool, str)
+
+
+def check_tensors_are_given(
+    operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Check that no tensor of a checked ATen operator is None, where it must be one.
+
+    ATen makes an undefined tensor of None, which public functions refuse and some kernels follow.
+
+    Raises:
+        MaterializeError: one is None.
+    """
+    if not operator.name.startswith(_ATEN) or not is_checked(operator):
+        return
+    by_name, by_position = _required(operator)
+    given = [(name, arg) for name, arg in kwargs.items() if name in by_name]
+    given += [(name, arg) for name, arg in zip(by_position, args, strict=False) if name]
+    for name, arg in given:
+        is_list = isinstance(arg, list | tuple)
+        if arg is None or (is_list and any(item is None for item in arg)):
+            raise MaterializeError(f"is given no tensor as its `{name}`.")
+
+
+@functools.lru_cache(maxsize=4096)
+def _required(operator: Operator) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the arguments that are tensors in all overloads: their names, and by position."""
+    try:
+        target: Any = resolve(operator)
+    except UnknownOperatorError:
+        return frozenset(), ()
+    is_packet = isinstance(target, torch._ops.OpOverloadPacket)
+    overloads = [getattr(target, each) for each in target.overloads()] if is_packet else [target]
+    required: set[str] = set()
+    others: set[str] = set()
+    places: dict[int, str] = {}
+    open_places: set[int] = set()
+    for overload in overloads:
+        for place, argument in enumerate(overload._schema.arguments):
+            if str(argument.type) in ("Tensor", "List[Tensor]"):
+                required.add(argument.name)
+                places.setdefault(place, argument.name)
+            else:
+                others.add(argument.name)
+                open_places.add(place)
+    last = max(places, default=-1)
+    by_position = [
+        "" if place in open_places else places.get(place, "") for place in range(last + 1)
+    ]
+    return frozenset(required - others), tuple(by_position)
+
+
+@functools.lru_cache(maxsize=4096)
+def gives_nothing(operator: Operator) -> bool:
+    """Tell whether the value of an operator is always None.
+
+    >>> from ..operators import lookup
+    >>> gives_nothing(lookup("torch.ops.aten._assert_async.default"))
+    True
+    """
+    if operator.name in _GIVES_NOTHING:
+        return True
+    if not operator.name.startswith(_ATEN):
+        return False
+    try:
+        target: Any = resolve(operator)
+    except UnknownOperatorError:
+        return False
+    is_packet = isinstance(target, torch._ops.OpOverloadPacket)
+    overloads = [getattr(target, each) for each in target.overloads()] if is_packet else [target]
+    return all(not overload._schema.returns for overload in overloads)
+
+
+def _packet(operator: Operator) -> str:
+    if operator.name.startswith(_ATEN):
+        return operator.name.removeprefix(_ATEN).partition(".")[0]
+    return ""
