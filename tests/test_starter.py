@@ -11,7 +11,8 @@ import torch
 
 import graphnet_datasets
 from graphnet_datasets import Sample, make_inputs, materialize
-from graphnet_datasets.frameworks.torch.shapes import propagate
+from graphnet_datasets.frameworks.torch.building.unchecked import check_operators
+from graphnet_datasets.frameworks.torch.shapes import measure_footprint
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.table import read_table
 
@@ -59,6 +60,11 @@ def test_rows_and_samples_are_each_other() -> None:
         assert Sample.from_row(sample.to_row()) == sample, name
 
 
+def test_no_graph_needs_leave_to_run() -> None:
+    for sample in of_torch().values():
+        check_operators(sample, allow_unchecked_operators=False)
+
+
 SHAPED = [
     pytest.param(name, marks=[] if "small" in sample.provenance.tags else [pytest.mark.slow])
     for name, sample in of_torch().items()
@@ -68,7 +74,9 @@ SHAPED = [
 @pytest.mark.parametrize("name", SHAPED)
 def test_shapes_propagate_to_what_was_recorded(name: str) -> None:
     sample = samples()[name]
-    results = propagate(sample)
+    footprint = measure_footprint(sample)
+    assert not footprint.unchecked
+    results = footprint.results
     for index, (found, op) in enumerate(zip(results, sample.ops, strict=True)):
         if found is None or op.results is None:
             continue
@@ -90,8 +98,7 @@ def tensors(outputs: object) -> Iterator[torch.Tensor]:
 @pytest.mark.parametrize("name", small())
 def test_small_graphs_run_with_finite_outputs(name: str) -> None:
     sample = samples()[name]
-    # What a fuzzer could end the process with runs here too: these rows are our own.
-    module = materialize(sample, weights="parameters", allow_unchecked_operators=True)
+    module = materialize(sample, weights="parameters")
     with torch.no_grad():
         outputs = list(tensors(module(**make_inputs(sample, weights="parameters"))))
     assert outputs

@@ -46,6 +46,13 @@ def test_loops_that_an_argument_counts_are_bounded(op: Op) -> None:
         materialize(sample_of(op, inputs=(MATRIX,)))
 
 
+@pytest.mark.parametrize("size", [2**31, 2**62, (2**40,)])
+@pytest.mark.parametrize("target", ["torch.max_pool1d", "torch.nn.functional.max_pool1d"])
+def test_windows_beyond_their_input_are_refused(target: str, size: Any) -> None:
+    with pytest.raises(TimeLimitError, match="goes round a window of more than 10000 elements"):
+        materialize(sample_of(Op(target, (Ref(0), size, 2)), inputs=(MATRIX,)))
+
+
 @pytest.mark.parametrize("name", ["pca_lowrank", "svd_lowrank"])
 def test_loops_in_python_are_bounded(name: str) -> None:
     op = Op(f"torch.{name}", (Ref(0),), (("niter", 10**9),))

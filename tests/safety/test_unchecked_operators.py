@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from graphnet_datasets import materialize
 from graphnet_datasets.analysis.columns import cost_columns
@@ -103,6 +104,79 @@ def test_norms_of_weights_fit_them(weight: tuple[int, ...], norms: tuple[int, ..
     inputs = (Input("input", Value("float32", weight)), Input("input", Value("float32", norms)))
     with pytest.raises(MaterializeError):
         materialize(sample_of(Op("torch._weight_norm", (Ref(0), Ref(1), 0)), *inputs))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        Op("torch.repeat_interleave", (Ref(0), Ref(1))),
+        Op("torch.repeat_interleave", (Ref(1),)),
+        Op("torch.Tensor.repeat_interleave", (Ref(0),), (("repeats", Ref(1)), ("dim", 0))),
+        Op("torch.ops.aten.repeat_interleave", (Ref(0), Ref(1))),
+        Op("torch._C._nn.replication_pad3d", (Ref(2), Ref(1))),
+        Op("torch._C._nn.reflection_pad1d", (Ref(0), (1, 2**62))),
+        Op("torch.nn.functional.pad", (Ref(0), (0, Ref(1)), "replicate")),
+        Op("torch.max_pool1d", (Ref(0), Ref(1))),
+    ],
+)
+def test_numbers_that_kernels_trust_are_known_before(op: Op) -> None:
+    """Repeats whose sum overflows make a small result, which the kernel writes beyond."""
+    inputs = (
+        TENSOR,
+        Input("input", Value("int64", ())),
+        Input("input", Value("float32", (1,) * 5)),
+    )
+    sample = sample_of(op, *inputs)
+    with pytest.raises(UncheckedOperatorError, match="takes numbers that only a run tells"):
+        materialize(sample)
+    materialize(sample, allow_unchecked_operators=True)
+    with pytest.raises(UncheckedOperatorError, match="takes numbers that only a run tells"):
+        materialize(sample)
+    assert cost_columns(sample)["op_histogram"]
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        Op("torch.repeat_interleave", (Ref(0), 2)), Op("torch.repeat_interleave", (Ref(0), 2, 1)),
+        Op("torch.nn.functional.pad", (Ref(0), (1, 1), "reflect")),
+        Op("torch.max_pool1d", (Ref(0), 2)),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_known_are_taken(op: Op) -> None:
+    sample = sample_of(op)
+    assert materialize(sample)(torch.ones(2, 3)).numel()
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (Op("torch.ops.aten.copy", (None, Ref(0))),),
+        (Op("torch.ops.aten.copy.default", (), (("self", None), ("src", Ref(0)))),),
+        (Op("torch.ops.aten.cat.default", (ListArg((Ref(0), None)),)),),
+        (Op("torch._assert_async", (Ref(0),)), Op("torch.ops.aten.copy.default", (Ref(1), Ref(0)))),
+        (Op("operator.setitem", (Ref(0), 0, 1.0)), Op("torch.ops.aten.copy", (Ref(1), Ref(0)))),
+    ],
+)
+def test_a_tensor_of_aten_is_there(ops: tuple[Op, ...]) -> None:
+    """The kernel would follow the null pointer of an undefined tensor."""
+    sample = Sample("example/none", "torch", "other", (TENSOR,), ops, Ref(len(ops)))
+    with pytest.raises(MaterializeError, match="is given no tensor as its `"):
+        materialize(sample)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("torch.ops.aten._native_batch_norm_legit.no_stats", (None, None, False, 0.1, 1e-5)),
+        ("torch.ops.aten._native_batch_norm_legit", (None, None, False, 0.1, 1e-5)),
+        ("torch.native_batch_norm", (None, None, None, None, False, 0.1, 1e-5)),
+        ("torch.native_batch_norm", (None, None, None, None, 1, 0.1, 1e-5)),
+    ],
+)
+def test_statistics_are_there_where_none_are_made(name: str, args: tuple[Any, ...]) -> None:
+    with pytest.raises(MaterializeError, match="normalises by statistics that it is not given"):
+        materialize(sample_of(Op(name, (Ref(0), *args))))
 
 
 def test_public_operators_are_checked() -> None:

@@ -7,7 +7,7 @@ is. `torch._grouped_mm` compares most things itself, but not on every device.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -125,6 +125,6 @@ def check_grouped_products(args: Sequence[Any], kwargs: Mapping[str, Any]) -> No
         raise MaterializeError("has no offsets of its groups: one torch.int32 for each would fit.")
 
 
-def is_known(tensor: Any) -> bool:
+def is_known(tensor: Any) -> TypeGuard[torch.Tensor]:
     """Tell whether a value is a tensor of known sizes."""
     return isinstance(tensor, torch.Tensor) and all(type(size) is int for size in tensor.shape)

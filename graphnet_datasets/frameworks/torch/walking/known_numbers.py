@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ....errors import MaterializeError, UnknownOperatorError
-from ..operators import Operator, is_checked, resolve
+from ..operators import Operator, dispatched_names, is_checked, resolve
 from ..operators.words import words
 
 _ATEN = "torch.ops.aten."
@@ -103,12 +103,7 @@ def check_tensors_are_given(
 @functools.lru_cache(maxsize=4096)
 def _required(operator: Operator) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the arguments that are tensors in all overloads: their names, and by position."""
-    try:
-        target: Any = resolve(operator)
-    except UnknownOperatorError:
-        return frozenset(), ()
-    is_packet = isinstance(target, torch._ops.OpOverloadPacket)
-    overloads = [getattr(target, each) for each in target.overloads()] if is_packet else [target]
+    overloads = _overloads(operator)
     required: set[str] = set()
     others: set[str] = set()
     places: dict[int, str] = {}
@@ -140,13 +135,20 @@ def gives_nothing(operator: Operator) -> bool:
         return True
     if not operator.name.startswith(_ATEN):
         return False
+    overloads = _overloads(operator)
+    return bool(overloads) and all(not overload._schema.returns for overload in overloads)
+
+
+def _overloads(operator: Operator) -> list[Any]:
+    """Return the overloads on tensors that an ATen operator may stand for."""
     try:
         target: Any = resolve(operator)
     except UnknownOperatorError:
-        return False
-    is_packet = isinstance(target, torch._ops.OpOverloadPacket)
-    overloads = [getattr(target, each) for each in target.overloads()] if is_packet else [target]
-    return all(not overload._schema.returns for overload in overloads)
+        return []
+    if not isinstance(target, torch._ops.OpOverloadPacket):
+        return [target]
+    found = [getattr(target, name) for name in target.overloads()]
+    return [overload for overload in found if overload.name() in dispatched_names()]
 
 
 def _packet(operator: Operator) -> str:
