@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 MAX_SUGGESTIONS = 3
 _LEAST_LIKENESS = 0.6
+_BEST_BY = 0.1
+"""Names that are less like it by this much than the best one are hardly meant."""
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -18,6 +20,8 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     ' Did you mean `inductor`?'
     >>> did_you_mean("resnet18", ["torchvision/resnet18", "timm/resnet50d"])
     ' Did you mean `torchvision/resnet18`?'
+    >>> did_you_mean("dcgan64", ["torch/dcgan-64", "torch/tcn"])
+    ' Did you mean `torch/dcgan-64`?'
     >>> did_you_mean("resnet18", ["cv", "nlp"])
     ''
     """
@@ -27,8 +31,9 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
         for text in {each.casefold(), each.casefold().rpartition("/")[2]}:
             by_text.setdefault(text, []).append(each)
     close = difflib.get_close_matches(wanted, by_text, MAX_SUGGESTIONS, _LEAST_LIKENESS)
-    if wanted in by_text:
-        close = [wanted]
+    likeness = {text: difflib.SequenceMatcher(None, text, wanted).ratio() for text in close}
+    least = max(likeness.values(), default=0) - _BEST_BY
+    close = [wanted] if wanted in by_text else [text for text in close if likeness[text] > least]
     found = list(dict.fromkeys(each for text in close for each in by_text[text]))
     if not found:
         return ""

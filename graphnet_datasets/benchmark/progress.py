@@ -7,12 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import GraphNetError
 from ..scores import speedup_score
 from ..terminal import printable_line
 from ..verbosity import are_progress_bars_disabled
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SCORE_COLUMNS = ("sample_id", "status", "speedup", "min_t")
 SHOWN_T = (-5, 0)
@@ -172,20 +175,44 @@ def show_progress(total: int, done: Iterable[Mapping[str, Any]] = ()) -> Iterato
         yield _Lines(course)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn
+
+    with live_bar(course, Console(stderr=True)) as bar:
+        yield bar
+
+
+@contextlib.contextmanager
+def live_bar(course: Course, console: Console) -> Iterator[Progress]:
+    """Show lines that fit a terminal: how far the run is, what is under way, the score so far.
+
+    What is too long for it ends in an ellipsis; lines that wrap would leave traces of each other.
+    """
+    from rich.console import RenderableType
+    from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn
     from rich.progress import Progress as RichProgress
+    from rich.table import Column
     from rich.text import Text
 
-    class Live(ProgressColumn):
+    class Times(ProgressColumn):
         """Asks the course at each drawing, so that the seconds go on."""
 
         def render(self, task: Any) -> Text:
             del task
-            return Text(f"{course.times()}  {course.activity()}")
+            return Text(course.times())
 
-    columns = (MofNCompleteColumn(), BarColumn(20), Live(), TextColumn("{task.fields[score]}"))
-    with RichProgress(*columns, console=Console(stderr=True), refresh_per_second=2) as bar:
-        task = bar.add_task("run", total=total, completed=len(done), score="")
+    class Lines(RichProgress):
+        def get_renderables(self) -> Iterator[RenderableType]:
+            yield from super().get_renderables()
+            for line in (course.activity(), *(task.fields["score"] for task in self.tasks)):
+                if line:
+                    yield Text(line, no_wrap=True, overflow="ellipsis")
+
+    columns = (
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        BarColumn(10),
+        Times(table_column=Column(no_wrap=True)),
+    )
+    with Lines(*columns, console=console, refresh_per_second=2) as bar:
+        task = bar.add_task("run", total=course.total, completed=course.num_done, score="")
         yield _Bar(bar, task, course)
 
 

@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 import traceback
+import warnings
 from typing import Annotated, Any, NoReturn
 
 import click
@@ -77,7 +78,9 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, GraphNetError):
         # `str` of a KeyError puts quotes around its message.
         return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    return describe_disk_error(error)
+    sentence = describe_disk_error(error)
+    # An error of ours calls what lies in the package by its name there.
+    return None if sentence is None else str(GraphNetError(sentence))
 
 
 def _fail(error: Exception) -> NoReturn:
@@ -121,6 +124,8 @@ def root(
     ] = False,
 ) -> None:
     log_to_stderr()
+    # Paddle says so when it is imported, of extensions in C++, of which there are none here.
+    warnings.filterwarnings("ignore", message="No ccache found", category=UserWarning)
     if quiet:
         disable_progress_bars()
 

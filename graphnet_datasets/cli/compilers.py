@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .terminal import cell, console, echo
+from .terminal import echo, print_table
 
 app = typer.Typer()
 
@@ -33,31 +33,26 @@ def print_compilers(
     if as_json:
         echo(json.dumps(rows, indent=2))
         return
-    from rich.table import Table
-
-    output = console()
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "framework", "version", "devices"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("remark", overflow="fold")
-    for row in rows:
-        cells = [row["name"], row["framework"], row["version"] or "-", " ".join(row["devices"])]
-        remark = row["origin"] if row["is_available"] else row["reason"]
-        table.add_row(
-            *(cell(each) for each in (*cells, remark)), style="" if row["is_available"] else "dim"
-        )
-    output.print(table)
+    print_table(
+        ("name", "framework", "version", "devices", "remark"),
+        [
+            (
+                *(row["name"], row["framework"], row["version"] or "-", " ".join(row["devices"])),
+                row["origin"] if row["is_available"] else row["reason"],
+            )
+            for row in rows
+        ],
+    )
     if with_options:
-        output.print()
-        table = Table(box=None, pad_edge=False)
-        for column in ("name", "option", "default"):
-            table.add_column(column, no_wrap=True)
-        table.add_column("meaning", overflow="fold")
-        for row in rows:
-            for name, option in row["options"].items():
-                cells = [row["name"], name, json.dumps(option["default"]), option["description"]]
-                table.add_row(*(cell(each) for each in cells))
-        output.print(table)
+        echo("")
+        print_table(
+            ("name", "option", "default", "meaning"),
+            [
+                (row["name"], name, json.dumps(option["default"]), option["description"])
+                for row in rows
+                for name, option in row["options"].items()
+            ],
+        )
 
 
 def _rows(framework: str | None) -> list[dict[str, Any]]:

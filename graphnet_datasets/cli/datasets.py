@@ -12,7 +12,7 @@ import typer
 
 from ..errors import DatasetNotFoundError, DiskError
 from ..terminal import printable_line
-from .terminal import echo, width
+from .terminal import GAP, echo, width
 
 if TYPE_CHECKING:
     import pyarrow.dataset
@@ -25,7 +25,6 @@ Dataset = Annotated[
     str, typer.Option(help="`graphnet`, `org/name` on the Hub, or a path that starts with `./`.")
 ]
 
-GAP = "  "
 LISTED = (
     *("id", "framework", "task", "source", "kind", "family", "num_ops", "num_params", "flops"),
     *("dtype", "is_dynamic", "license"),

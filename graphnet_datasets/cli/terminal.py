@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Iterable, Sequence
 
 import typer
 
 from ..terminal import printable, printable_line
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 WIDE = 10_000
-"""Columns where the output is no terminal: rich would cut lines at 80."""
+"""Columns where the output is no terminal: nothing is folded for a program that reads it."""
+GAP = "  "
+_LEAST_PROSE = 24
+"""Columns below which prose stands under its line instead of beside it."""
 
 
 def echo(text: object = "", *, err: bool = False) -> None:
@@ -22,27 +23,34 @@ def echo(text: object = "", *, err: bool = False) -> None:
     typer.echo(printable(text), err=err)
 
 
-def cell(text: object) -> str:
-    """Return the text of a table's cell: one line, without control characters or rich's markup."""
-    from rich.markup import escape
-
-    return escape(printable_line(text))
-
-
 def width() -> int:
     """Return the columns that a table may take: those of the terminal, or any number in a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
 
 
-def console() -> Console:
-    """Return rich's console on standard output, as wide as `width` says.
+def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table whose last column is prose; nothing of it is cut.
 
-    Where that is a closed pipe it raises, as `echo` does, and rich would end the program itself.
+    Prose is folded beside the other columns, and on a narrow terminal below them.
     """
-    from rich.console import Console
-
-    class Raising(Console):
-        def on_broken_pipe(self) -> None:
-            raise  # what rich handles when it calls this
-
-    return Raising(width=width())
+    cells = [[printable_line(each) for each in row] for row in (heads, *rows)]
+    *widths, longest = (max(map(len, column)) for column in zip(*cells, strict=True))
+    start = sum(widths) + len(GAP) * len(widths)
+    room = width() - start
+    is_beside = room >= min(longest, _LEAST_PROSE)
+    for number, (*words, prose) in enumerate(cells):
+        line = "".join(word.ljust(each) + GAP for word, each in zip(words, widths, strict=True))
+        indent = " " * start if is_beside else GAP * 2
+        folded = textwrap.wrap(
+            prose,
+            max(width() - len(indent), 1),
+            break_on_hyphens=False,
+        )
+        if is_beside:
+            echo(f"{line}{folded[0] if folded else ''}".rstrip())
+            folded = folded[1:]
+        else:
+            echo(line.rstrip())
+            folded = folded if number else []  # the head of the prose would say little below
+        for each in folded:
+            echo(f"{indent}{each}")

@@ -9,11 +9,9 @@ import typer
 
 from ..errors import DatasetExistsError, DatasetNotFoundError
 from .disk import new_output
-from .terminal import cell, console, echo
+from .terminal import echo, print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ..validation import Validation
 
 app = typer.Typer()
@@ -86,7 +84,14 @@ def validate(
             _write(rows, out)
     num_invalid = sum(not validation.is_valid for validation in validations)
     if not as_json:
-        console().print(_table(validations))
+        print_table(
+            ("id", "check", "outcome", "reason"),
+            [
+                (each.sample_id, result.check, result.outcome, result.reason)
+                for each in validations
+                for result in each.results
+            ],
+        )
         written = f"; written to `{out}`" if out is not None else ""
         echo(f"{len(validations)} samples, {num_invalid} of them not valid{written}")
     if num_invalid:
@@ -113,20 +118,3 @@ def _write(rows: list[dict[str, Any]], out: Path) -> None:
         for (config, split), of_place in places.items():
             write_table(of_place, written / config / f"{split}-0000.parquet")
         write_readme(written)
-
-
-def _table(validations: list[Validation]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("id", "check", "outcome", "reason"):
-        table.add_column(name, no_wrap=name != "reason")
-    for validation in validations:
-        for result in validation.results:
-            table.add_row(
-                cell(validation.sample_id),
-                result.check,
-                result.outcome,
-                cell(result.reason),
-            )
-    return table
