@@ -25,6 +25,7 @@ from ..sample.vocabulary import framework_entry_points
 from ..suggestions import did_you_mean
 from .base import Compiler
 from .builtin import BUILTIN
+from .sources import directory_of_package
 
 ENTRY_POINT_GROUP = "graphnet_datasets.compilers"
 
@@ -234,7 +235,20 @@ def _import_reference(reference: str) -> Any:
 
 
 def _import_file(path: Path) -> Any:
-    digest = hashlib.blake2b(str(path.resolve()).encode(), digest_size=8).hexdigest()
+    """Import a file with what it takes from beside it: as Python runs it as a script.
+
+    One that lies in a package is imported as the module that it is there.
+    """
+    path = path.resolve()
+    base = directory_of_package(path)
+    if str(base) not in sys.path:
+        sys.path.append(str(base))  # last: a name of an installed package stays that package
+    if base != path.parent:
+        name = ".".join(path.with_suffix("").relative_to(base).parts)
+        found = importlib.util.find_spec(name)
+        if found is not None and found.origin and Path(found.origin).resolve() == path:
+            return importlib.import_module(name)
+    digest = hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     name = f"graphnet_datasets_compiler_{digest}"
     if name in sys.modules:
         return sys.modules[name]

@@ -37,7 +37,7 @@ def source_hash(reference: str) -> str:
     files: dict[str, bytes] = {}
     if module.endswith(".py"):
         path = Path(module).absolute()
-        root, base = path.parent, _base(path)
+        root, base = path.parent, directory_of_package(path)
         name = ".".join(path.with_suffix("").relative_to(base).parts)
         top = name.partition(".")[0] if base != root else None
         pending = [(name, path)] if top is None else list(_with_parents(name, base))
@@ -69,7 +69,7 @@ def source_hash(reference: str) -> str:
     return digest.hexdigest()
 
 
-def _base(path: Path) -> Path:
+def directory_of_package(path: Path) -> Path:
     """Return the directory in which the outermost package around a file lies, or else its own."""
     base = path.parent
     while base != base.parent and (base / "__init__.py").is_file():
