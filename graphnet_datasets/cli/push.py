@@ -1,4 +1,4 @@
-"""`graphnet push`: add samples or run records to a repository on the Hub."""
+"""`graphnet push`: add graphs, or rows of any other table, to a repository on the Hub."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetNotFoundError, SampleError
+from ..errors import DatasetNotFoundError, SampleError, SchemaError
 from .import_export import PARTLY, show_count
 from .terminal import echo
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..hub import Pushed
     from ..sample import Sample
+    from ..schema import Table
     from ..storage.importing import FolderOutcome, ImportReport
 
 app = typer.Typer()
@@ -48,25 +51,26 @@ def push(
         bool, typer.Option("--verbose", help="Name every item that was left out.")
     ] = False,
 ) -> None:
-    """Add graphs, or records of timed runs, that a repository does not hold yet.
+    """Add graphs, records of timed runs or other rows that a repository does not hold yet.
 
     You are who `hf auth login` or HF_TOKEN says. What is there already is left out, and so is what
     fails a check (`graphnet validate`); several people may push at once. It exits 3 where sample
     directories could not be read and the others were pushed.
     """
-    from ..hub import push_runs, push_samples
+    from ..hub import push_rows, push_samples
+    from ..schema.tables import CONFIGS, GRAPHS
 
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file or directory `{path}`.")
     where: dict[str, Any] = {"create_pr": create_pr, "revision": revision}
-    if _holds_runs(path):
-        from ..benchmark.records.records import read_runs
-
+    table = _table_of(path)
+    if table is not GRAPHS:
+        (own, *_) = (each.name for each in CONFIGS.values() if each.table is table)
         if config or split or skip_validation:
             raise typer.BadParameter(
-                "run records go to the config `runs`, split `train`, without checks"
+                f"{table.rows} go to the config `{own}`, split `train`, without checks"
             )
-        _report(push_runs(read_runs(path), repository, **where), repository, verbose)
+        _report(push_rows(_rows_of(path, table), repository, own, **where), repository, verbose)
         return
     failures: list[FolderOutcome] = []
     with contextlib.ExitStack() as stack:
@@ -103,23 +107,43 @@ def _report(pushed: Pushed, repository: str, is_verbose: bool) -> None:
         echo(address)
 
 
-def _holds_runs(path: Path) -> bool:
-    """Tell whether a file or directory holds run records rather than graphs."""
-    import pyarrow.parquet as pq
+def _table_of(path: Path) -> Table:
+    """Return what the rows of a file or directory are; of a dataset that holds graphs, these.
 
+    Raises:
+        SchemaError: a directory holds rows of several other kinds.
+    """
     from ..benchmark.records.records import PARTS_NAME, TABLE_NAME
+    from ..schema.tables import GRAPHS, RUNS, table_of_schema
     from ..storage.table import check_file
 
-    if path.is_file():
-        return "run_id" in check_file(path).names
     if (path / TABLE_NAME).is_file() or (path / PARTS_NAME).is_dir():
-        return True
-    first = next(path.rglob("*.parquet"), None)
-    return (
-        first is not None
-        and first.parent.name != "runs"
-        and "run_id" in pq.read_schema(first).names
-    )
+        return RUNS
+    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+    tables = {table.name: table for table in (table_of_schema(check_file(each)) for each in files)}
+    if not tables or GRAPHS.name in tables:
+        return GRAPHS
+    if len(tables) > 1:
+        raise SchemaError(
+            f"`{path}` holds {' and '.join(table.rows for table in tables.values())}. Push one "
+            "kind after another."
+        )
+    (table,) = tables.values()
+    return table
+
+
+def _rows_of(path: Path, table: Table) -> pa.Table:
+    """Return the rows of a file or directory that holds one table other than `graphs`."""
+    import pyarrow as pa
+
+    from ..benchmark.records.records import read_runs
+    from ..schema.tables import RUNS
+    from ..storage.table import read_table
+
+    if table is RUNS:
+        return read_runs(path)
+    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+    return pa.concat_tables([read_table(each) for each in files])
 
 
 def _holds_directories(path: Path) -> bool:

@@ -149,7 +149,9 @@ def _write(tables: Iterable[pa.Table], path: str | os.PathLike[str], table: Tabl
         _open_writer(file, table) as writer,
     ):
         for each in tables:
-            writer.write_table(each, row_group_size=table.row_group_size)
+            # A schema may forbid nulls, which features of `datasets` know nothing of.
+            fitting = each if each.schema.equals(writer.schema) else each.cast(writer.schema)
+            writer.write_table(fitting, row_group_size=table.row_group_size)
     return path
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
@@ -12,6 +14,7 @@ from graphnet_datasets import load_dataset, write_directory, write_table
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.schema import empty_run
+from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
 from tests.hub_server import Hub
 from tests.tables import chain, rows, write_dataset
 
@@ -82,3 +85,22 @@ def test_errors_are_one_sentence(tmp_path: Path) -> None:
     missing = tmp_path / "nothing"
     result = call(missing, REPO, exit_code=1)
     assert result.stderr == f"Error: There is no file or directory `{missing}`.\n"
+
+
+def test_rows_of_any_other_table_go_to_its_config(hub: Hub, tmp_path: Path) -> None:
+    kinds = {"string": "a", "int32": 1, "double": 1.0}
+    row = {field.name: kinds.get(str(field.type), []) for field in TC_CACHE_SCHEMA}
+    path = tmp_path / "tuned" / "tc_cache.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.Table.from_pylist([row], TC_CACHE_SCHEMA), path)
+    assert call(path, REPO).stdout.startswith(f"1 added to {REPO}, 0 left out\n")
+    assert call(path.parent, REPO).stdout == f"0 added to {REPO}, 1 left out\n"
+    there = hub.state.repositories[REPO]
+    files = there.commits[there.branches["main"]]
+    assert any(name.startswith("tc_cache/train-") for name in files)
+    result = call(path, REPO, "--split", "test", exit_code=2)
+    assert "tuned options of tensor comprehensions go to the config" in result.stderr
+    runs = [{**empty_run(), "run_id": "a", "started_at": "2026"}]
+    write_runs(runs, path.parent / "mine.parquet")
+    result = call(path.parent, REPO, exit_code=1)
+    assert "holds records of timed runs and tuned options" in result.stderr

@@ -1,0 +1,228 @@
+"""The options of `graphnet run`, in groups, and what each group makes of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from ..errors import RunError
+from .groups import OptionGroup
+
+if TYPE_CHECKING:
+    from ..benchmark import Filters, Settings
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompilerOptions(OptionGroup):
+    """Which compilers, and how they are set."""
+
+    title: ClassVar[str] = "Compilers"
+
+    compiler: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name of `graphnet compilers`, module:attribute, or file.py:attribute "
+            "(repeatable). Default: inductor, with `--framework paddle` paddle-to-static; eager "
+            "with `--reference` and `--against`."
+        ),
+    ] = None
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the compiler, name=value (repeatable).")
+    ] = None
+
+    def names(self, framework: str, *, is_control: bool) -> list[str]:
+        """Return the compilers to run: those given, or the usual one of the framework.
+
+        With `is_control` that is the one that runs graphs as they are.
+        """
+        from ..compilers import usual_compilers
+
+        control, usual = usual_compilers(framework)
+        return self.compiler or [control if is_control else usual]
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the one compiler that they are for.
+
+        Raises:
+            RunError: several compilers are given.
+        """
+        from ..compilers import parse_options
+
+        options = parse_options(self.option or [])
+        if options and len(self.compiler or ()) > 1:
+            raise RunError(
+                "`--option` sets an option of one compiler, but several are given. Run them one "
+                "after another; they may share `--out`."
+            )
+        return options
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SelectionOptions(OptionGroup):
+    """Which samples."""
+
+    title: ClassVar[str] = "Which samples"
+
+    dataset: Annotated[str, typer.Option(help="`graphnet`, a path or org/name.")] = "graphnet"
+    task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None
+    framework: Annotated[list[str] | None, typer.Option(help="Only torch or paddle.")] = None
+    source: Annotated[list[str] | None, typer.Option(help="Only this source (repeatable).")] = None
+    family: Annotated[
+        list[str] | None, typer.Option(help="Only this family, by the beginning of its hash.")
+    ] = None
+    min_ops: Annotated[int | None, typer.Option(help="At least this many operators.")] = None
+    max_ops: Annotated[int | None, typer.Option(help="At most this many operators.")] = None
+    max_params: Annotated[int | None, typer.Option(help="At most this many parameters.")] = None
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most this many samples, shared by the names.")
+    ] = None
+
+    @property
+    def only_framework(self) -> str:
+        """The one framework that is asked for; torch where none or several are."""
+        return self.framework[0] if self.framework and len(self.framework) == 1 else "torch"
+
+    def filters(self) -> Filters:
+        """Return the filters that keep these samples."""
+        from ..benchmark import Filters
+
+        return Filters(
+            task=tuple(self.task or ()),
+            framework=tuple(self.framework or ()),
+            source=tuple(self.source or ()),
+            family=tuple(self.family or ()),
+            min_ops=self.min_ops,
+            max_ops=self.max_ops,
+            max_params=self.max_params,
+            limit=self.limit,
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MeasurementOptions(OptionGroup):
+    """How a sample is run and timed."""
+
+    title: ClassVar[str] = "How samples are run"
+
+    weights: Annotated[
+        str, typer.Option(help="parameters (a compiler may fold them) or inputs.")
+    ] = "parameters"
+    input_mode: Annotated[str, typer.Option(help="replay or probe (no constants).")] = "replay"
+    cache: Annotated[
+        str, typer.Option(help="warm, or cold: caches are overwritten before each timed call.")
+    ] = "warm"
+    launch: Annotated[
+        str, typer.Option(help="stream, or cuda_graph: both arms are captured and replayed.")
+    ] = "stream"
+    profile: Annotated[
+        bool, typer.Option(help="Count kernels, or operators on a CPU, in a few calls more.")
+    ] = True
+    oracle: Annotated[bool, typer.Option(help="Run eager in float64 as well, where it fits.")] = (
+        True
+    )
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code", help="Let the source of custom operators run; read it first."
+        ),
+    ] = False
+    seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0
+    threads: Annotated[int | None, typer.Option(help="Threads of each arm. Default: all.")] = None
+    budget: Annotated[
+        float | None, typer.Option(min=0.0, help="Seconds to measure a sample. Default: 10.")
+    ] = None
+    precision: Annotated[
+        float | None,
+        typer.Option(help="Half width of the speedup's interval to stop at. Default: 0.01."),
+    ] = None
+    timeout: Annotated[
+        list[str] | None, typer.Option(help="phase=seconds, such as compile=300 (repeatable).")
+    ] = None
+    memory_limit: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="GiB for one sample. Default: 0.9 of what is free."),
+    ] = None
+
+    def settings(self) -> Settings:
+        """Return the settings of the run.
+
+        Raises:
+            RunError: one has a value that it cannot have.
+        """
+        from ..benchmark import Settings, TimingSettings
+
+        timing: dict[str, Any] = {"budget_s": self.budget, "precision": self.precision}
+        memory_limit = self.memory_limit
+        return Settings(
+            weights=self.weights,  # type: ignore[arg-type] (checked by Settings)
+            input_mode=self.input_mode,  # type: ignore[arg-type]
+            cache_mode=self.cache,  # type: ignore[arg-type]
+            launch_mode=self.launch,  # type: ignore[arg-type]
+            has_profile=self.profile,
+            has_oracle=self.oracle,
+            trust_remote_code=self.trust_remote_code,
+            seed=self.seed,
+            num_threads=self.threads,
+            memory_limit_bytes=None if memory_limit is None else int(memory_limit * 2**30),
+            phase_timeouts_s=_timeouts(self.timeout or []),
+            timing=TimingSettings(
+                **{name: value for name, value in timing.items() if value is not None}
+            ),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ComparisonOptions(OptionGroup):
+    """What is kept for later runs, and what these runs are compared with."""
+
+    title: ClassVar[str] = "Comparing with stored runs"
+
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="Write the records here, with the outputs, for later runs `--against`."),
+    ] = None
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Compare with a `--reference` of another device or version."),
+    ] = None
+    tolerance: Annotated[
+        int, typer.Option(min=-10, max=5, help="The t at which outputs agree with `--against`.")
+    ] = -3
+    threshold: Annotated[
+        float, typer.Option(min=0.0, help="Share by which a sample may be slower than `--against`.")
+    ] = 0.05
+
+    @property
+    def is_control(self) -> bool:
+        """Whether runs are kept for others, or compared with others: of eager, if none is named."""
+        return self.reference is not None or self.against is not None
+
+    def place(self, out: Path | None) -> Path:
+        """Return the directory of the records.
+
+        Raises:
+            RunError: two are named.
+        """
+        if self.reference is not None and out is not None:
+            raise RunError(
+                "`--reference` is the directory of the records itself. Leave `--out` out, or give "
+                "both commands one after another."
+            )
+        return self.reference or out or Path("runs")
+
+
+def _timeouts(settings: list[str]) -> dict[str, float]:
+    timeouts = {}
+    for setting in settings:
+        phase, _, text = setting.partition("=")
+        try:
+            timeouts[phase] = float(text)
+        except ValueError as error:
+            raise RunError(
+                f"`{setting}` is not a timeout. Write it as `phase=seconds`, for example "
+                "`compile=300`."
+            ) from error
+    return timeouts
