@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import importlib.util
+import json
+import os
 import re
 import subprocess
 import sys
@@ -10,13 +14,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import graphnet_datasets
 from graphnet_datasets.cli import datasets
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.compilers import resolve_name
-from graphnet_datasets.errors import CompilerError
 from tests.tables import chain, write_dataset
 
 GRAPHNET = Path(sys.executable).with_name("graphnet")
+
+
+def torch_sees_cuda() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def invoke(*arguments: object) -> Result:
@@ -58,6 +67,8 @@ def test_a_list_is_filtered_by_a_part_of_the_name_in_any_case(root: Path) -> Non
         (("run", "cv", "--compiler", "inducter"), "Did you mean `inductor`"),
         (("run", "cv", "--compiler", "missing.py:Mine"), "There is no file `missing.py`"),
         (("show", "cv/chain-2", "--svg", "no/such/a.svg"), "There is no directory `no/such`"),
+        (("run", "cv", "--option", "mode=fast"), "The option `mode` of the compiler `inductor`"),
+        (("run", "cv", "--compiler", "eager", "--option", "mode=x"), "has no option `mode`"),
     ],
 )
 def test_odd_words_end_in_a_sentence_and_leave_nothing(
@@ -116,20 +127,104 @@ def test_output_that_cannot_be_written_ends_in_a_sentence(root: Path, output: st
         assert done.stderr.startswith("Error: There is no space left")
 
 
-def test_a_compiler_in_a_file_is_found_from_another_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None or torch_sees_cuda(), reason="CUDA is here"
+)
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", "cpu,cuda"])
+def test_a_device_that_is_not_there_stops_a_run_before_its_first_sample(
+    root: Path, tmp_path: Path, device: str
 ) -> None:
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "my_own_compiler.py").write_text("")
+    result = invoke(
+        "run", "cv", "--dataset", root, "--device", device, "--compiler", "eager",
+        "--out", tmp_path / "runs",
+    )  # fmt: skip
+    assert result.exit_code == 1
+    assert re.search(r"^Error: .*cuda.*\.$", result.stderr, re.MULTILINE)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_graphs_of_a_framework_that_is_not_installed_are_skipped(root: Path) -> None:
+    script = (
+        "import sys; sys.modules['torch'] = None\nfrom graphnet_datasets.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "validate", "cv/chain-2", "--dataset", str(root), "--json"],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = {each["check"]: each for each in json.loads(done.stdout)["results"]}
+    assert results["runnable"]["outcome"] == "skipped"
+    assert "torch" in results["runnable"]["reason"]
+    assert "failed" not in {each["outcome"] for each in results.values()}
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_quiet_is_taken_before_and_after_the_verb(
+    root: Path, place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disabled = []
+    monkeypatch.setattr(
+        sys.modules["graphnet_datasets.cli.app"],
+        "disable_progress_bars",
+        lambda: disabled.append(True),
+    )
+    words = ["list", "--dataset", str(root)]
+    assert invoke(*words[:place], "--quiet", *words[place:]).exit_code == 0
+    assert disabled == [True]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_can_be_installed(shell: str, tmp_path: Path) -> None:
+    environment = os.environ | {
+        "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / ".config"),
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+    }  # fmt: skip
+    for option in ("--install-completion", "--show-completion"):
+        done = subprocess.run(
+            [str(GRAPHNET), option, shell], check=True, capture_output=True, text=True,
+            env=environment,
+        )  # fmt: skip
+    assert "_GRAPHNET_COMPLETE" in done.stdout
+    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert any("_GRAPHNET_COMPLETE" in text for text in written)
+
+
+def test_the_help_of_run_names_the_compiler_that_it_takes_by_itself() -> None:
+    text = " ".join(re.sub(r"[^\w.,;:`'/-]", " ", invoke("run", "--help").stdout).split())
+    assert "Default: inductor" in text
+    assert "paddle-to-static" in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "list cvs", "list --task cvs", "show torch/no-such", "run torch/no-such", "validate cvs",
+        "translate cvs --out x.parquet", "tc from-graph cvs", "export here --dataset nothing",
+        "push cv org/name", "run cv --compiler nothing", "calibrate cv", "score cv",
+    ],
+)  # fmt: skip
+def test_no_message_names_where_the_library_is_installed(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    found = f"{tmp_path / 'deep' / 'my_own_compiler.py'}:Mine"
-    for name in ("deep/my_own_compiler.py:Mine", "./deep/my_own_compiler.py:Mine", found):
-        assert resolve_name(name) == found
-    monkeypatch.chdir(tmp_path / "deep")
-    assert resolve_name("my_own_compiler:Mine") == found
-    assert resolve_name("inductor") == "inductor"
-    with pytest.raises(CompilerError, match="There is no file"):
-        resolve_name("other.py:Mine")
+    result = invoke(*words.split())
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert str(Path(graphnet_datasets.__file__).parent) not in result.output
+
+
+def test_neither_does_what_the_disk_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet" / "cv" / "x.parquet"
+
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(place))
+
+    monkeypatch.setattr("graphnet_datasets.storage.loading.load_dataset", fail)
+    result = invoke("list")
+    assert result.stderr == (
+        "Error: You have no right to read or write `graphnet/cv/x.parquet`. Ask its owner, or "
+        "choose another place.\n"
+    )
 
 
 def test_a_sample_is_one_line_and_a_picture() -> None:
