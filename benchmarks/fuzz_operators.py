@@ -81,6 +81,7 @@ def _options() -> argparse.Namespace:
 
 
 def _fuzz(options: argparse.Namespace) -> int:
+    end = now() + options.seconds / options.share
     suffix = "target" if options.what == "calls" else "walks"
     target = importlib.import_module(f"fuzzing.{options.framework}_{suffix}")
     target.set_up()
@@ -93,7 +94,6 @@ def _fuzz(options: argparse.Namespace) -> int:
     random.Random(options.seed).shuffle(chosen)  # noqa: S311 - no secret
     done = _done(options)
     left = [name for name in chosen if json.dumps(_key(options, name)) not in done]
-    end = now() + options.seconds / options.share
     totals = {"operators": 0, "calls": 0, "accepted": 0, "slow": 0, "deaths": 0}
     died, slow = [], []
 
@@ -101,7 +101,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         call, run = target.attempt(name, f"{options.seed}:{name}:{number}")
         return repr(call), run
 
-    for name, outcome in run_operators(left, attempt, options.calls):
+    for name, outcome in run_operators(left, attempt, options.calls, end):
         is_checked = options.as_checked or target.is_checked(name)
         line = {
             "key": _key(options, name),
@@ -118,8 +118,6 @@ def _fuzz(options: argparse.Namespace) -> int:
             died += [name] * bool(outcome.deaths)
             slow += [name] * bool(outcome.slow)
         _write(line, options, is_shown=not options.quiet)
-        if now() > end:
-            break
     summary = {
         "benchmark": "fuzz_operators",
         "framework": options.framework,

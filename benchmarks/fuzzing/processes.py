@@ -25,7 +25,7 @@ _TIMEOUTS = (signal.SIGALRM, signal.SIGPROF)
 _TEXT = 2000
 
 
-CALLS_PER_CHILD = 2000
+CALLS_PER_CHILD, OPERATORS_PER_CHILD = 2000, 40
 _HEAD = struct.Struct("<qq")
 _COUNT = struct.Struct("<q")
 _COUNTS = 4096
@@ -46,11 +46,16 @@ Attempt = Callable[[str, int], tuple[str, Callable[[], bool]]]
 
 
 def run_operators(
-    names: Sequence[str], attempt: Attempt, num_calls: int, max_deaths: int = 3
+    names: Sequence[str], attempt: Attempt, num_calls: int, end: float, max_deaths: int = 3
 ) -> Iterator[tuple[str, Outcome]]:
-    """Make calls 0 to `num_calls` - 1 of each operator; an operator stops after `max_deaths`."""
-    size = max(1, CALLS_PER_CHILD // num_calls)
+    """Make calls 0 to `num_calls` - 1 of each operator; an operator stops after `max_deaths`.
+
+    No child begins when `now()` is beyond `end`.
+    """
+    size = max(1, min(CALLS_PER_CHILD // num_calls, OPERATORS_PER_CHILD))
     for begin in range(0, len(names), size):
+        if now() > end:
+            return
         yield from _run_chunk(names[begin : begin + size], attempt, num_calls, max_deaths)
 
 

@@ -12,24 +12,37 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("framework", ["torch", pytest.param("paddle", marks=pytest.mark.paddle)])
-def test_no_checked_operator_dies(framework: str) -> None:
-    done = fuzz(framework, "--only", "checked", "--seconds", "25", "--calls", "40", "--seed", "7")
+@pytest.mark.parametrize(
+    ("framework", "what"),
+    [
+        ("torch", "calls"),
+        ("torch", "walks"),
+        pytest.param("paddle", "calls", marks=pytest.mark.paddle),
+    ],
+)
+def test_no_checked_operator_dies(framework: str, what: str) -> None:
+    seconds = "18" if what == "calls" else "9"
+    done = fuzz(
+        framework, "--what", what, "--only", "checked", "--seconds", seconds, "--calls", "8",
+        "--seed", "7",
+    )  # fmt: skip
     summary = json.loads(done.stdout.splitlines()[-1])
     assert summary["checked_that_died"] == [], done.stdout[-3000:]
-    assert summary["accepted"] > 0.2 * summary["calls"] > 0
+    assert summary["accepted"] > 0.1 * summary["calls"] > 0
     assert done.returncode == 0
 
 
 def test_the_fuzzer_finds_what_kills() -> None:
+    """An operator that trusts its operands is found where it stands among the checked ones."""
     name = "torch.ops.aten._weight_norm_interface_backward.default"
-    done = fuzz("torch", "--operators", name.replace(".", r"\."), "--calls", "150")
+    options = ("--operators", name.replace(".", r"\."), "--calls", "100", "--as-checked")
+    done = fuzz("torch", *options)
     line, summary = map(json.loads, done.stdout.splitlines()[-2:])
     assert line["operator"] == name
     assert line["deaths"][0]["signal"].startswith("SIG")
     assert name in line["deaths"][0]["call"]
-    assert (summary["operators"], summary["checked_that_died"]) == (1, [])
+    assert summary["checked_that_died"] == [name]
+    assert done.returncode == 1
 
 
 def fuzz(framework: str, *options: str) -> subprocess.CompletedProcess[str]:
