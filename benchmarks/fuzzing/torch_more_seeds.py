@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .specs import Tensor
+from .specs import Named, Tensor
 
 
 def _float(*shape: int) -> Tensor:
@@ -17,6 +17,7 @@ def _whole(*shape: int) -> Tensor:
 
 _MATRIX, _WEIGHTS = _float(3, 4), _float(3)
 _OFFSETS = Tensor("int32", (2,), "data", data=(3, 8))
+_MASK = Tensor("bool", (3, 4), "small")
 _VARIANCE = Tensor("float32", (3,), "ones")
 _CHANNELS, _STATISTICS = _float(2, 3, 4), (_WEIGHTS, _WEIGHTS, _WEIGHTS, _VARIANCE)
 _VECTOR, _SQUARE = _float(8), _float(8, 8)
@@ -97,6 +98,19 @@ MORE: dict[str, tuple[tuple[Any, ...], ...]] = {
     "fill": ((_MATRIX, _float()), (_MATRIX, 2.0)),
     "is_any_true": ((Tensor("bool", (3,), "ones"),),),
     "is_all_true": ((Tensor("bool", (3,), "ones"),),),
+    "where": ((_MASK, 1.5, 2), (_MASK, _MATRIX, 2)),
+    "quantile": ((_MATRIX, 0.5, 1, False), (_MATRIX, Tensor("float32", (2,), "zeros"), 0, True)),
+    "lp_pool1d": ((_float(1, 2, 8), 2.0, 2),), "lp_pool2d": ((_IMAGE, 2.0, [2, 2]),),
+    "lp_pool3d": ((_float(1, 2, 4, 4, 4), 2.0, [2, 2, 2]),),
+    "upsample_bicubic2d": ((_IMAGE, [9, 9], True, None), (_IMAGE, [9, 9], True)),
+    "upsample_bilinear2d": ((_IMAGE, [9, 9], True, None), (_IMAGE, None, True, [2.0, 2.0])),
+    "view": ((_MATRIX, [12]), (_MATRIX, Named("dtype", "int32"))),
+    "split": ((_MATRIX, [1, 2], 0), (_MATRIX, 2, -1)), "sym_ite": ((True, 1, 2),),
+    "bernoulli": ((_MATRIX, Tensor("float32", (3, 4), "ones")), (_MATRIX, 0.5)),
+    "is_contiguous": ((_IMAGE, Named("memory_format", "channels_last")),),
+    "functional_assert_async": ((Tensor("bool", (), "ones"), "no", _float()),),
+    "check": ((True,),), "check_index": ((True,),), "fsum": (([0.5, 2.0],),),
+    "cbrt": ((0.5,), (2,)), "index": ((_whole(),),), "float": ((_float(),), (2,)),
     "linalg_cond": ((_SQUARE, "fro"), (_SQUARE, 2.0)), "cond": ((_SQUARE, "nuc"), (_SQUARE, 1)),
     **dict.fromkeys(
         ("and", "or", "xor", "lshift", "rshift", "iand", "ior", "ixor", "ilshift", "irshift",

@@ -125,7 +125,7 @@ def seeds_of(name: str) -> tuple[Call, ...]:
         own += [Call(name, args) for args in _index_seeds(name.endswith("setitem"))]
     if not own:
         own = [Call(name, call.args, call.kwargs) for call in _seeds_by_base().get(_base(name), ())]
-    own += [Call(name, args) for args in itertools.islice(_by_schema(name), 3)]
+    own += [Call(name, *arguments) for arguments in itertools.islice(_by_schema(name), 3)]
     return tuple(own) or (Call(name, (_MATRIX,)), Call(name, (_MATRIX, _MATRIX)))
 
 
@@ -147,15 +147,21 @@ _BY_TYPE: dict[str, Any] = {
     "Optional[List[int]]": [2, 2], "SymInt": 1, "List[Optional[Tensor]]": [_INDICES, None],
 }  # fmt: skip
 
+_BY_NAME: dict[str, Any] = {"rounding_mode": "floor", "dtype": Named("dtype", "float64")}
 
-def _by_schema(name: str) -> Iterator[tuple[Any, ...]]:
+
+def _by_schema(name: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     for schema in _schemas(name):
-        given = []
+        given, named = [], {}
         for argument in schema.arguments:
-            if argument.has_default_value() or argument.kwarg_only:
+            value = _BY_TYPE.get(str(argument.type))
+            if argument.has_default_value() and not argument.kwarg_only:
                 break
-            given.append(_BY_TYPE.get(str(argument.type)))
-        yield tuple(given)
+            if not argument.kwarg_only:
+                given.append(value)
+            elif not argument.has_default_value() and argument.name != "out":
+                named[argument.name] = _BY_NAME.get(argument.name, value)
+        yield tuple(given), named
 
 
 def _schemas(name: str) -> Iterator[Any]:
