@@ -38,6 +38,14 @@ _LABELS, _MASK = Tensor("int64", (3, 2), "small"), Tensor("bool", (3, 4), "small
 _FLOAT, _PLACE = Named("dtype", "float32"), Named("place", "cpu")
 _WHOLE = Named("dtype", "int64")
 _IMAGE, _SQUARE = Tensor("float32", (2, 4, 6, 6)), Tensor("float32", (2, 4, 4))
+_BOXES = Tensor("float32", (5, 4), "data", data=(0, 0, 9, 9, 1, 1, 4, 3, 2, 2, 90, 80, *range(8)))
+_SCORES, _DELTAS = Tensor("float32", (1, 3, 4, 4)), Tensor("float32", (1, 12, 4, 4))
+
+
+def _counts(*numbers: int) -> Tensor:
+    return Tensor("int32", (len(numbers),), "data", data=numbers)
+
+
 _MORE: dict[str, tuple[tuple[object, ...], ...]] = {
     "argmax": ((_MATRIX, 1, False, False, _WHOLE), (_MATRIX, -1, True, True, _WHOLE)),
     "masked_select": ((_MATRIX, _MASK),), "masked_fill": ((_MATRIX, _MASK, Tensor("float32", ())),),
@@ -70,6 +78,34 @@ _MORE: dict[str, tuple[tuple[object, ...], ...]] = {
     "fold": ((Tensor("float32", (1, 16, 25)), [6, 6], [2, 2], [1, 1], [0, 0, 0, 0], [1, 1]),),
     "huber_loss": ((_MATRIX, _MATRIX, 1.0),), "kldiv_loss": ((_MATRIX, _MATRIX, "mean", False),),
     "label_smooth": ((_MATRIX, None, 0.1),), "temporal_shift": ((_IMAGE, 2, 0.25, "NCHW"),),
+    "distribute_fpn_proposals": (
+        (_BOXES, _counts(5), 2, 5, 4, 224, False),
+        (_BOXES, Tensor("int64", (2,), "data", data=(2, 3)), 2, 5, 4, 224, False),
+    ),
+    "generate_proposals": (
+        (_SCORES, _DELTAS, Tensor("float32", (1, 2), "huge"), Tensor("float32", (4, 4, 3, 4)),
+         Tensor("float32", (4, 4, 3, 4), "ones"), 20, 10, 0.7, 0.0, 1.0, False),
+        (_SCORES, _DELTAS, Tensor("float32", (1, 2), "ones"), Tensor("float32", (48, 4)),
+         Tensor("float32", (48, 4), "ones"), 20, 10, 0.7, 0.0, 1.0, True),
+    ),
+    "roi_align": (
+        (_IMAGE, _BOXES, _counts(2, 3), 2, 2, 0.5, 0, True),
+        (_IMAGE, _BOXES, _counts(5, 0), 3, 2, 1.0, 2, False),
+    ),
+    "prior_box": ((_IMAGE, Tensor("float32", (2, 3, 24, 24)), [16.0, 24.0], [], [1.0, 2.0],
+                   [0.1, 0.1, 0.2, 0.2], True, False, 8.0, 8.0, 0.5, False),),
+    "cross_entropy_with_softmax": (
+        (_MATRIX, Tensor("int64", (3, 1), "small"), False, True, True, -100, -1),
+        (_MATRIX, _MATRIX, True, True, True, -100, 1),
+    ),
+    "set_value_with_tensor": (
+        (_MATRIX, Tensor("float32", (3, 2)), [0], [2], [1], [1], [], []),
+        (_MATRIX, Tensor("float32", (3,)), [1], [2], [1], [1], [1], []),
+        (_MATRIX, _MATRIX, [], [], [], [], [], []),
+    ),
+    "tensor_unfold": ((_MATRIX, 1, 2, 1), (_IMAGE, 2, 3, 2)),
+    "pool3d": ((Tensor("float32", (1, 2, 4, 4, 4)), [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True,
+                "NCDHW", "avg", False, False, "EXPLICIT"),),
     "maxout": ((_IMAGE, 2, 1),), "norm": ((_MATRIX, 1, 1e-10, False),),
     "mv": ((_MATRIX, Tensor("float32", (4,))),),
 }  # fmt: skip
@@ -83,9 +119,12 @@ _MORE |= {
 
 
 def set_up() -> None:
-    """Make paddle quiet."""
+    """Make paddle quiet, and do once what every forked process would do again."""
     warnings.simplefilter("ignore")
     paddle.disable_signal_handler()
+    GraphNetError("compiles the patterns that credentials are found by")
+    seeds_of(f"{CORE}add")
+    argument_names("add")
 
 
 @functools.cache
@@ -120,6 +159,8 @@ def seeds_of(name: str) -> tuple[Call, ...]:
         own += [Call(name, call.args) for call in _seeds().get(name[:-1], ())]
     if name.startswith("operator."):
         own += [Call(name, args) for args in _PYTHON_SEEDS]
+    if name == "paddle.to_tensor":
+        own += [Call(name, ([1, -2, 3],)), Call(name, ([[1.5, 2], [3, 4]], _FLOAT))]
     if name.startswith("paddle.Tensor."):
         own += [Call(name, (_MATRIX,)), Call(name, (_MATRIX, [4, 3]))]
     return tuple(own) or (Call(name, (_MATRIX, _MATRIX)), Call(name, (_MATRIX, _INDEX)))

@@ -25,7 +25,7 @@ def materialize(
     memory_limit_bytes: int | None = None,
     time_limit_s: float | None = None,
     trust_remote_code: bool = False,
-    allow_unchecked_operators: bool | None = None,
+    allow_unchecked_operators: bool = False,
 ) -> Any:
     """Return something that runs the sample: for torch a `torch.fx.GraphModule`.
 
@@ -41,10 +41,9 @@ def materialize(
     (default: the memory of this machine), `time_limit_s` the time that this takes.
 
     Operators whose kernels trust their operands could corrupt the memory of your process if the
-    sample lies about them. For torch they are refused unless `allow_unchecked_operators` is true;
-    for paddle they are refused, and calls guarded, where it is false: by default they run, since
-    the guards still refuse calls that real graphs make. `run` and `validate` take them always, in
-    processes of their own (see docs/security.md).
+    sample lies about them. They are refused unless `allow_unchecked_operators` is true; `run` and
+    `validate` take them always, in processes of their own (see docs/security.md). Of paddle,
+    operands of the others are compared before each call, unless it is true.
 
     Raises:
         UnknownOperatorError: an operator is not in the table, or the installed framework lacks it.
@@ -121,7 +120,7 @@ def calibrate(
     *,
     memory_limit_bytes: int | None = None,
     trust_remote_code: bool = False,
-    allow_unchecked_operators: bool | None = None,
+    allow_unchecked_operators: bool = False,
 ) -> Sample:
     """Return the sample with input statistics that make its graph behave as a trained model's.
 

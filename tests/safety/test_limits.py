@@ -127,5 +127,5 @@ def test_paddle_builds_nothing_huge(op: Op) -> None:
     assert paddle
     sample = sample_of(op, inputs=(MATRIX,), framework="paddle")
     with pytest.raises(MaterializeError):
-        module = materialize(sample, allow_unchecked_operators=False)
+        module = materialize(sample)
         module(**make_inputs(sample))

@@ -194,10 +194,7 @@ def test_public_operators_are_checked() -> None:
 def test_paddles_are_refused_too(name: str) -> None:
     assert paddle
     with pytest.raises(UncheckedOperatorError, match="is not one of the checked operators"):
-        materialize(
-            sample_of(Op(f"paddle._C_ops.{name}", (Ref(0),) * 3), framework="paddle"),
-            allow_unchecked_operators=False,
-        )
+        materialize(sample_of(Op(f"paddle._C_ops.{name}", (Ref(0),) * 3), framework="paddle"))
 
 
 @pytest.mark.paddle
@@ -206,6 +203,6 @@ def test_paddles_are_refused_too(name: str) -> None:
 def test_integers_are_not_divided_by_zero(target: str) -> None:
     zeros = Input("input", Value("int64", (3,)), statistics=Statistics(0.0, 0.0, 0.0, 0.0))
     sample = sample_of(Op(target, (Ref(0), Ref(0))), zeros, framework="paddle")
-    module = materialize(sample, allow_unchecked_operators=False)
+    module = materialize(sample)
     with pytest.raises(MaterializeError, match="divides integers by zero"):
         module(paddle.zeros([3], "int64"))

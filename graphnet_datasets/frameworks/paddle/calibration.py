@@ -20,7 +20,7 @@ def calibrate(
     sample: Sample,
     *,
     memory_limit_bytes: int | None = None,
-    allow_unchecked_operators: bool | None = None,
+    allow_unchecked_operators: bool = False,
     trust_remote_code: bool = False,  # noqa: ARG001 - its table refuses every custom operator
 ) -> Sample:
     """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.

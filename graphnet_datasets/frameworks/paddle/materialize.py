@@ -29,7 +29,7 @@ def materialize(
     memory_limit_bytes: int | None = None,
     time_limit_s: float | None = None,
     trust_remote_code: bool = False,  # noqa: ARG001 - its table refuses every custom operator
-    allow_unchecked_operators: bool | None = None,
+    allow_unchecked_operators: bool = False,
 ) -> PaddleGraph:
     """Return a layer that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
@@ -50,9 +50,6 @@ def materialize(
     if sample.framework != "paddle":
         raise MaterializeError(f"`{sample.id}` is a sample of {sample.framework}, not of paddle.")
     place_of(device)
-    # The guards still refuse calls that real graphs make, so they stand where they are asked for.
-    if allow_unchecked_operators is None:
-        allow_unchecked_operators = True
     check_operators(sample, allow_unchecked_operators=allow_unchecked_operators)
     plan = Plan(
         sample,

@@ -169,6 +169,19 @@ def resolve(found: Operator) -> Callable[..., Any]:
     return callables[found.name]
 
 
+def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `argmax` or `argmin` as programs have it: `x, axis, keepdims, flatten, dtype`.
+
+    Paddle's function takes no `flatten` but an axis of None, and ends the process on a fifth
+    argument, though its description names five.
+    """
+
+    def call(x: Any, axis: Any, keepdims: Any, flatten: Any, dtype: Any) -> Any:
+        return function(x, None if flatten else axis, keepdims, dtype)
+
+    return call
+
+
 @functools.cache
 def _callables() -> dict[str, Callable[..., Any]]:
     """Map canonical names to callables; only names of the table above are ever looked up."""
@@ -177,6 +190,7 @@ def _callables() -> dict[str, Callable[..., Any]]:
 
     core = vars(core_operators)
     callables = {f"{CORE}{name}": core[name] for name in FUNCTION_NAMES if name in core}
+    callables |= {f"{CORE}{name}": _extreme(core[name]) for name in ("argmax", "argmin")}
     callables |= PYTHON_OPERATORS
     callables |= {
         "paddle.arange": paddle.arange,

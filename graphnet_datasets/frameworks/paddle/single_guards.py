@@ -6,27 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import paddle
-import paddle.pir
-
 from ...errors import MaterializeError, MemoryLimitError
+from . import detection_guards, index_guards
+from .argument_kinds import shape_of
 from .operators import CORE
 
 MAX_PADDING = 2**20
 MAX_ELEMENTS = 2**33
-
-
-def is_tensor(value: Any) -> bool:
-    """Tell whether something is a tensor of paddle or a value of a program."""
-    return isinstance(value, (paddle.Tensor, vars(paddle.pir)["Value"]))
-
-
-def shape_of(tensor: Any) -> tuple[int, ...] | None:
-    """Return the shape of a tensor, None where it is unknown (in a program)."""
-    if not is_tensor(tensor):
-        return ()
-    shape = tuple(tensor.shape)
-    return None if any(size < 0 for size in shape) else shape
+MAX_POWER = 10_000
 
 
 def _check_einsum(args: Sequence[Any]) -> None:
@@ -153,14 +140,29 @@ def _check_sides(args: Sequence[Any]) -> None:
 
 
 def _check_rows(args: Sequence[Any]) -> None:
-    ids, table = args[:2]
-    shape = shape_of(table)
+    shape = shape_of(args[1])
     if shape is not None and (len(shape) != 2 or 0 in shape):
         raise MaterializeError(f"looks rows up in a table of shape {list(shape)}.")
-    if isinstance(ids, paddle.Tensor) and shape and ids.size:
-        found = ids.numpy()
-        if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= shape[0]:
-            raise MaterializeError(f"looks up rows that a table of {shape[0]} does not have.")
+
+
+def _check_same(args: Sequence[Any]) -> None:
+    shape, other = shape_of(args[0]), shape_of(args[1])
+    if shape is not None and other is not None and shape != other:
+        raise MaterializeError(f"has operands of shapes {list(shape)} and {list(other)}.")
+
+
+def _check_unbind(args: Sequence[Any]) -> None:
+    shape, axis = shape_of(args[0]), args[1]
+    if shape is not None and (not -len(shape) <= axis < len(shape) or 0 in shape):
+        raise MaterializeError(f"takes {list(shape)} apart along axis {axis}.")
+
+
+def _check_power(args: Sequence[Any]) -> None:
+    """Integers are raised by as many products as the exponent says."""
+    if len(args) == 2 and any(type(arg) in (int, float) and abs(arg) > MAX_POWER for arg in args):
+        dtypes = [str(arg.dtype) for arg in args if not isinstance(arg, (int, float))]
+        if any("int" in dtype or "bool" in dtype for dtype in dtypes):
+            raise MaterializeError(f"raises integers to more than the power of {MAX_POWER}.")
 
 
 CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
@@ -186,4 +188,10 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}pool2d": _check_window,
     f"{CORE}pool3d": _check_window,
     f"{CORE}unfold": _check_window,
+    f"{CORE}gammaincc": _check_same,
+    f"{CORE}unbind": _check_unbind,
+    f"{CORE}pow": _check_power,
+    "operator.pow": _check_power,
+    **index_guards.CHECKS,
+    **detection_guards.CHECKS,
 }

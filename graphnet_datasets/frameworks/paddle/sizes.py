@@ -40,6 +40,11 @@ def check_size(
         )
 
 
+def has_size(name: str) -> bool:
+    """Tell whether the size of what a call makes may follow from the values of its operands."""
+    return name in _ELEMENTS
+
+
 def number_of(operand: Any) -> float | None:
     """Return a number that is given as a literal or as a tensor of one element, else None."""
     if isinstance(operand, bool | int | float):

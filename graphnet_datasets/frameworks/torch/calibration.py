@@ -21,7 +21,7 @@ def calibrate(
     *,
     memory_limit_bytes: int | None = None,
     trust_remote_code: bool = False,
-    allow_unchecked_operators: bool | None = None,
+    allow_unchecked_operators: bool = False,
 ) -> Sample:
     """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
 

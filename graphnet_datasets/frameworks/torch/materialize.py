@@ -68,7 +68,7 @@ def materialize(
     memory_limit_bytes: int | None = None,
     time_limit_s: float | None = None,
     trust_remote_code: bool = False,
-    allow_unchecked_operators: bool | None = None,
+    allow_unchecked_operators: bool = False,
 ) -> torch.fx.GraphModule:
     """Return a module that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
@@ -88,7 +88,6 @@ def materialize(
     if sample.framework != "torch":
         raise MaterializeError(f"`{sample.id}` is a sample of {sample.framework}, not of torch.")
     customs: Mapping[str, Any] = {}
-    allow_unchecked_operators = bool(allow_unchecked_operators)
     check_operators(sample, allow_unchecked_operators=allow_unchecked_operators)
 
     def check_limits() -> None:

@@ -1,0 +1,125 @@
+"""Of what kind an argument of a call of paddle is, and which kinds each operator takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import paddle
+import paddle.pir
+
+from ...errors import MaterializeError, MemoryLimitError
+from .operators import GETITEM
+from .value_types import DTYPE_NAMES
+
+MAX_INTEGER = 2**31 - 1
+MAX_LITERALS = 100_000
+
+
+def is_tensor(value: Any) -> bool:
+    """Tell whether something is a tensor of paddle or a value of a program."""
+    return isinstance(value, (paddle.Tensor, vars(paddle.pir)["Value"]))
+
+
+def shape_of(tensor: Any) -> tuple[int, ...] | None:
+    """Return the shape of a tensor, None where it is unknown (in a program)."""
+    if not is_tensor(tensor):
+        return ()
+    shape = tuple(tensor.shape)
+    return None if any(size < 0 for size in shape) else shape
+
+
+def kind_of(value: Any) -> str:
+    """Return the letters that a value is an instance of (see `checked`).
+
+    >>> kind_of(None), kind_of(2), kind_of([1, 2]), kind_of([]), kind_of("same")
+    ('n', 'if', 'IF', 'EIFT', 's')
+    """
+    if value is None:
+        return "n"
+    if is_tensor(value):
+        return "t"
+    for kind, letters in ((bool, "b"), (int, "if"), (float, "f"), (str, "s")):
+        if isinstance(value, kind):
+            return letters
+    if isinstance(value, (list, tuple)):
+        found = [kind_of(item) for item in value]
+        if not found:
+            return "EIFT"
+        if any(letters in ("", "E", "EIFT") for letters in found):
+            return ""
+        shared = set(found[0]).intersection(*found[1:])
+        return "".join(letter.upper() for letter in "ift" if letter in shared)
+    if isinstance(value, paddle.dtype):
+        return "d"
+    return "p" if isinstance(value, paddle.base.core.Place | paddle.CPUPlace) else ""
+
+
+def check_kind(arg: Any, kind: str, name: str, position: int) -> None:
+    """Refuse an argument of a kind that the operator does not take.
+
+    Raises:
+        MaterializeError: it is of another kind, or a value of a program that does not exist.
+    """
+    accepted = set(kind)
+    if position:
+        accepted |= {"n"} if "t" in kind else set()
+        accepted |= {"t", "T"} if kind == "n" else set()
+    letters = kind_of(arg)
+    if not accepted & set(letters):
+        raise MaterializeError(f"has an argument `{name}` of a kind that it does not take.")
+    if letters == "t" and not (isinstance(arg, paddle.Tensor) or arg.initialized()):
+        raise MaterializeError(f"has an argument `{name}` that does not exist.")
+
+
+def check_python(name: str, args: Sequence[Any]) -> None:
+    """Refuse what Python's operators and paddle's public functions are not given in graphs.
+
+    Raises:
+        MaterializeError: an argument is of another kind.
+        MemoryLimitError: nothing but numbers would be computed with.
+    """
+    if name == GETITEM:
+        indices = args[1] if isinstance(args[1], tuple) else (args[1],)
+        if len(args) != 2 or not all(map(_is_plain_index, indices)):
+            raise MaterializeError("takes an item by something other than integers and slices.")
+        return
+    if name.startswith("operator."):
+        if not all(kind_of(arg) in ("t", "if", "f", "b") for arg in args):
+            raise MaterializeError("computes with something other than tensors and numbers.")
+        if not any(map(is_tensor, args)):
+            raise MemoryLimitError("computes with numbers alone, which no graph needs.")
+    elif name == "paddle.arange":
+        if not args or not all(set(kind_of(arg)) & set("tifdn") or _is_dtype(arg) for arg in args):
+            raise MaterializeError("takes numbers, tensors of one number, and a dtype.")
+    elif name == "paddle.to_tensor":
+        if not args or len(args) > 2 or not _is_literal(args[0]):
+            raise MaterializeError("makes a tensor of numbers in lists, and takes a dtype.")
+        if len(args) == 2 and kind_of(args[1]) not in ("d", "n") and not _is_dtype(args[1]):
+            raise MaterializeError("takes a dtype beside what it makes a tensor of.")
+    elif not args or not is_tensor(args[0]):
+        raise MaterializeError("does not take a tensor first.")
+
+
+def _is_dtype(arg: Any) -> bool:
+    return isinstance(arg, str) and arg in DTYPE_NAMES
+
+
+def _is_literal(value: Any) -> bool:
+    """Tell whether something is a number, or a list of numbers, or a list of such lists."""
+    if isinstance(value, (list, tuple)):
+        if value and isinstance(value[0], (list, tuple)):
+            lengths = {len(item) if isinstance(item, (list, tuple)) else -1 for item in value}
+            return len(lengths) == 1 and all(map(_is_literal, value))
+        return len(value) <= MAX_LITERALS and all(
+            type(item) in (bool, int, float) for item in value
+        )
+    return type(value) in (bool, int, float)
+
+
+def _is_plain_index(index: Any) -> bool:
+    if isinstance(index, slice):
+        return all(
+            each is None or type(each) is int for each in (index.start, index.stop, index.step)
+        )
+    return index is None or index is Ellipsis or (type(index) is int and abs(index) <= MAX_INTEGER)

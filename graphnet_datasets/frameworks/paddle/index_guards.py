@@ -1,0 +1,230 @@
+"""What is compared by shape before operators of paddle that pick elements."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...errors import MaterializeError, MemoryLimitError
+from .argument_kinds import is_tensor, shape_of
+from .operators import CORE
+
+MAX_BINS = 2**27
+_WAYS = ("assign", "add", "mul", "multiply", "mean", "amax", "amin")
+_INTEGERS = ("int32", "int64")
+
+
+def dtype_name(tensor: Any) -> str:
+    """Return the name of a tensor's dtype.
+
+    >>> import paddle
+    >>> dtype_name(paddle.zeros([1], "int64"))
+    'int64'
+    """
+    return str(tensor.dtype).rpartition(".")[2].lower()
+
+
+def check_axis(shape: tuple[int, ...], axis: int) -> None:
+    """Refuse an axis that a shape does not have.
+
+    Raises:
+        MaterializeError: it has no such axis.
+    """
+    if not -len(shape) <= axis < len(shape):
+        raise MaterializeError(f"has the axis {axis} for a shape of {list(shape)}.")
+
+
+def check_indices(indices: Any) -> None:
+    """Refuse indices that are not 32 or 64 bits wide.
+
+    Raises:
+        MaterializeError: their dtype is another.
+    """
+    if is_tensor(indices) and dtype_name(indices) not in _INTEGERS:
+        raise MaterializeError(f"has indices of {dtype_name(indices)}.")
+
+
+def _check_extreme(args: Sequence[Any]) -> None:
+    tensor, axis, _, is_flat, dtype = args
+    shape = shape_of(tensor)
+    _check_index_dtype(dtype)
+    if shape is None:
+        return
+    if 0 in shape:
+        raise MaterializeError(f"has the shape {list(shape)}, which has no elements.")
+    if type(axis) is int and not is_flat and (shape or axis not in (0, -1)):
+        check_axis(shape, axis)
+
+
+def _check_index_dtype(dtype: Any) -> None:
+    if str(dtype).rpartition(".")[2].lower() not in _INTEGERS:
+        raise MaterializeError(f"has indices of {dtype}.")
+
+
+def _check_unique(args: Sequence[Any]) -> None:
+    shape, axes = shape_of(args[0]), args[4]
+    _check_index_dtype(args[5])
+    if len(axes) > 1 or (shape is not None and 0 in shape):
+        raise MaterializeError(f"has the axes {list(axes)}.")
+    if axes and shape is not None:
+        check_axis(shape, axes[0])
+
+
+def _check_bins(args: Sequence[Any]) -> None:
+    tensor, weights, least = args
+    shape = shape_of(tensor)
+    check_indices(tensor)
+    if shape is not None and len(shape) != 1:
+        raise MaterializeError(f"counts in a shape of {list(shape)}.")
+    if weights is not None and shape_of(weights) != shape:
+        raise MaterializeError("has weights of another shape.")
+    if type(least) is int and not 0 <= least <= MAX_BINS:
+        raise MemoryLimitError(f"counts {least} bins, more than the {MAX_BINS} that it may.")
+
+
+def _check_put_along_axis(args: Sequence[Any]) -> None:
+    tensor, indices, values, axis, way, _ = args
+    shape, places, given = map(shape_of, (tensor, indices, values))
+    check_indices(indices)
+    if way not in _WAYS or tensor.dtype != values.dtype:
+        raise MaterializeError(f"puts {dtype_name(values)} by {way!r}.")
+    if shape is None or places is None or given is None:
+        return
+    check_axis(shape, axis)
+    at = axis % len(shape)
+    fits = len(places) == len(shape) and given == places and 0 not in (*shape, *places)
+    if not fits or any(
+        mine > theirs and each != at
+        for each, (mine, theirs) in enumerate(zip(places, shape, strict=True))
+    ):
+        raise MaterializeError(
+            f"puts {list(given)} at {list(places)} of {list(shape)} along axis {axis}."
+        )
+
+
+def _check_index_put(args: Sequence[Any]) -> None:
+    tensor, indices, values = args[:3]
+    shapes = [shape_of(each) for each in indices]
+    shape, given = shape_of(tensor), shape_of(values)
+    if tensor.dtype != values.dtype:
+        raise MaterializeError(f"puts {dtype_name(values)} into {dtype_name(tensor)}.")
+    masks = [dtype_name(each) == "bool" for each in indices]
+    if any(masks) and len(indices) > 1:
+        raise MaterializeError("has a mask beside other indices.")
+    if not any(masks):
+        for each in indices:
+            check_indices(each)
+    if shape is None or given is None or None in shapes:
+        return
+    known = [each for each in shapes if each is not None]
+    if 0 in shape or any(0 in each for each in known):
+        raise MaterializeError("has operands without elements.")
+    if any(masks):
+        mask = known[0]
+        if mask != shape[: len(mask)] or not mask or given not in ((), (1,)):
+            raise MaterializeError(f"has a mask of {list(mask)} for a shape of {list(shape)}.")
+        return
+    if len(known) > len(shape):
+        raise MaterializeError(f"has {len(known)} indices for a shape of {list(shape)}.")
+    target = (*_broadcast(known), *shape[len(known) :])
+    if len(given) > len(target) or any(
+        mine not in (1, theirs)
+        for mine, theirs in zip(reversed(given), reversed(target), strict=False)
+    ):
+        raise MaterializeError(f"puts {list(given)} at a place of {list(target)}.")
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    found = []
+    for sizes in itertools.zip_longest(*map(reversed, shapes), fillvalue=1):
+        others = set(sizes) - {1}
+        if len(others) > 1:
+            raise MaterializeError(f"has indices of shapes {[list(each) for each in shapes]}.")
+        found.append(others.pop() if others else 1)
+    return tuple(reversed(found))
+
+
+def _check_index_add(args: Sequence[Any]) -> None:
+    tensor, index, values, axis = args
+    shape, places, given = map(shape_of, (tensor, index, values))
+    check_indices(index)
+    if tensor.dtype != values.dtype:
+        raise MaterializeError(f"adds {dtype_name(values)} to {dtype_name(tensor)}.")
+    if shape is None or places is None or given is None:
+        return
+    check_axis(shape, axis)
+    at = axis % len(shape)
+    if len(places) != 1 or 0 in (*shape, *places):
+        raise MaterializeError(f"has an index of {list(places)} for a shape of {list(shape)}.")
+    if given != (*shape[:at], places[0], *shape[at + 1 :]):
+        raise MaterializeError(f"adds {list(given)} to {list(shape)} at {places[0]} places.")
+
+
+def _check_draws(args: Sequence[Any]) -> None:
+    tensor, number, is_repeated = args
+    shape = shape_of(tensor)
+    if shape is None:
+        return
+    if len(shape) not in (1, 2) or 0 in shape or number < 1:
+        raise MaterializeError(f"draws {number} of {list(shape)}.")
+    if number > MAX_BINS or (not is_repeated and number > shape[-1]):
+        raise MaterializeError(f"draws {number} of {list(shape)}.")
+
+
+def _check_unfolded(args: Sequence[Any]) -> None:
+    tensor, axis, size, step = args
+    shape = shape_of(tensor)
+    if shape is None:
+        return
+    check_axis(shape, axis)
+    if not 0 < size <= shape[axis] or step < 1:
+        raise MaterializeError(f"has windows of {size} at steps of {step} in {list(shape)}.")
+
+
+def _check_set_part(args: Sequence[Any]) -> None:
+    shape = shape_of(args[0])
+    lists = args[2:8]
+    starts, ends, steps, axes, removed, added = lists
+    if len({*map(len, (starts, ends, steps, axes))}) > 1 or 0 in steps:
+        raise MaterializeError(f"sets {list(axes)} from {list(starts)} to {list(ends)}.")
+    if len(added) > 9 or any(not 0 <= each <= 9 for each in added):
+        raise MaterializeError(f"adds the axes {list(added)[:10]}.")
+    if shape is None:
+        return
+    for group in (axes, removed):
+        if len(set(group)) != len(group) or any(not 0 <= axis < len(shape) for axis in group):
+            raise MaterializeError(f"has the axes {list(group)} for a shape of {list(shape)}.")
+    if args[0].dtype != args[1].dtype or 0 in shape or 0 in (shape_of(args[1]) or ()):
+        raise MaterializeError("sets elements of another dtype, or none.")
+
+
+def _check_labels(args: Sequence[Any]) -> None:
+    tensor, label, is_soft, *_, axis = args
+    shape, labels = shape_of(tensor), shape_of(label)
+    if is_soft and tensor.dtype != label.dtype:
+        raise MaterializeError(f"has labels of {dtype_name(label)}.")
+    if not is_soft:
+        check_indices(label)
+    if shape is None or labels is None:
+        return
+    check_axis(shape, axis)
+    at = axis % len(shape)
+    wanted = shape if is_soft else (*shape[:at], 1, *shape[at + 1 :])
+    if labels != wanted or 0 in shape:
+        raise MaterializeError(f"has labels of {list(labels)} for a shape of {list(shape)}.")
+
+
+CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
+    f"{CORE}argmax": _check_extreme,
+    f"{CORE}argmin": _check_extreme,
+    f"{CORE}unique": _check_unique,
+    f"{CORE}bincount": _check_bins,
+    f"{CORE}put_along_axis": _check_put_along_axis,
+    f"{CORE}index_put": _check_index_put,
+    f"{CORE}index_add": _check_index_add,
+    f"{CORE}multinomial": _check_draws,
+    f"{CORE}tensor_unfold": _check_unfolded,
+    f"{CORE}set_value_with_tensor": _check_set_part,
+    f"{CORE}cross_entropy_with_softmax": _check_labels,
+}

@@ -1,0 +1,192 @@
+"""What is compared before operators of paddle by their elements: indices, labels, divisors, boxes.
+
+Kernels that pick elements by number read and write where the number says; only those whose kernels
+do not compare it themselves stand here, since comparing reads all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import paddle
+
+from ...errors import MaterializeError, MemoryLimitError
+from .index_guards import MAX_BINS, dtype_name
+from .operators import CORE
+
+MAX_SAMPLED = 2**31
+DIVIDING = frozenset(
+    {
+        f"{CORE}remainder", f"{CORE}floor_divide", f"{CORE}trunc_divide", "operator.mod",
+        "operator.floordiv",
+    }
+)  # fmt: skip
+"""Operators that divide; of integers, by what the processor may fault on."""
+
+
+def check_divisor(args: Sequence[Any]) -> None:
+    """Refuse integer divisions on which the processor faults: by zero, and of the least by -1.
+
+    Operands of two dtypes are compared in each of them, since either may be what is divided in.
+
+    Raises:
+        MaterializeError: there is such a division.
+    """
+    dtypes = {
+        dtype_name(arg)
+        for arg in args
+        if isinstance(arg, paddle.Tensor) and ("int" in dtype_name(arg) or "bool" in str(arg.dtype))
+    }
+    if len(args) != 2 or not dtypes:
+        return
+    if not all(isinstance(arg, (paddle.Tensor, int)) for arg in args):
+        return  # a number with a fraction makes it a division of such numbers
+    dividend, divisor = args
+    if type(divisor) is int and 0 < divisor < 128:
+        return  # the common case: nothing to read
+    found = _elements(divisor)
+    for dtype in dtypes:
+        if not found.astype(dtype).all():
+            raise MaterializeError("divides integers by zero.")
+        kind = np.dtype(dtype)
+        if kind.kind != "i" or not (found.astype(kind) == -1).any():
+            continue
+        if (_elements(dividend).astype(kind) == np.iinfo(kind).min).any():
+            raise MaterializeError("divides the least integer by -1.")
+
+
+def _elements(operand: Any) -> np.ndarray[Any, Any]:
+    return operand.numpy() if isinstance(operand, paddle.Tensor) else np.array(operand)
+
+
+def _is_within(indices: Any, least: int, end: int) -> bool:
+    """Tell whether all indices are at least `least` and below `end`; of a program all are."""
+    if not isinstance(indices, paddle.Tensor) or not indices.size:
+        return True
+    found = indices.numpy()
+    return found.dtype.kind in "iu" and bool(found.min() >= least) and bool(found.max() < end)
+
+
+def _check_rows(args: Sequence[Any]) -> None:
+    size = args[1].shape[0]
+    if not _is_within(args[0], 0, size):
+        raise MaterializeError(f"looks up rows that a table of {size} does not have.")
+
+
+def _check_along_axis(args: Sequence[Any]) -> None:
+    size = args[0].shape[args[3]]
+    if not _is_within(args[1], -size, size):
+        raise MaterializeError(f"puts elements where an axis of {size} has none.")
+
+
+def _check_places(args: Sequence[Any]) -> None:
+    shape = args[0].shape
+    for size, indices in zip(shape, args[1], strict=False):
+        if dtype_name(indices) != "bool" and not _is_within(indices, -size, size):
+            raise MaterializeError(f"puts elements where an axis of {size} has none.")
+
+
+def _check_added(args: Sequence[Any]) -> None:
+    size = args[0].shape[args[3]]
+    if not _is_within(args[1], -size, size):
+        raise MaterializeError(f"adds elements where an axis of {size} has none.")
+
+
+def _check_bins(args: Sequence[Any]) -> None:
+    if not _is_within(args[0], 0, MAX_BINS):
+        raise MemoryLimitError(f"counts numbers that are not in [0, {MAX_BINS}).")
+    least = args[2]
+    if isinstance(least, paddle.Tensor) and (least.size != 1 or not _is_within(least, 0, MAX_BINS)):
+        raise MemoryLimitError(f"counts more than {MAX_BINS} bins.")
+
+
+def _check_axis(args: Sequence[Any]) -> None:
+    tensor, axis, _, is_flat, _ = args
+    if isinstance(axis, paddle.Tensor) and not is_flat:
+        rank = max(1, len(tensor.shape))
+        if axis.size != 1 or not _is_within(axis, -rank, rank):
+            raise MaterializeError(f"has an axis that a tensor of rank {rank} does not have.")
+
+
+def _check_labels(args: Sequence[Any]) -> None:
+    tensor, label, is_soft, _, _, ignored, axis = args
+    if is_soft or not isinstance(label, paddle.Tensor) or not isinstance(tensor, paddle.Tensor):
+        return
+    found, size = label.numpy(), tensor.shape[axis]
+    if ((found != ignored) & ((found < 0) | (found >= size))).any():
+        raise MaterializeError(f"has labels that are none of {size} classes.")
+
+
+def _check_chances(args: Sequence[Any]) -> None:
+    tensor, number, is_repeated = args
+    if not isinstance(tensor, paddle.Tensor):
+        return
+    found = tensor.astype("float64").numpy()
+    if not np.isfinite(found).all() or (found < 0).any() or not (found.sum(-1) > 0).all():
+        raise MaterializeError("draws by chances that are none.")
+    if not is_repeated and ((found > 0).sum(-1) < number).any():
+        raise MaterializeError(f"draws {number} of fewer that may be drawn.")
+
+
+def _check_finite(args: Sequence[Any]) -> None:
+    """Numbers that are none have no order, which sorting relies on."""
+    for arg in args:
+        is_known = isinstance(arg, paddle.Tensor) and "float" in dtype_name(arg)
+        if is_known and not np.isfinite(arg.numpy()).all():
+            raise MaterializeError("has boxes or scores that are not finite.")
+
+
+def _check_counts(boxes: Any, counts: Any) -> None:
+    if isinstance(counts, paddle.Tensor) and isinstance(boxes, paddle.Tensor):
+        found = counts.numpy().astype(np.int64)
+        if (found < 0).any() or found.sum() != boxes.shape[0]:
+            raise MaterializeError(f"counts {int(found.sum())} boxes and has {boxes.shape[0]}.")
+
+
+def _check_levels(args: Sequence[Any]) -> None:
+    _check_counts(*args[:2])
+    _check_finite(args[:1])
+
+
+def _check_regions(args: Sequence[Any]) -> None:
+    """Where no number of samples is given, kernels take as many as a region has pixels."""
+    _, boxes, counts, height, width, scale, ratio, is_aligned = args
+    _check_counts(boxes, counts)
+    _check_finite([boxes])
+    if not math.isfinite(scale):
+        raise MaterializeError(f"scales boxes by {scale}.")
+    if ratio > 0 or not isinstance(boxes, paddle.Tensor):
+        return
+    found = boxes.numpy().astype(np.float64) * scale
+    sides = found[:, 2:] - found[:, :2]
+    if not is_aligned:
+        sides = sides.clip(1)
+    samples = np.ceil(sides / (width, height)).prod(-1)
+    if (samples < 0).any():
+        raise MaterializeError("has boxes that end before they begin.")
+    if samples.sum() * height * width > MAX_SAMPLED:
+        raise MemoryLimitError(
+            f"takes more than {MAX_SAMPLED} samples of boxes that are far larger than any image. "
+            "Skip the sample."
+        )
+
+
+VALUE_CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
+    f"{CORE}embedding": _check_rows,
+    f"{CORE}put_along_axis": _check_along_axis,
+    f"{CORE}index_put": _check_places,
+    f"{CORE}index_add": _check_added,
+    f"{CORE}bincount": _check_bins,
+    f"{CORE}argmax": _check_axis,
+    f"{CORE}argmin": _check_axis,
+    f"{CORE}cross_entropy_with_softmax": _check_labels,
+    f"{CORE}multinomial": _check_chances,
+    f"{CORE}distribute_fpn_proposals": _check_levels,
+    f"{CORE}roi_align": _check_regions,
+    f"{CORE}generate_proposals": _check_finite,
+    f"{CORE}nms": _check_finite,
+}
+"""The checks that read elements, by the name of the form that does not write."""
