@@ -12,13 +12,14 @@ DEMO_SAMPLES = torch/resnet-20-cifar torch/convmixer-64-8 torch/squeezenet-64 tr
                transformers/bert-tiny transformers/gpt2-nano transformers/llama-nano torch/text-cnn-small
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint slow soak clean starter catalog benchmarks gpu
+.PHONY: help demo test quick lint docs slow soak clean starter catalog benchmarks gpu
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
 	@echo "make test        run the tests"
 	@echo "make quick       run the quick tests, for another Python: make quick PYTHON=python3.13 VENV=.venv-3.13"
 	@echo "make lint        run ruff and pyright"
+	@echo "make docs        build the API reference out of the docstrings, in build/reference"
 	@echo "make slow        run the tests that take longer than ten seconds each"
 	@echo "make soak        run 1,000 random failures and kill a run 50 times: nothing may be lost or left"
 	@echo "make gpu         run the GPU tests and time the embedded dataset on a CUDA device"
@@ -79,6 +80,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+# No warning passes: an annotation or a name that cannot be resolved ends it.
+docs: $(VENV)/.test
+	rm -rf build/reference
+	$(BIN)/python docs/reference.py build/reference
 
 # An environment of its own: the model libraries bring packages that the tests must not see.
 $(CATALOGS)/.ready: setup.cfg constraints.txt

@@ -78,6 +78,7 @@ class Course:
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def enter(self, sample_id: str, compiler: str, phase: str) -> None:
+        """Note which phase a sample is in from now on."""
         del compiler  # the score beside it names it
         kind, _, name = phase.rpartition(" ")
         doing = DOING.get(name, f"in phase {name} of")
@@ -85,11 +86,13 @@ class Course:
         self._entered_s = self._clock_s()
 
     def add(self, record: Mapping[str, Any]) -> None:
+        """Count a run that has ended."""
         self.count(record)
         self.num_done += 1
         self._phase = ""
 
     def count(self, record: Mapping[str, Any]) -> None:
+        """Take the record of a run into the scores, one of an earlier call included."""
         row = {name: record[name] for name in SCORE_COLUMNS}
         self._rows.setdefault(record["compiler"], []).append(row)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def pairs_of(given: list[str] | None) -> dict[str, str]:
+    """Return the words `NAME=VALUE` as name to value."""
     found = {}
     for each in given or ():
         name, sign, value = each.partition("=")
@@ -28,6 +29,7 @@ def _integers(name: str, text: str) -> list[int]:
 
 
 def constants_of(given: list[str] | None) -> dict[str, int]:
+    """Return the words `NAME=INTEGER` as name to number."""
     found = {}
     for name, text in pairs_of(given).items():
         values = _integers(name, text)
@@ -38,6 +40,7 @@ def constants_of(given: list[str] | None) -> dict[str, int]:
 
 
 def parameters_of(definition: Definition, name: str) -> list[Any]:
+    """Return the parameters of a function of a definition."""
     return list(definition.checked(name).parameters)
 
 

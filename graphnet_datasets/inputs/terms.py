@@ -62,6 +62,7 @@ def held_interval(each: Input) -> tuple[int, int] | None:
 
 
 def created_interval(name: str, op: Op) -> tuple[int, int] | None:
+    """Return the least and the greatest element that an operator makes of its literals, or None."""
     numbers = [arg for arg in op.args if type(arg) is int]
     if name == "arange":
         if any(True for _ in iterate_refs((op.args, op.kwargs))) or not numbers:
@@ -89,10 +90,12 @@ def solve_index(term: Term, size: int | None) -> tuple[int, int | None]:
 
 
 def sources_of(flow: Flow) -> frozenset[int]:
+    """Return the values that the elements of a flow may come from."""
     return frozenset(term.source for term in flow.terms if term.source is not None)
 
 
 def join(terms: list[Term], mixed: frozenset[int], tested: frozenset[int]) -> Flow:
+    """Return the flow of several terms; where there are too many, only where they come from."""
     different = tuple(dict.fromkeys(terms))
     if len(different) <= MAX_TERMS:
         return Flow(different, mixed, tested)

@@ -53,7 +53,7 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._session: Path | None = None
-        self._finalizer: weakref.finalize[..., Self] | None = None
+        self._finalizer: weakref.finalize | None = None
         self.num_starts = 0
         self.has_network = True
 

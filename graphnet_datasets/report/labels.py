@@ -21,6 +21,7 @@ def legend_label(name: str, scores: Scores, device: str) -> str:
 
 
 def with_device(name: str, device: str) -> str:
+    """Return the name of a run set with its device, where that is known."""
     return f"{short(name, 40)} ({device})" if device else short(name, 60)
 
 
@@ -52,6 +53,7 @@ def short(name: str, limit: int = 22) -> str:
 
 
 def panel_title(task: str, panel: Mapping[str, Scores]) -> str:
+    """Return the title of a task's panel, with the number of its samples."""
     sizes = [scores.num_samples for scores in panel.values()]
     least, greatest = min(sizes), max(sizes)
     count = f"{least}" if least == greatest else f"{least} to {greatest}"

@@ -10,7 +10,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Union
 
 NAMED_KINDS = ("dtype", "device", "layout", "memory_format", "place")
 MAX_NESTING = 32
@@ -59,7 +59,8 @@ class Named:
 
 
 Literal: TypeAlias = bool | int | float | complex | str | EllipsisType | None
-Arg: TypeAlias = "Literal | Ref | ListArg | DictArg | SliceArg | Named | tuple[Arg, ...]"
+# Classes rather than one text: whoever resolves the annotation elsewhere lacks their names.
+Arg: TypeAlias = Union[Literal, Ref, ListArg, DictArg, SliceArg, Named, tuple["Arg", ...]]  # noqa: UP007
 """An argument of an operator, or the structure of a sample's outputs."""
 
 

@@ -51,9 +51,11 @@ class Expressions:
         self.names: dict[str, Arg] = {}
 
     def error(self, node: ast.AST, problem: str) -> SourceError:
+        """Return the error for the place of a node."""
         return source_error(self.file, getattr(node, "lineno", 1), problem)
 
     def emit(self, target: str, args: tuple[Any, ...], kwargs: Any = ()) -> Ref:
+        """Append the call of an operator and return its result."""
         self.ops.append(Op(target, args, tuple(kwargs)))
         return Ref(self.num_inputs + len(self.ops) - 1)
 
@@ -63,6 +65,11 @@ class Expressions:
         self.ops[-1] = Op(op.target, op.args, op.kwargs, results, op.module)
 
     def expression(self, node: ast.expr) -> Arg:
+        """Return the argument that an expression stands for.
+
+        Raises:
+            SourceError: it is no call of an operator, name or literal.
+        """
         match node:
             case ast.Constant(value=value):
                 return self._constant(node, value)

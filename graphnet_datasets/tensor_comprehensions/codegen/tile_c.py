@@ -89,6 +89,7 @@ class TileBody:
                 self._writer.line(f"{kind} {names[number, place]} = {first};")
 
     def first(self, update: Update, reader: Reader, point: Point) -> str:
+        """Return the C code of what an accumulator starts with."""
         if update.start == "memory":
             return self._memory(update, reader, point)
         if update.start == "identity":
@@ -156,6 +157,7 @@ class TileBody:
                     self._writer.line(line)
 
     def combine(self, update: Update, name: str, value: Piece) -> str:
+        """Return the C code that takes one more value into an accumulator."""
         if update.operator in _WORDS:
             code = f"{name} {update.operator} {value.code}"
             is_narrow = update.type.is_integral and update.type.bits < 32

@@ -41,6 +41,11 @@ class InputMaker:
         self.faults: list[str] = []
 
     def make(self, argument: ast.arg) -> Input:
+        """Return the input that an argument of `forward` stands for.
+
+        Raises:
+            SourceError: it has no metadata, or a symbol has no integer.
+        """
         name = argument.arg
         meta = self.metadata.get(name)
         if meta is None:
@@ -87,6 +92,7 @@ class InputMaker:
         return Input("symbol", Value(), name)
 
     def add_faults(self, provenance: Provenance) -> Provenance:
+        """Return the provenance with the faults that were found in the metadata."""
         found = [fault for fault in dict.fromkeys(self.faults) if fault not in provenance.faults]
         if not found:
             return provenance
