@@ -73,7 +73,7 @@ class MaterializeError(GraphNetError, RuntimeError):
 
 
 class CalibrationError(GraphNetError, RuntimeError):
-    """A sample cannot be calibrated, since its graph does not run on its inputs."""
+    """A sample cannot be calibrated or observed, since its graph does not run on its inputs."""
 
 
 class UntrustedCodeError(MaterializeError):

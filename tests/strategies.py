@@ -157,6 +157,8 @@ PROVENANCES = st.builds(
     library_version=TEXT,
     mode=st.sampled_from(["", "eval", "train"]),
     parent_id=TEXT,
+    parent_ops=st.lists(st.integers(0, 2**20), max_size=3).map(tuple),
+    num_occurrences=st.integers(1, 2**40),
     graph_index=st.integers(0, 3),
     graph_count=st.integers(1, 4),
     break_reason=TEXT,

@@ -8,7 +8,14 @@ from .contract import (
     module,
     offers,
 )
-from .dispatch import calibrate, find_results, make_inputs, materialize, print_source
+from .dispatch import (
+    calibrate,
+    find_results,
+    make_inputs,
+    materialize,
+    observe,
+    print_source,
+)
 
 __all__ = [
     "FRAMEWORK_VARIABLE",
@@ -20,6 +27,7 @@ __all__ = [
     "make_inputs",
     "materialize",
     "module",
+    "observe",
     "offers",
     "print_source",
 ]

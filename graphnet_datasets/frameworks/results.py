@@ -1,11 +1,11 @@
-"""What kind of thing an operator gives, as far as that is known without running it."""
+"""What an operator gives: what is known of it without running it, and what a run showed."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Literal, TypeAlias
 
-from ..sample import Value
+from ..sample import Statistics, Value
 
 Kind: TypeAlias = Literal["tensor", "number", "other"]
 
@@ -22,3 +22,11 @@ class Result:
     kind: Kind
     value: Value = NOTHING
     number: bool | int | float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """What a run showed of a tensor: statistics, and its elements where these decide the graph."""
+
+    statistics: Statistics | None
+    data: bytes | None = dataclasses.field(default=None, repr=False)

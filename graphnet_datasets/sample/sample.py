@@ -156,6 +156,8 @@ class Provenance:
 
     `metadata` is a JSON object with what the source recorded and this class has no field for.
     `faults` names what is known to be wrong in the record (marked, never repaired silently).
+    `parent_ops` are the operators of the sample `parent_id` that this one was cut out of, by
+    position, and `num_occurrences` says how often it occurs where equal ones were merged.
     """
 
     source: str = ""
@@ -168,6 +170,8 @@ class Provenance:
     library_version: str = ""
     mode: str = ""
     parent_id: str = ""
+    parent_ops: tuple[int, ...] = ()
+    num_occurrences: int = 1
     graph_index: int = 0
     graph_count: int = 1
     break_reason: str = ""

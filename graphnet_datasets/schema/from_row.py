@@ -261,6 +261,11 @@ def _provenance_from_row(row: Mapping[str, Any]) -> Provenance:
         capture=_get(record, "capture", str),
         framework_version=_get(record, "framework_version", str),
         library_version=_get(record, "library_version", str),
+        # Files that were written before parts were cut out lack these two.
+        parent_ops=tuple(_get_list(row, "parent_ops", int)) if row.get("parent_ops") else (),
+        num_occurrences=1
+        if (count := _get_optional(row, "num_occurrences", int)) is None
+        else count,
         graph_index=_get(record, "graph_index", int),
         graph_count=_get(record, "graph_count", int),
         break_reason=_get(record, "break_reason", str),

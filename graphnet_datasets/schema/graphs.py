@@ -149,6 +149,8 @@ GRAPHS_SCHEMA = pa.schema(
         ("input_bytes", pa.int64()),
         ("is_dynamic", pa.bool_()),
         ("parent_id", pa.string()),
+        ("parent_ops", pa.list_(pa.int32())),
+        ("num_occurrences", pa.int64()),
         ("calibration", pa.string()),
         # derived
         ("family", pa.string()),
@@ -177,7 +179,9 @@ GRAPHS_SCHEMA = pa.schema(
 )
 """Columns of the `graphs` table. `dtype` is that of most elements of the tensors that the graph
 takes, weights included; `input_bytes` counts those tensors' bytes; `mode` is eval or train.
-`calibration` is `calibrated`, `unneeded`, or null where nobody has tried."""
+`calibration` is `calibrated`, `unneeded`, or null where nobody has tried. `parent_ops` are the
+positions of the operators of the graph `parent_id` that a part was cut out of, null for a whole
+graph; `num_occurrences` says how often a part occurs where equal ones were merged."""
 
 
 def graphs_features() -> datasets.Features:

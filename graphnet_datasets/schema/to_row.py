@@ -64,6 +64,8 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
         "input_bytes": sample.input_bytes,
         "is_dynamic": sample.is_dynamic,
         "parent_id": provenance.parent_id,
+        "parent_ops": list(provenance.parent_ops) or None,
+        "num_occurrences": provenance.num_occurrences,
         "calibration": sample.calibration or None,
         **{name: derived.get(name) for name in DERIVED_COLUMNS},
         "symbols": [_fields(symbol) for symbol in sample.symbols],

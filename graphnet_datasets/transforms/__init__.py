@@ -1,6 +1,8 @@
 """Samples made from samples."""
 
-from .decompose import Decomposition, Part, decompose
+from .cut import Cutter, Part, cut
+from .decompose import Decomposition, decompose
+from .recompose import recompose
 from .translate import translate
 
-__all__ = ["Decomposition", "Part", "decompose", "translate"]
+__all__ = ["Cutter", "Decomposition", "Part", "cut", "decompose", "recompose", "translate"]

@@ -1,36 +1,19 @@
 """Cut a sample into samples that run one after the other and give what the whole gives.
 
-The operators keep their order and each goes to exactly one part. What a later part needs of an
-earlier one crosses as a tensor or a Python number: a tuple cannot be the input of a sample, so no
-cut separates it from the operators that take it apart, and none lies inside a region (autocast,
-vmap) that one operator opens and another closes.
+The operators keep their order and each goes to exactly one part; none is cut inside a region
+(autocast, vmap) that one operator opens and another closes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..errors import SampleError
-from ..frameworks import find_results
-from ..frameworks.torch.building.entries import entry_of
-from ..frameworks.torch.operators.python import PAIRS
-from ..sample import Input, Sample, Value
-from ..sample.arguments import Ref, iterate_refs, map_refs
-
-_CLOSERS = frozenset(PAIRS.values())
-_GRAD_MODE = "torch._C._set_grad_enabled"
-
-
-@dataclasses.dataclass(frozen=True)
-class Part:
-    """One piece: `sample` takes `takes` and gives a tuple of `gives`, values of the whole."""
-
-    sample: Sample
-    takes: tuple[int, ...]
-    gives: tuple[int, ...]
+from ..sample import Sample
+from ..sample.arguments import iterate_refs
+from .cut import Cutter, Part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +31,8 @@ def find_cuts(sample: Sample) -> tuple[int, ...]:
         UnknownOperatorError, MaterializeError: it cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
-    >>> from graphnet_datasets.sample import Op, Value
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> halves = Sample("example/halves", "torch", "other",
     ...     (Input("input", Value("float32", (4,))),),
     ...     (Op("torch.relu", (Ref(0),)), Op("torch.chunk", (Ref(1), 2)),
@@ -56,7 +40,7 @@ def find_cuts(sample: Sample) -> tuple[int, ...]:
     >>> find_cuts(halves)
     (1,)
     """
-    return _Cutter(sample).cuts
+    return _find_cuts(Cutter(sample))
 
 
 def decompose(
@@ -64,16 +48,16 @@ def decompose(
 ) -> Decomposition:
     """Cut a sample into at most `num_parts` parts of about as many operators each.
 
-    `cuts` says before which operators to cut instead. The inputs of a part that are values of an
-    earlier one have shape, dtype and strides at the sizes of the capture; parts are named
-    `ID/part_0`, … and are of the kind `subgraph`.
+    `cuts` says before which operators to cut instead. Parts are as `cut` makes them, named
+    `ID/part_0`, ….
 
     Raises:
         SampleError: it cannot be cut at a place that was asked for.
         UnknownOperatorError, MaterializeError: it cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
-    >>> from graphnet_datasets.sample import Op, Value
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> chain = Sample("example/chain", "torch", "other",
     ...     (Input("input", Value("float32", (4,))),),
     ...     (Op("torch.relu", (Ref(0),)), Op("torch.exp", (Ref(1),))), Ref(2))
@@ -82,23 +66,23 @@ def decompose(
     """
     if num_parts < 1:
         raise SampleError(f"`num_parts` is {num_parts}; it must be 1 or more.")
-    cutter = _Cutter(sample)
+    cutter = Cutter(sample)
+    possible = _find_cuts(cutter)
     if cuts is None:
-        cuts = _even(cutter.cuts, sample.num_ops, num_parts)
-    for cut in cuts:
-        if cut not in cutter.cuts:
+        cuts = _even(possible, sample.num_ops, num_parts)
+    for place in cuts:
+        if place not in possible:
             raise SampleError(
-                f"`{sample.id}` cannot be cut before operator {cut}. It can be cut before "
-                f"{', '.join(map(str, cutter.cuts)) or 'none'}."
+                f"`{sample.id}` cannot be cut before operator {place}. It can be cut before "
+                f"{', '.join(map(str, possible)) or 'none'}."
             )
     edges = [0, *sorted(set(cuts)), sample.num_ops]
-    return Decomposition(
-        sample,
-        tuple(
-            cutter.part(index, start, stop)
-            for index, (start, stop) in enumerate(itertools.pairwise(edges))
-        ),
-    )
+    parts = [
+        cutter.cut(range(start, stop), f"part_{index}")
+        for index, (start, stop) in enumerate(itertools.pairwise(edges))
+        if start < stop
+    ]
+    return Decomposition(sample, tuple(parts))
 
 
 def _even(cuts: Sequence[int], num_ops: int, num_parts: int) -> list[int]:
@@ -107,90 +91,23 @@ def _even(cuts: Sequence[int], num_ops: int, num_parts: int) -> list[int]:
     return sorted({min(cuts, key=lambda cut: abs(cut - place)) for place in wanted if cuts})
 
 
-class _Cutter:
-    def __init__(self, sample: Sample) -> None:
-        self.sample = sample
-        self.num_inputs = len(sample.inputs)
-        self.results = find_results(sample)
-        self.output_refs = frozenset(iterate_refs(sample.outputs))
-        self.cuts = self._find_cuts()
-
-    def _find_cuts(self) -> tuple[int, ...]:
-        sample = self.sample
-        last_use = [-1] * len(self.results)
-        for position, op in enumerate(sample.ops):
-            for ref in iterate_refs((op.args, op.kwargs)):
-                if ref >= self.num_inputs:
-                    last_use[ref - self.num_inputs] = position
-        cuts = []
-        uncrossable_until = 0
-        for position, is_inside in enumerate(_lie_in_regions(sample)):
-            if position and not is_inside and uncrossable_until < position:
-                cuts.append(position)
-            if self.results[position].kind == "other":
-                uncrossable_until = max(uncrossable_until, last_use[position])
-        return tuple(cuts)
-
-    def part(self, index: int, start: int, stop: int) -> Part:
-        sample, first = self.sample, self.num_inputs + start
-        ops = sample.ops[start:stop]
-        used = {ref for op in ops for ref in iterate_refs((op.args, op.kwargs))}
-        takes = tuple(sorted(ref for ref in used if ref < first))
-        own = range(first, self.num_inputs + stop)
-        is_last = stop == sample.num_ops
-        gives = tuple(
-            value
-            for value in own
-            if value in self.output_refs or (not is_last and sample.last_uses[value] >= stop)
-        )
-        places = {value: place for place, value in enumerate((*takes, *own))}
-
-        def renumber(ref: int) -> Ref:
-            return Ref(places[ref])
-
-        return Part(
-            dataclasses.replace(
-                sample,
-                id=f"{sample.id}/part_{index}",
-                kind="subgraph",
-                inputs=tuple(map(self._input, takes)),
-                ops=tuple(
-                    dataclasses.replace(
-                        op, args=map_refs(op.args, renumber), kwargs=map_refs(op.kwargs, renumber)
-                    )
-                    for op in ops
-                ),
-                outputs=tuple(map(renumber, gives)),
-                provenance=dataclasses.replace(
-                    sample.provenance, parent_id=sample.id, graph_index=index
-                ),
-            ),
-            takes,
-            gives,
-        )
-
-    def _input(self, value: int) -> Input:
-        if value < self.num_inputs:
-            return self.sample.inputs[value]
-        result = self.results[value - self.num_inputs]
-        if result.kind == "tensor":
-            return Input("input", result.value)
-        dtype, form = _NUMBERS[type(result.number)]
-        return Input("scalar", Value(dtype, ()), data=struct.pack(form, result.number))
-
-
-def _lie_in_regions(sample: Sample) -> Iterator[bool]:
-    """Tell for the place before each operator whether a region is open there."""
-    if sample.framework != "torch":  # paddle's tables have no operators that open one
-        yield from itertools.repeat(False, sample.num_ops)
-        return
-    depth = num_grad_modes = 0
-    for op in sample.ops:
-        yield depth != 0 or num_grad_modes % 2 != 0
-        name = entry_of(sample, op).name
-        depth += (name in PAIRS) - (name in _CLOSERS)
-        num_grad_modes += name == _GRAD_MODE
-
-
-_NUMBERS = {bool: ("bool", "<?"), int: ("int64", "<q"), float: ("float64", "<d")}
-"""Dtype and form of the stored element of a Python number."""
+def _find_cuts(cutter: Cutter) -> tuple[int, ...]:
+    sample = cutter.sample
+    inside = {
+        position
+        for region in cutter.regions
+        for position in range(region.opens + 1, region.closes + 1)
+    }
+    last_use = [-1] * sample.num_ops
+    for position, op in enumerate(sample.ops):
+        for ref in iterate_refs((op.args, op.kwargs)):
+            if ref >= cutter.num_inputs:
+                last_use[ref - cutter.num_inputs] = position
+    cuts = []
+    uncrossable_until = 0
+    for position in range(sample.num_ops):
+        if position and position not in inside and uncrossable_until < position:
+            cuts.append(position)
+        if not cutter.may_cross(position):
+            uncrossable_until = max(uncrossable_until, last_use[position])
+    return tuple(cuts)

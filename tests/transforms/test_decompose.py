@@ -70,12 +70,22 @@ def test_parts_are_disjoint_and_keep_the_order() -> None:
     assert {part.sample.provenance.parent_id for part in parts} == {"test/whole"}
 
 
-def test_a_number_crosses_as_a_scalar_with_its_value() -> None:
-    second = decompose(MIXED, cuts=[2]).parts[1]
-    scalars = [each for each in second.sample.inputs if each.role == "scalar"]
-    assert [(each.value.dtype, each.data) for each in scalars] == [
-        ("int64", (4).to_bytes(8, "little"))
-    ]
+def test_a_number_that_follows_from_shapes_is_a_literal() -> None:
+    last = decompose(MIXED, cuts=[7]).parts[1]
+    assert last.sample.ops[0].args == (Ref(0), 8, -1)
+    assert all(each.role == "input" for each in last.sample.inputs)
+
+
+def test_a_number_that_only_a_run_tells_crosses_as_a_scalar() -> None:
+    whole = graph(
+        Op("torch.Tensor.item", (Ref(1),)),
+        Op("operator.add", (Ref(2), 1)),
+        Op("torch.mul", (Ref(0), Ref(3))),
+        inputs=(X, Input("input", Value("int64", ()), data=(4).to_bytes(8, "little"))),
+    )
+    second = decompose(whole, cuts=[2]).parts[1]
+    assert [each.role for each in second.sample.inputs] == ["input", "scalar"]
+    assert second.takes == (0, 3)
 
 
 def test_a_weight_stays_a_weight_and_the_whole_stays_as_it_was() -> None:
@@ -85,7 +95,7 @@ def test_a_weight_stays_a_weight_and_the_whole_stays_as_it_was() -> None:
     )
     first, second = decompose(whole).parts
     assert [each.role for each in first.sample.inputs] == ["input"]
-    assert second.sample.inputs == (weight, Input("input", Value("float32", (4, 6))))
+    assert second.sample.inputs == (Input("input", Value("float32", (4, 6))), weight)
 
 
 def test_no_cut_inside_a_region() -> None:

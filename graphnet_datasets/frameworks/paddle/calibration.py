@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import paddle
 
-from ...errors import CalibrationError
 from ...inputs.calibration import Moments, calibrate_by
 from ...sample import Sample
 from .materialize import materialize
-from .plan import Plan, Step
-from .tensors import make_input, make_inputs
+from .stepping import Stepper
 
 
 def calibrate(
@@ -38,39 +34,8 @@ def calibrate(
         return calibrate_by(sample, lambda each, seed: _Backend(layer.plan, each, seed))
 
 
-class _Backend:
-    """Runs single operators of a plan, with the lists of values that they take."""
-
-    def __init__(self, plan: Plan, sample: Sample, seed: int) -> None:
-        paddle.seed(seed)
-        self.seed = seed
-        self.sample = sample
-        self.slots: list[Any] = [
-            *make_inputs(sample, seed).values(), *plan.template[len(sample.inputs) :]
-        ]  # fmt: skip
-        self.groups: dict[int, list[Step]] = {}
-        group: list[Step] = []
-        first = len(sample.inputs)
-        for step in plan.steps:
-            group.append(step)
-            if first <= step.own < first + sample.num_ops:
-                self.groups[step.own - first] = group
-                group = []
-
-    def run(self, position: int) -> None:
-        try:
-            for call, arguments, own, _ in self.groups[position]:
-                self.slots[own] = call(*arguments(self.slots))
-        except Exception as error:
-            op = self.sample.ops[position]
-            lines = str(error).strip().splitlines() or [""]
-            raise CalibrationError(
-                f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
-                f"{type(error).__name__}: {lines[-1][:300]}"
-            ) from error
-
-    def make_input(self, sample: Sample, index: int) -> None:
-        self.slots[index] = make_input(sample, index, self.seed)
+class _Backend(Stepper):
+    """What the calibration asks of the values of a run."""
 
     def root_mean_square(self, value: int) -> float | None:
         values = self._array(value)
@@ -90,11 +55,8 @@ class _Backend:
             float(means.mean()), float(means.std()), float(variances.mean()), float(variances.std())
         )
 
-    def free(self, value: int) -> None:
-        self.slots[value] = None
-
     def _array(self, value: int) -> npt.NDArray | None:
-        tensor = self.slots[value]
-        if not isinstance(tensor, paddle.Tensor) or not tensor.is_floating_point():
+        tensor = self.tensor(value)
+        if tensor is None or not tensor.is_floating_point():
             return None
         return tensor.detach().astype("float32").numpy()

@@ -6,11 +6,10 @@ import math
 
 import torch
 
-from ...errors import CalibrationError, MaterializeError
 from ...inputs.calibration import Moments, calibrate_by
 from ...sample import Sample
 from .materialize import materialize
-from .tensors import make_input, make_inputs
+from .stepping import Stepper
 
 _LARGEST_SHARE = 2**24
 """Elements of which the moments are taken, from the start of a larger tensor."""
@@ -39,37 +38,12 @@ def calibrate(
         return calibrate_by(sample, lambda each, seed: _Backend(module, each, seed))
 
 
-class _Backend(torch.fx.Interpreter):
-    """Runs single nodes of a materialized sample; node i of the graph is value i of the sample."""
-
-    def __init__(self, module: torch.fx.GraphModule, sample: Sample, seed: int) -> None:
-        super().__init__(module, garbage_collect_values=False)
-        self.sample = sample
-        self.nodes = [node for node in module.graph.nodes if node.op != "output"]
-        if len(self.nodes) != len(sample.inputs) + sample.num_ops:
-            raise MaterializeError(f"`{sample.id}` was not built one node per operator.")
-        torch.manual_seed(seed)
-        self.seed = seed
-        made = make_inputs(sample, seed).values()
-        self.env = dict(zip(self.nodes, made, strict=False))
-
-    def run(self, position: int) -> None:  # type: ignore[override]
-        node = self.nodes[len(self.sample.inputs) + position]
-        try:
-            self.env[node] = self.run_node(node)
-        except Exception as error:
-            op = self.sample.ops[position]
-            raise CalibrationError(
-                f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
-                f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"
-            ) from error
-
-    def make_input(self, sample: Sample, index: int) -> None:
-        self.env[self.nodes[index]] = make_input(sample, index, self.seed)
+class _Backend(Stepper):
+    """What the calibration asks of the values of a run."""
 
     def root_mean_square(self, value: int) -> float | None:
-        tensor = self.env.get(self.nodes[value])
-        if not isinstance(tensor, torch.Tensor) or not tensor.numel():
+        tensor = self.tensor(value)
+        if tensor is None or not tensor.numel():
             return None
         if not tensor.is_floating_point() and not tensor.is_complex():
             return None
@@ -81,8 +55,8 @@ class _Backend(torch.fx.Interpreter):
         return finite.square().mean().sqrt().item() if finite.numel() else math.nan
 
     def channel_moments(self, value: int) -> Moments | None:
-        tensor = self.env.get(self.nodes[value])
-        if not isinstance(tensor, torch.Tensor) or tensor.dim() < 2 or not tensor.numel():
+        tensor = self.tensor(value)
+        if tensor is None or tensor.dim() < 2 or not tensor.numel():
             return None
         axes = [0, *range(2, tensor.dim())]
         values = tensor.detach().to(torch.float32)
@@ -94,6 +68,3 @@ class _Backend(torch.fx.Interpreter):
             variances.mean().item(),
             variances.std(correction=0).item(),
         )
-
-    def free(self, value: int) -> None:
-        self.env.pop(self.nodes[value], None)

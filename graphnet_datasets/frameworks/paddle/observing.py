@@ -1,0 +1,30 @@
+"""What the values of a sample of paddle are like in one run on its inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import paddle
+
+from ...sample import Sample
+from ..results import Observed
+from ..stepping import observe_by
+from .materialize import materialize
+from .statistics import elements_to_store, measure
+from .stepping import Stepper
+
+
+def observe(sample: Sample, seed: int = 0, **options: Any) -> dict[int, Observed]:
+    """Return what a run shows of the tensors that operators give; see `frameworks.observe`.
+
+    Raises:
+        CalibrationError: an operator of the graph fails.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
+    """
+    layer = materialize(sample, **options)
+    with paddle.no_grad():
+        return observe_by(Stepper(layer.plan, sample, seed), _look_at)
+
+
+def _look_at(tensor: paddle.Tensor) -> Observed:
+    return Observed(measure(tensor), elements_to_store(tensor, "input"))

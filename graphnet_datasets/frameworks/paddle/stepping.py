@@ -1,0 +1,62 @@
+"""A sample of paddle, run operator by operator on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import paddle
+
+from ...errors import CalibrationError
+from ...sample import Sample
+from .plan import Plan, Step
+from .tensors import make_input, make_inputs
+
+
+class Stepper:
+    """Runs single operators of a plan; slot i is value i of the sample."""
+
+    def __init__(self, plan: Plan, sample: Sample, seed: int) -> None:
+        paddle.seed(seed)
+        self.seed = seed
+        self.sample = sample
+        self.slots: list[Any] = [
+            *make_inputs(sample, seed).values(), *plan.template[len(sample.inputs) :]
+        ]  # fmt: skip
+        self.groups: dict[int, list[Step]] = {}
+        group: list[Step] = []
+        first = len(sample.inputs)
+        for step in plan.steps:
+            group.append(step)
+            if first <= step.own < first + sample.num_ops:
+                self.groups[step.own - first] = group
+                group = []
+
+    def run(self, position: int) -> None:
+        """Run operator `position`, once more if it has run, and keep its result.
+
+        Raises:
+            CalibrationError: it fails.
+        """
+        try:
+            for call, arguments, own, _ in self.groups[position]:
+                self.slots[own] = call(*arguments(self.slots))
+        except Exception as error:
+            op = self.sample.ops[position]
+            lines = str(error).strip().splitlines() or [""]
+            raise CalibrationError(
+                f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
+                f"{type(error).__name__}: {lines[-1][:300]}"
+            ) from error
+
+    def make_input(self, sample: Sample, index: int) -> None:
+        """Make input `index` anew from the statistics that it has in `sample`."""
+        self.slots[index] = make_input(sample, index, self.seed)
+
+    def tensor(self, value: int) -> paddle.Tensor | None:
+        """Return a value, None where it is no tensor or has been freed."""
+        found = self.slots[value]
+        return found if isinstance(found, paddle.Tensor) else None
+
+    def free(self, value: int) -> None:
+        """Forget a value."""
+        self.slots[value] = None

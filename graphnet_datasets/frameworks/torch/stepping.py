@@ -1,0 +1,57 @@
+"""A sample of torch, run operator by operator on the CPU."""
+
+from __future__ import annotations
+
+import torch
+
+from ...errors import CalibrationError, MaterializeError
+from ...sample import Sample
+from .tensors import make_input, make_inputs
+
+
+class Stepper(torch.fx.Interpreter):
+    """Runs single operators of a materialized sample; node i of the graph is value i of the sample.
+
+    Raises:
+        MaterializeError: the graph has not one node per operator.
+    """
+
+    def __init__(self, module: torch.fx.GraphModule, sample: Sample, seed: int) -> None:
+        super().__init__(module, garbage_collect_values=False)
+        self.sample = sample
+        self.nodes = [node for node in module.graph.nodes if node.op != "output"]
+        if len(self.nodes) != len(sample.inputs) + sample.num_ops:
+            raise MaterializeError(f"`{sample.id}` was not built one node per operator.")
+        torch.manual_seed(seed)
+        self.seed = seed
+        made = make_inputs(sample, seed).values()
+        self.env = dict(zip(self.nodes, made, strict=False))
+
+    def run(self, position: int) -> None:  # type: ignore[override]
+        """Run operator `position`, once more if it has run, and keep its result.
+
+        Raises:
+            CalibrationError: it fails.
+        """
+        node = self.nodes[len(self.sample.inputs) + position]
+        try:
+            self.env[node] = self.run_node(node)
+        except Exception as error:
+            op = self.sample.ops[position]
+            raise CalibrationError(
+                f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
+                f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"
+            ) from error
+
+    def make_input(self, sample: Sample, index: int) -> None:
+        """Make input `index` anew from the statistics that it has in `sample`."""
+        self.env[self.nodes[index]] = make_input(sample, index, self.seed)
+
+    def tensor(self, value: int) -> torch.Tensor | None:
+        """Return a value, None where it is no tensor or has been freed."""
+        found = self.env.get(self.nodes[value])
+        return found if isinstance(found, torch.Tensor) else None
+
+    def free(self, value: int) -> None:
+        """Forget a value."""
+        self.env.pop(self.nodes[value], None)

@@ -1,0 +1,95 @@
+"""Put a graph together out of the parts that it was cut into."""
+
+from __future__ import annotations
+
+import dataclasses
+import graphlib
+from collections.abc import Iterator, Sequence
+
+from ..errors import SampleError
+from ..sample import Op, Sample
+from ..sample.arguments import Ref, map_refs
+from .cut import Part
+from .dependences import find_dependences
+from .regions import find_regions
+
+
+def recompose(whole: Sample, parts: Sequence[Part]) -> Sample:
+    """Put a graph together out of parts that hold every operator of it.
+
+    An operator that opens or closes a region may be in several parts. The result gives the bits
+    that the whole gives; numbers that were written into the parts are literals in it.
+
+    Raises:
+        SampleError: an operator is in no part or in two, or the parts wait for each other.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> from graphnet_datasets.transforms import Cutter
+    >>> chain = Sample("example/chain", "torch", "other",
+    ...     (Input("input", Value("float32", (4,))),),
+    ...     (Op("torch.relu", (Ref(0),)), Op("torch.exp", (Ref(1),))), Ref(2))
+    >>> cutter = Cutter(chain)
+    >>> recompose(chain, [cutter.cut([1]), cutter.cut([0])]) == chain
+    True
+    """
+    num_inputs = len(whole.inputs)
+    places = {value: value for value in range(num_inputs)}
+    ops: list[Op] = []
+    for part in in_order(whole, parts):
+        first = len(part.takes)
+        own = range(num_inputs + len(ops), num_inputs + len(ops) + len(part.ops))
+        inside = [*(places[value] for value in part.takes), *own]
+
+        def renumber(ref: int, inside: Sequence[int] = inside) -> Ref:
+            return Ref(inside[ref])
+
+        for position, place in zip(part.ops, inside[first:], strict=True):
+            places.setdefault(num_inputs + position, place)
+        ops += (
+            dataclasses.replace(
+                op, args=map_refs(op.args, renumber), kwargs=map_refs(op.kwargs, renumber)
+            )
+            for op in part.sample.ops
+        )
+    return dataclasses.replace(
+        whole, ops=tuple(ops), outputs=map_refs(whole.outputs, lambda ref: Ref(places[ref]))
+    )
+
+
+def in_order(whole: Sample, parts: Sequence[Part]) -> Iterator[Part]:
+    """Yield the parts so that each comes after those that it waits for.
+
+    Raises:
+        SampleError: an operator is in no part or in two, or the parts wait for each other.
+    """
+    dependences = find_dependences(whole)
+    switches = {end for region in find_regions(whole) for end in (region.opens, region.closes)}
+    home: dict[int, int] = {}
+    for index, part in enumerate(parts):
+        for position in part.ops:
+            if home.setdefault(position, index) != index and position not in switches:
+                raise SampleError(
+                    f"Operator {position} of `{whole.id}` is in two of the parts, "
+                    f"`{parts[home[position]].sample.id}` and `{part.sample.id}`."
+                )
+    missing = [position for position in range(whole.num_ops) if position not in home]
+    if missing:
+        raise SampleError(f"Operator {missing[0]} of `{whole.id}` is in none of the parts.")
+    waits_for = {
+        index: {
+            home[before]
+            for position in part.ops
+            for before in dependences[position]
+            if position not in switches and before not in switches
+        }
+        - {index}
+        for index, part in enumerate(parts)
+    }
+    try:
+        for index in graphlib.TopologicalSorter(waits_for).static_order():
+            yield parts[index]
+    except graphlib.CycleError as error:
+        names = ", ".join(f"`{parts[index].sample.id}`" for index in dict.fromkeys(error.args[1]))
+        raise SampleError(
+            f"These parts of `{whole.id}` wait for each other: {names}. Cut it at other places."
+        ) from error
