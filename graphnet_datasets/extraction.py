@@ -135,7 +135,7 @@ def _extract_of(target: Any) -> Callable[..., Callable[[Any], Any]]:
     classes = target.__mro__ if isinstance(target, type) else type(target).__mro__
     roots = {each.__module__.partition(".")[0] for each in classes}
     names = [name for name in framework_names() if framework_named(name).imported_as in roots]
-    # What is no framework's is refused by the first of them, which says what it takes.
+    # What belongs to no framework is refused by the first of them, which says what it takes.
     name = names[0] if names else framework_names()[0]
     return contract.module(name, "extract", f"Capturing a {name} model").extract
 

@@ -1,4 +1,4 @@
-"""The order of the rooms: a room imports only rooms before it."""
+"""The order of the packages: a package imports only packages before it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ORDER = [
     {"hub"},
     {"cli", "__main__"},
 ]
-RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
+RANK = {package: rank for rank, packages in enumerate(ORDER) for package in packages}
 CONVENIENCES = {("sample", "schema"), ("sample", "frameworks"), ("sample", "report")}
 """`Sample.from_row`, `to_row`, `to_source` and a notebook's picture import theirs when called."""
 
@@ -64,17 +64,17 @@ def imported_modules(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_module_imports_only_rooms_before_its_own(path: Path) -> None:
-    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if room == "__init__":
-        pytest.skip("the package's front door names every room; it imports them lazily")
-    assert room in RANK, f"The room `{room}` has no place in the order; add it to ORDER."
+    package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if package == "__init__":
+        pytest.skip("the package's front door names every package; it imports them lazily")
+    assert package in RANK, f"The package `{package}` has no place in the order; add it to ORDER."
     for name in imported_modules(path):
         target = name.split(".")[0]
-        if target == room or (room, target) in CONVENIENCES:
+        if target == package or (package, target) in CONVENIENCES:
             continue
-        assert RANK.get(target, 99) < RANK[room] or (
-            target in ORDER[RANK[room]] and room not in ("frameworks",)
-        ), f"`{path.relative_to(PACKAGE)}` imports `{name}`, which stands after `{room}`."
+        assert RANK.get(target, 99) < RANK[package] or (
+            target in ORDER[RANK[package]] and package not in ("frameworks",)
+        ), f"`{path.relative_to(PACKAGE)}` imports `{name}`, which stands after `{package}`."
 
 
 @pytest.mark.parametrize("framework", ["torch", "paddle"])
@@ -86,8 +86,8 @@ def test_the_frameworks_never_import_each_other(framework: str) -> None:
 
 
 def test_the_language_of_tensor_comprehensions_needs_only_errors() -> None:
-    room = PACKAGE / "tensor_comprehensions" / "language"
-    for path in sorted(room.rglob("*.py")):
+    package = PACKAGE / "tensor_comprehensions" / "language"
+    for path in sorted(package.rglob("*.py")):
         for name in imported_modules(path):
             is_own = name.startswith("tensor_comprehensions.language")
             assert is_own or name.split(".")[0] == "errors", f"{path.name} imports {name}"
@@ -95,8 +95,10 @@ def test_the_language_of_tensor_comprehensions_needs_only_errors() -> None:
 
 def test_scores_need_only_the_schema() -> None:
     for path in sorted((PACKAGE / "scores").rglob("*.py")):
-        rooms = {name.split(".")[0] for name in imported_modules(path)}
-        assert rooms <= {"scores", "schema", "errors", "version"}, f"{path.name} imports {rooms}"
+        packages = {name.split(".")[0] for name in imported_modules(path)}
+        assert packages <= {"scores", "schema", "errors", "version"}, (
+            f"{path.name} imports {packages}"
+        )
 
 
 def test_no_file_of_the_library_is_longer_than_400_lines() -> None:
@@ -108,10 +110,10 @@ def test_no_file_of_the_library_is_longer_than_400_lines() -> None:
 
 def test_the_page_on_the_architecture_names_every_package() -> None:
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
-    rooms = {path.relative_to(PACKAGE).parts[0] for path in MODULES} - {"__init__.py"}
+    packages = {path.relative_to(PACKAGE).parts[0] for path in MODULES} - {"__init__.py"}
     missing = [
-        room
-        for room in sorted(rooms)
-        if f"`{room}`" not in page and f"`{room}/`" not in page and room != "__main__.py"
+        package
+        for package in sorted(packages)
+        if f"`{package}`" not in page and f"`{package}/`" not in page and package != "__main__.py"
     ]
     assert missing == []

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
-    path for room in ("graphnet_datasets", "builder") for path in (ROOT / room).rglob("*.py")
+    path for package in ("graphnet_datasets", "builder") for path in (ROOT / package).rglob("*.py")
 )
 
 FORBIDDEN_CALLS = {"exec", "eval", "compile", "__import__", "breakpoint", "globals"}
@@ -32,7 +32,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "import_module": "imports libraries by the names of a list in that file",
     },
     "graphnet_datasets/__init__.py": {
-        "import_module": "imports this package's own rooms, by names of a table, on first use",
+        "import_module": "imports this package's own packages, by names of a table, on first use",
         "globals": "keeps what was imported that way",
     },
     "graphnet_datasets/frameworks/torch/building/custom_operators.py": {
@@ -127,7 +127,7 @@ ATTRIBUTES_BY_NAME = {
     "graphnet_datasets/tensor_comprehensions/graphs/kernels.py": "dtypes of checked definitions",
     "graphnet_datasets/tensor_comprehensions/torch_ops.py": "dtypes of checked definitions",
 }
-"""Where an attribute of a library is fetched by a name that is no literal, and whose name it is."""
+"""Where an attribute of a library is fetched by a name that is not literal, and whose it is."""
 
 LIBRARIES = {"torch", "paddle", "transformers", "numpy", "np", "os", "sys", "builtins", "operator"}
 

@@ -25,5 +25,5 @@ def build(entry: Entry) -> torch.nn.Module:
     diffusers = optional("diffusers")
     model_class = getattr(diffusers, entry.builder, None)
     if not isinstance(model_class, type) or not issubclass(model_class, diffusers.ModelMixin):
-        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is no model class.")
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
     return model_class(**entry.overrides)

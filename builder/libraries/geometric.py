@@ -17,5 +17,5 @@ def build(entry: Entry) -> torch.nn.Module:
     """Return a model of the named class, or of a convolution with that name."""
     model_class = getattr(optional("torch_geometric.nn"), entry.builder, None)
     if not isinstance(model_class, type) or not issubclass(model_class, torch.nn.Module):
-        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is no model class.")
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
     return model_class(**entry.overrides)

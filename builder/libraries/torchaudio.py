@@ -41,5 +41,5 @@ def build(entry: Entry) -> torch.nn.Module:
     preload()
     models = optional("torchaudio.models")
     if entry.builder not in models.__all__:
-        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is no model.")
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model.")
     return getattr(models, entry.builder)(**entry.overrides)

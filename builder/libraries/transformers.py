@@ -1,7 +1,7 @@
 """Models of transformers: a model class and overrides of its config.
 
-The override `stack_depth` is no attribute of a config: it brings every stack of layers down to so
-many after the config is built, see `builder.shrinking`.
+The override `stack_depth` is not an attribute of a config: it brings every stack of layers down
+to so many after the config is built, see `builder.shrinking`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def build(entry: Entry) -> torch.nn.Module:
     if not isinstance(model_class, type) or not issubclass(
         model_class, transformers.PreTrainedModel
     ):
-        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is no model class.")
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
     overrides = dict(entry.overrides)
     depth = overrides.pop("stack_depth", None)
     config_class: Any = model_class.config_class

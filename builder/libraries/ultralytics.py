@@ -33,5 +33,5 @@ def build(entry: Entry) -> torch.nn.Module:
     if "world" in entry.builder:
         return tasks.WorldModel(f"{entry.builder}.yaml", verbose=False)
     if not entry.builder.startswith("yolo"):
-        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is no model.")
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model.")
     return tasks.DetectionModel(f"{entry.builder}.yaml", verbose=False)

@@ -35,7 +35,7 @@ _WORDS = {
 _PATTERNS = {tag: re.compile(pattern) for tag, pattern in _WORDS.items()}
 
 _VECTOR_NORMS = frozenset({"norm", "vector_norm", "matrix_norm", "linalg_vector_norm", "p_norm"})
-"""Norms of a vector, which are no normalisation."""
+"""Norms of a vector, which are not normalisations."""
 
 _EXPERTS = re.compile(r"(^|[._])(moe|experts?|router)([._]|$)")
 _DISPATCH = frozenset({"one_hot", "index_add", "index_add_", "bincount", "histc"})

@@ -75,7 +75,7 @@ def read_judged(given: Any) -> list[JudgedCall]:
     """Return the judged calls that a worker named.
 
     Raises:
-        HandoverError: they are no such calls.
+        HandoverError: they are not such calls.
 
     >>> read_judged([[7, None, True]])
     [JudgedCall(set_index=7, start=None, is_candidate_first=True)]

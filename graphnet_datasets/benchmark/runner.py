@@ -57,9 +57,9 @@ def run(
     """Time samples under eager and under a compiler, judge the outputs, and return the records.
 
     Each sample under each compiler runs in a fresh process with empty compile caches; a crash, a
-    hang or want of memory costs that one run. Records are written to `out` one by one. The same
-    call continues where a killed one stopped: what is there already, for the same sample, compiler,
-    version, options, settings and environment, is not run again.
+    hang or running out of memory costs that one run. Records are written to `out` one by one. The
+    same call continues where a killed one stopped: what is there already, for the same sample,
+    compiler, version, options, settings and environment, is not run again.
 
     Args:
         dataset: rows of `load_dataset`, samples, names, paths, or several (see `select_rows`).

@@ -51,7 +51,7 @@ def score(
     duplicates: DuplicatesRule = "refuse",
     by_task: Annotated[bool, typer.Option("--by-task", help="Score each task too.")] = False,
     by_sample: Annotated[
-        bool, typer.Option("--by-sample", help="List each sample, the largest head-room first.")
+        bool, typer.Option("--by-sample", help="List each sample, the largest headroom first.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -272,7 +272,7 @@ def _define(file: Path) -> Definition:
     try:
         return define(file.read_text())
     except UnicodeDecodeError as error:
-        raise TensorComprehensionError(f"`{file}` is no text: {error}.") from error
+        raise TensorComprehensionError(f"`{file}` is not text: {error}.") from error
 
 
 def _chosen(file: Path, entry: str | None) -> tuple[Definition, str]:

@@ -25,7 +25,9 @@ def _integers(name: str, text: str) -> list[int]:
     try:
         return [int(each) for each in text.split(",") if each.strip()]
     except ValueError as error:
-        raise KernelInputError(f"`{name}={text}` holds something that is no integer.") from error
+        raise KernelInputError(
+            f"`{name}={text}` holds something that is not an integer."
+        ) from error
 
 
 def constants_of(given: list[str] | None) -> dict[str, int]:

@@ -12,7 +12,7 @@ import typer
 from ..terminal import printable, printable_line
 
 WIDE = 10_000
-"""Columns where the output is no terminal: nothing is folded for a program that reads it."""
+"""Columns where the output is not a terminal: nothing is folded for a program that reads it."""
 GAP = "  "
 _LEAST_PROSE = 24
 """Columns below which prose stands under its line instead of beside it."""

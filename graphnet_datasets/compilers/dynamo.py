@@ -26,7 +26,7 @@ from .options import Option
 _perf_counter = time.perf_counter
 
 _FREE_TARGETS = frozenset({"getitem", "getattr", "size", "dim", "numel", "shape", "stride"})
-"""Operators that capture resolves while tracing: their absence from a graph is no fallback."""
+"""Operators that capture resolves while tracing: their absence from a graph is not a fallback."""
 
 DYNAMO_OPTIONS: Mapping[str, Option] = {
     "dynamic": Option("auto", "Compile for dynamic shapes.", ("auto", True, False)),
@@ -157,7 +157,7 @@ class _Backend:
 
 
 def count_operators(module: Any) -> int:
-    """Count the nodes of a graph that compute on tensors (0 for what is no graph)."""
+    """Count the nodes of a graph that compute on tensors (0 for what is not a graph)."""
     if not isinstance(module, torch.fx.GraphModule):
         return 0
     return sum(

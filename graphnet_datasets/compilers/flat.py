@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 class FlatModule(torch.nn.Module):
     """Calls `module` with positional tensors and returns the tensors of its outputs.
 
-    Inputs that are no tensors are fixed at their example values. The structure of the outputs is
+    Inputs that are not tensors are fixed at their example values. The structure of the outputs is
     learned from the first call (tracing or exporting makes one), and `rebuild` restores it.
     """
 

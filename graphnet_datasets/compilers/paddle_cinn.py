@@ -13,7 +13,7 @@ class PaddleCinn(PaddleToStatic):
 
     @classmethod
     def is_available(cls) -> tuple[bool, str]:
-        """Tell whether the installed paddle has CINN, which CPU wheels have not."""
+        """Tell whether the installed paddle has CINN, which CPU wheels lack."""
         is_installed, reason = super().is_available()
         if not is_installed:
             return False, reason

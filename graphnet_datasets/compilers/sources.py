@@ -97,7 +97,7 @@ def _find(module: str) -> Path | None:
         loaded = sys.modules.get(name)
         spec = getattr(loaded, "__spec__", None)
         if length > 1 and places is None:
-            return None  # what a module holds is no file; without places all of sys.path counts
+            return None  # what a module holds is not a file; without places all of sys.path counts
         if spec is None:
             try:
                 spec = importlib.machinery.PathFinder.find_spec(name, places)

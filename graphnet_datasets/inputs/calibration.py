@@ -66,7 +66,7 @@ class Backend(Protocol):
         """Make input `index` anew from the statistics that it has in `sample`."""
 
     def root_mean_square(self, value: int) -> float | None:
-        """Return it over the finite elements; None for what is no floating-point tensor."""
+        """Return it over the finite elements; None for what is not a floating-point tensor."""
 
     def channel_moments(self, value: int) -> Moments | None:
         """Return the moments of a value whose second axis, or in paddle another, has channels."""

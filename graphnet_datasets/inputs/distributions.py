@@ -116,7 +116,7 @@ def _fill_floats(
         _within(wanted, dtype),
         work,
         is_positive=is_positive,
-        is_recorded_positive=wanted.minimum >= 0,  # not for want of a sign in the dtype
+        is_recorded_positive=wanted.minimum >= 0,  # not because the dtype has no sign
     )
     normals = np.empty(min(_CHUNK, out.size), np.float32)
     for start in range(0, out.size, _CHUNK):

@@ -147,7 +147,7 @@ def peak_memory_bytes() -> int:
 
 
 def oom_kills() -> int:
-    """Return how many processes the kernel has killed for want of memory since it started."""
+    """Return how many processes the kernel has killed because memory ran out."""
     with contextlib.suppress(OSError, ValueError):
         for line in (_PROC / "vmstat").read_bytes().splitlines():
             if line.startswith(b"oom_kill "):

@@ -58,7 +58,7 @@ class Reporter:
 class MessageReader:
     """Turns the bytes of a pipe into messages; `problem` says what was wrong with them, if it was.
 
-    A line that does not begin with `key` is no message.
+    A line that does not begin with `key` is not a message.
 
     >>> reader = MessageReader()
     >>> reader.feed(b'{"phase": "lo')

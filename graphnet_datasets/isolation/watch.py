@@ -40,7 +40,7 @@ class Ending(enum.StrEnum):
     TIMEOUT = "timeout"
     """It stayed in a phase for longer than that phase may take."""
     OUT_OF_MEMORY = "out_of_memory"
-    """It took more memory than it may, or the kernel killed it for want of memory."""
+    """It took more memory than it may, or the kernel killed it because memory ran out."""
     TOO_MANY_PROCESSES = "too_many_processes"
     """It had more processes at once than it may."""
     PROTOCOL = "protocol"
@@ -189,7 +189,7 @@ class Watch:
         if fd == self._log_fd:
             self._log.feed(data)
         else:
-            # What came whole before something that is no message still counts: the phase above all.
+            # What came whole before something else still counts: the phase above all.
             for message in self._reader.feed(data):
                 if not self._take(message):
                     break

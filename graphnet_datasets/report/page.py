@@ -128,7 +128,7 @@ def _head_room(table: pa.Table) -> str:
     if not rows:
         return ""
     caption = (
-        f"The largest head-room: {min(len(rows), MAX_HEAD_ROOM)} of {len(rows)} samples whose time "
+        f"The largest headroom: {min(len(rows), MAX_HEAD_ROOM)} of {len(rows)} samples whose time "
         "can be held against the peak rates of the device"
     )
     listed = html_table(caption, *cells_by_sample(rows[:MAX_HEAD_ROOM]))

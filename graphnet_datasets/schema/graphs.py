@@ -1,8 +1,8 @@
 """The `graphs` table: one row per graph.
 
 What people filter by is a plain column at the top; the graph itself follows as nested columns. A
-row is the sample, exactly, and columns derived from it, which another room fills and which may be
-null.
+row is the sample, exactly, and columns derived from it, which another package fills and which may
+be null.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The runs of one arm sample by sample: where the largest head-room is left."""
+"""The runs of one arm sample by sample: where the largest headroom is left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = (
 
 
 def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str, Any]]:
-    """Return a row per sample with the names of `COLUMNS`, the largest head-room first.
+    """Return a row per sample with the names of `COLUMNS`, the largest headroom first.
 
     `latency_ms` is the median of the candidate's calls and `roofline_share` how much of the speed
     of light it reaches: `floor_ms / latency_ms`, where `floor_ms` is the least time that the

@@ -92,7 +92,7 @@ def export_directories(
 ) -> ExportedDirectories:
     """Write each graph of a dataset, of all its splits, as a GraphNet directory named by its id.
 
-    Where an id is no possible name, or another graph has it too, the directory is called otherwise
+    Where an id cannot be a name, or another graph has it too, the directory is called otherwise
     (`SampleTree`); the id itself stands in the directory. `on_progress` is told how many graphs are
     done; the second number, how many there are, is None since a stream does not say. The directory
     appears under its name when all are written.

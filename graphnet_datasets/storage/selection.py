@@ -122,8 +122,8 @@ def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]
             yield from _find(each, dataset)
     else:
         raise RunError(
-            f"`{type(what).__name__}` is no sample. Run a dataset of `load_dataset`, rows of one, "
-            "samples, names or paths."
+            f"`{type(what).__name__}` is not a sample. Run a dataset of `load_dataset`, rows of "
+            "one, samples, names or paths."
         )
 
 

@@ -161,7 +161,7 @@ def _needs_process(name: str, sample: Sample) -> bool:
 def _is_killed_from_outside(outcome: Outcome) -> bool:
     """Tell whether a SIGKILL that we did not send ended the process.
 
-    No operator can send one: it is the kernel, for want of memory that others take, or a person.
+    No operator can send one: it is the kernel, where others have taken the memory, or a person.
     That says nothing of the sample.
     """
     return outcome.ending is Ending.CRASH and outcome.exit_code == -signal.SIGKILL

@@ -85,8 +85,11 @@ def test_the_gpu_itself_is_locked_whatever_its_index(
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        ("", "`` is no device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as `cuda:0,cuda:1`."),
-        ("cuda:x", "`cuda:x` is no device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "),
+        (
+            "",
+            "`` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as `cuda:0,cuda:1`.",
+        ),
+        ("cuda:x", "`cuda:x` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "),
         ("cuda:0,cpu", "Of several devices each must be a GPU with its index, as in "),
         ("cuda:0,cuda:0", "A device is given twice in `cuda:0,cuda:0`."),
         ([], "No device was given. The usual ones are `cpu` and `cuda`."),

@@ -143,7 +143,7 @@ def test_outputs_that_are_not_there_and_ids_that_are_none(tmp_path: Path) -> Non
     assert str(caught.value).startswith("The outputs of the run `a1` are not at ")
     with pytest.raises(RunError) as caught:
         OutputStore(tmp_path).load("../a1")
-    assert str(caught.value) == "`../a1` is no id of a run."
+    assert str(caught.value) == "`../a1` is not the id of a run."
 
 
 def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ def test_run_returns_a_dataset_with_a_row_for_every_sample(tmp_path: Path) -> No
         ),
         ({"compiler": []}, RunError, "There is nothing to run: no compiler was given."),
         ({"dataset": []}, RunError, "There is nothing to run: no sample was given"),
-        ({"dataset": 3}, RunError, "`int` is no sample."),
+        ({"dataset": 3}, RunError, "`int` is not a sample."),
         ({"dataset": "./no_such"}, DatasetNotFoundError, "There is nothing at `no_such`."),
         ({"sneed": 3}, RunError, "There is no setting `sneed`."),
     ],

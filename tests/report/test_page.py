@@ -82,7 +82,7 @@ def test_the_page_tells_p_b_variant_and_what_failed(text: str) -> None:
 
 
 def test_the_page_lists_where_a_faster_program_could_win_most(text: str) -> None:
-    assert "The largest head-room: 1 of 1 samples" in text
+    assert "The largest headroom: 1 of 1 samples" in text
     assert "<td>25 %</td>" in text
 
 

@@ -76,7 +76,7 @@ def test_operands_can_make_a_call_unchecked(op: Op, what: str) -> None:
 def test_a_dtype_is_a_dtype(dtype: Any) -> None:
     """ATen takes integers for dtypes and looks them up in a table, however large they are."""
     sample = sample_of(Op("torch.ops.aten.sum", (Ref(0),), (("dtype", dtype),)))
-    with pytest.raises(MaterializeError, match="that is no dtype of torch"):
+    with pytest.raises(MaterializeError, match="that is not a dtype of torch"):
         materialize(sample, allow_unchecked_operators=True)
 
 

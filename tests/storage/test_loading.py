@@ -231,7 +231,7 @@ def test_streaming_reads_nothing_until_asked(root: Path) -> None:
 
 
 def test_a_file_is_a_dataset(tmp_path: Path) -> None:
-    # Brackets and stars in a path are no pattern.
+    # Brackets and stars in a path are not a pattern.
     path = write_table(rows("cv", range(3)), tmp_path / "a[1]*" / "mine.parquet")
     assert sizes(load_dataset(path, split="train")) == [0, 1, 2]
     assert sizes(load_dataset(str(path), split="train[1:]")) == [1, 2]

@@ -223,7 +223,7 @@ def _profile(
     times: PairedTimes,
     reporter: Reporter,
 ) -> None:
-    """Report kernels and their time for both arms; that there are none is no failure."""
+    """Report kernels and their time for both arms; that there are none is not a failure."""
     profile_call = module(job.framework, "profiling").profile_call
     num_calls = 1 if max(*times.baseline_ms, *times.candidate_ms) > SLOW_PROFILE_MS else 3
     for name, arm in (("baseline", baseline), ("candidate", candidate)):
@@ -281,7 +281,7 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
 
 
 def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None:
-    """Hand over the outputs of the first call in float64; that there are none is no failure."""
+    """Hand over the outputs of the first call in float64; that there are none is not a failure."""
     sample = read_sample(directory)
     try:
         outputs = module(sample.framework, "oracle").float64_outputs(workload, sample)

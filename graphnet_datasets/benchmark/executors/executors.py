@@ -178,14 +178,14 @@ def parse_devices(device: str | Sequence[str]) -> tuple[str, ...]:
     ('cuda:0', 'cuda:1')
 
     Raises:
-        RunError: none is named, one is named twice, or it is no device.
+        RunError: none is named, one is named twice, or it is not a device.
     """
     words = device.split(",") if isinstance(device, str) else device
     devices = tuple(word.strip() for word in words)
     for each in devices:
         if not re.fullmatch(r"cpu|(cuda|gpu|xpu)(:\d{1,3})?", each):
             raise RunError(
-                f"`{each}` is no device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "
+                f"`{each}` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "
                 "`cuda:0,cuda:1`."
             )
     if not devices:

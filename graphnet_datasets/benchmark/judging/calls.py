@@ -106,7 +106,7 @@ def astray(first: Pair, call: Pair) -> float | None:
 
 
 def _numbers(output: Output, part: slice | None) -> npt.NDArray | None:
-    """Return the elements of a part as numbers of 8 or 16 bytes; None where they are no floats."""
+    """Return the elements of a part as numbers of 8 or 16 bytes; None where they are not floats."""
     if "float" not in output.dtype and "complex" not in output.dtype:
         return None
     elements = output.elements.reshape(-1)

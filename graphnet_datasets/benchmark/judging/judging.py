@@ -97,7 +97,7 @@ def begin_record(
 def is_harness_failure(outcome: Outcome) -> bool:
     """Tell whether the worker was lost before eager had a chance to run: nobody's fault but ours.
 
-    An error, a timeout or want of memory while loading is the sample's.
+    An error, a timeout or running out of memory while loading is the sample's.
     """
     return outcome.phase == "load" and outcome.ending in (
         Ending.CRASH,
@@ -370,7 +370,7 @@ def _fitting(eager_alone: EagerAlone) -> list[Output] | None:
 
 
 def _reason(outcome: Outcome) -> Reason:
-    """Return why a run ended; want of memory may come as an exception of many kinds."""
+    """Return why a run ended; running out of memory comes as exceptions of many kinds."""
     error = outcome.error or {}
     is_memory = error.get("type", "").rpartition(".")[2] in _MEMORY_TYPES or any(
         text in error.get("message", "") for text in _MEMORY_TEXTS

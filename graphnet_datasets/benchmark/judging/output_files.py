@@ -91,8 +91,8 @@ class OutputStore:
             ) from error
 
     def _file(self, run_id: str) -> Path:
-        if not (run_id.isascii() and run_id.isalnum()):  # an id of a foreign table is no path
-            raise RunError(f"`{run_id}` is no id of a run.")
+        if not (run_id.isascii() and run_id.isalnum()):  # an id of a foreign table is not a path
+            raise RunError(f"`{run_id}` is not the id of a run.")
         return self.path / f"{run_id}.npz"
 
 

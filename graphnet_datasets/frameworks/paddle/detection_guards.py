@@ -27,7 +27,8 @@ def _check_dtypes(args: Sequence[Any]) -> None:
 
 
 def _check_counted(boxes: Any, counts: Any) -> None:
-    """Refuse boxes that are not `(N, 4)` floats, and counts of them that are no list of int32."""
+    """Refuse boxes that are not `(N, 4)` floats, and counts of them that are not
+    a list of int32."""
     _check_dtypes([boxes])
     shape, numbers = shape_of(boxes), shape_of(counts) if counts is not None else (1,)
     if shape is not None and (len(shape) != 2 or shape[1] != 4):
@@ -69,9 +70,9 @@ def _check_priors(args: Sequence[Any]) -> None:
     sizes = [*least, *most, *ratios, *variances]
     is_wrong = not least or len(most) not in (0, len(least)) or len(variances) != 4
     if is_wrong or not ratios or not all(0 < size < 2**24 for size in sizes):
-        raise MaterializeError("has sizes, ratios or variances that are no boxes'.")
+        raise MaterializeError("has sizes, ratios or variances that are not boxes'.")
     if not all(0 <= step < 2**24 for step in args[8:11]):
-        raise MaterializeError("has steps that are no boxes'.")
+        raise MaterializeError("has steps that are not boxes'.")
     shape = shapes[0]
     number = len(least) * (2 * len(ratios) + 2)
     if shape is not None and shape[2] * shape[3] * number > 64 * MAX_PRIORS:

@@ -68,7 +68,7 @@ class Expressions:
         """Return the argument that an expression stands for.
 
         Raises:
-            SourceError: it is no call of an operator, name or literal.
+            SourceError: it is not a call of an operator, name or literal.
         """
         match node:
             case ast.Constant(value=value):

@@ -23,7 +23,7 @@ def check_size(
 
     Raises:
         MemoryLimitError: it would take more.
-        MaterializeError: its size is no number.
+        MaterializeError: its size is not a number.
     """
     estimate = _ELEMENTS.get(name)
     if estimate is None:
@@ -32,7 +32,7 @@ def check_size(
     if num is None:
         return
     if not num == num:
-        raise MaterializeError("has a size that is no number.")
+        raise MaterializeError("has a size that is not a number.")
     if 4 * num > limit_bytes:
         raise MemoryLimitError(
             f"gives about {num:.3g} elements, more than the limit of {limit_bytes / 1e9:,.3f} GB "

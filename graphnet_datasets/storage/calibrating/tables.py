@@ -37,7 +37,7 @@ def calibrate_tables(
 
     Raises:
         DatasetNotFoundError: there is no such file, or no table in the directory.
-        SchemaError, FormatVersionError: a file is no table of graphs of this format.
+        SchemaError, FormatVersionError: a file is not a table of graphs of this format.
     """
     root = Path(path)
     files = [root] if root.is_file() else sorted(root.glob("*/*.parquet"))

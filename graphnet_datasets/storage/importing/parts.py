@@ -52,13 +52,13 @@ def read_notes(path: Path) -> dict[str, Any]:
     """Return the notes of a part.
 
     Raises:
-        ValueError: it is no complete part.
+        ValueError: it is not a complete part.
     """
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             return json.loads((reader.schema.metadata or {})[_NOTES])
     except (OSError, KeyError) as error:
-        raise ValueError(f"`{path}` is no part of an import: {error}.") from error
+        raise ValueError(f"`{path}` is not part of an import: {error}.") from error
 
 
 class PartReader:

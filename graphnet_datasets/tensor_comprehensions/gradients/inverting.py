@@ -63,13 +63,13 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
     """Return the inverse of an access's subscripts.
 
     Raises:
-        TensorComprehensionError: a subscript is no affine expression with an index of its own.
+        TensorComprehensionError: a subscript is not an affine expression with an index of its own.
     """
     indices = (*statement.subscripts, *statement.reductions)
     names = _coordinates(len(access.subscripts), statement)
     affine = [_affine(each) for each in access.subscripts]
     if any(each is None for each in affine):
-        raise _refused(access, "a subscript is no affine expression of indices and sizes")
+        raise _refused(access, "a subscript is not an affine expression of indices and sizes")
     parts = [each for each in affine if each is not None]
     replacements: dict[str, Expression] = {}
     guards: list[str] = []

@@ -62,7 +62,7 @@ def product_with_bias(lowering: Lowering, node: torch.fx.Node) -> Value:
 
 def _require_float(node: torch.fx.Node) -> None:
     if not dtype_of(node).startswith("float"):
-        raise UnsupportedError("it is no product of floats")
+        raise UnsupportedError("it is not a product of floats")
 
 
 @rule("aten.convolution.default")
@@ -219,7 +219,7 @@ def upsample(lowering: Lowering, node: torch.fx.Node) -> Value:
     factors = []
     for old, new in zip(source.shape[2:], shape[2:], strict=True):
         if new % old:
-            raise UnsupportedError("its factor is no whole number")
+            raise UnsupportedError("its factor is not a whole number")
         factors.append(new // old)
 
     def mapped(s: Subscripts) -> Subscripts:

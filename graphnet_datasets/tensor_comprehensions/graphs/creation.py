@@ -43,7 +43,7 @@ def arange(lowering: Lowering, node: torch.fx.Node) -> Value:
     step = argument(node, 2, "step", 1) if name == "aten.arange.start_step" else 1
     dtype = dtype_of(node)
     if not isinstance(start, int) or not isinstance(step, int):
-        raise UnsupportedError("its start or step is no integer")
+        raise UnsupportedError("its start or step is not an integer")
     if abs(start) + abs(step) * shape_of(node)[0] >= 1 << 31:
         raise UnsupportedError("its values do not fit int32")
 

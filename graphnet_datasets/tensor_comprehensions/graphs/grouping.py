@@ -36,7 +36,7 @@ def reason_against(node: _Node) -> str:
     The rule is tried on the node alone, so that its own word is taken for what it covers.
     """
     if node.op != "call_function":
-        return "it is no operator"
+        return "it is not an operator"
     if node.target is operator.getitem:
         return ""
     name = operator_name(node)

@@ -148,7 +148,7 @@ def float_type(lowering: Lowering, node: torch.fx.Node) -> Value:
     count = 2 if "{1}" in formula else 1
     dtype = dtype_of(node)
     if not dtype.startswith("float"):
-        raise UnsupportedError("its result is no float")
+        raise UnsupportedError("its result is not a float")
     return pointwise(
         lowering, node, formula, [lowering.operand(e) for e in node.args[:count]], dtype
     )
@@ -161,7 +161,7 @@ def function(lowering: Lowering, node: torch.fx.Node) -> Value:
     dtype = dtype_of(node)
     if not dtype.startswith("float"):
         if name not in ("floor", "ceil", "trunc"):
-            raise UnsupportedError("its result is no float")
+            raise UnsupportedError("its result is not a float")
         return lowering.value(node.args[0])
     return pointwise(lowering, node, f"{name}({{0}})", [lowering.value(node.args[0])], dtype)
 
@@ -190,7 +190,7 @@ def not_finite(lowering: Lowering, node: torch.fx.Node) -> Value:
     """Tests of a float."""
     operand = lowering.value(node.args[0])
     if not operand.dtype.startswith("float"):
-        raise UnsupportedError("its operand is no float")
+        raise UnsupportedError("its operand is not a float")
     is_nan = str(node.target) == "aten.isnan.default"
     formula = "{0} != {0}" if is_nan else "{0} == 1e999 || {0} == (-1e999)"
     return pointwise(lowering, node, formula, [operand], operand.dtype)
@@ -205,7 +205,7 @@ def power(lowering: Lowering, node: torch.fx.Node) -> Value:
     if exponent in formulas:
         return pointwise(lowering, node, formulas[int(exponent)], [base], dtype)  # type: ignore[arg-type]
     if not dtype.startswith("float") or not isinstance(exponent, int | float):
-        raise UnsupportedError("its result is no float")
+        raise UnsupportedError("its result is not a float")
     special = {0.5: "sqrt({0})", -0.5: "rsqrt({0})", -1: "1.0 / {0}", 0: "1.0"}
     formula = special.get(exponent, f"pow({{0}}, {literal(float(exponent))})")
     return pointwise(lowering, node, formula, [base], dtype)
@@ -265,7 +265,7 @@ def clamp(lowering: Lowering, node: torch.fx.Node) -> Value:
         if limit is None:
             continue
         if not isinstance(limit, int | float) or isinstance(limit, bool):
-            raise UnsupportedError("a limit is no number")
+            raise UnsupportedError("a limit is not a number")
         if isinstance(limit, int) and abs(limit) >= 1 << 31:
             raise UnsupportedError("a literal does not fit int32")
         text = literal(float(limit)) if dtype.startswith("float") else f"({int(limit)})"
@@ -346,7 +346,7 @@ def three_operands(lowering: Lowering, node: torch.fx.Node) -> Value:
     """Operators of three operands."""
     dtype = dtype_of(node)
     if not dtype.startswith("float"):
-        raise UnsupportedError("its result is no float")
+        raise UnsupportedError("its result is not a float")
     if str(node.target) == "aten.lerp.Scalar":
         operands = [lowering.operand(each) for each in node.args[:2]]
         weight = literal(float(node.args[2]))  # type: ignore[arg-type]

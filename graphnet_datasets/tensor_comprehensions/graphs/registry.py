@@ -103,7 +103,7 @@ class Lowering:
         """Return the value of an operand that has to be a tensor."""
         found = self.values.get(argument) if isinstance(argument, torch.fx.Node) else None
         if not isinstance(found, Value):
-            raise UnsupportedError("an operand is no tensor")
+            raise UnsupportedError("an operand is not a tensor")
         return found
 
     def operand(self, argument: Any) -> Value:

@@ -240,7 +240,7 @@ def embedding(lowering: Lowering, node: torch.fx.Node) -> Value:
     rows = lowering.value(node.args[1])
     rank = len(rows.shape)
     if rows.dtype not in ("int64", "int32"):
-        raise UnsupportedError("its indices are no integers")
+        raise UnsupportedError("its indices are not integers")
 
     def element(s: Subscripts) -> str:
         return gathered(table, [rows.at(s[:rank])], [s[rank]], 0)
@@ -284,7 +284,7 @@ def index(lowering: Lowering, node: torch.fx.Node) -> Value:
         raise UnsupportedError("its indices stand apart")
     rows = [lowering.value(given[place]) for place in places]
     if any(each.dtype not in ("int64", "int32") for each in rows):
-        raise UnsupportedError("its indices are no integers")
+        raise UnsupportedError("its indices are not integers")
     rows = [lowering.block.once(each) for each in rows]
     shape = shape_of(node)
     rank = len(shape) - (len(table.shape) - len(places))

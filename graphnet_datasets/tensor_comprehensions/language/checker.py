@@ -157,7 +157,7 @@ class _Checker:
         self.check_library_call(syntax.library_call, scope)
         self.budget = min(scope.budget, inferring.budget)
         subscripts = tuple(each.text for each in syntax.subscripts)
-        # What only `exists` mentions feeds inference and is no index of the statement.
+        # What only `exists` mentions feeds inference and is not an index of the statement.
         counted = [each.name for each in bounds if each.name not in inferring.indices]
         used = [*scope.indices, *counted]
         reductions = tuple(dict.fromkeys(name for name in used if name not in subscripts))

@@ -90,7 +90,7 @@ def infer(
     Args:
         definition: the checked definition.
         shapes: the shape of each input in order, those in `constants` left out.
-        constants: values of integral scalar inputs that are fixed; they are no inputs any more,
+        constants: values of integral scalar inputs that are fixed; they are not inputs any more,
             and ranges and subscripts may be made of them.
         strides: in elements, of each input that does not lie row-major; None for those that do.
         strict: raise where a precondition cannot be proven, instead of a warning.
@@ -182,7 +182,7 @@ class _Inferring:
         found = [each for each in self.definition.parameters if each.name == name]
         if not found or found[0].dimensions or not found[0].type.is_integral:
             raise KernelInputError(
-                f"`{name}` cannot be given as a constant: it is no scalar integer input of "
+                f"`{name}` cannot be given as a constant: it is not a scalar integer input of "
                 f"`{self.definition.name}`."
             )
         value, type_ = self.sizes.constants[name], found[0].type

@@ -219,7 +219,9 @@ def _apply(node: Apply, scope: Scope) -> Typed:
     arity = arity_of(name.text)
     if arity is None:
         known = name.text in scope.sizes or name.text in scope.lets or name.text in scope.indices
-        why = "it is no tensor" if known else "there is no tensor, output or function of that name"
+        why = (
+            "it is not a tensor" if known else "there is no tensor, output or function of that name"
+        )
         raise failure(f"Undefined variable `{name.text}`: {why}.", name.span)
     if arity != count:
         raise failure(

@@ -296,5 +296,5 @@ def addcmul(
 def cast(w: Writer, x: Tensor, dtype: Any) -> Tensor:
     """Return a tensor in the dtype that a named constant says."""
     if not isinstance(dtype, Named) or dtype.kind != "dtype":
-        raise RefusedError("its dtype is no constant")
+        raise RefusedError("its dtype is not a constant")
     return w.cast(x, dtype.name)

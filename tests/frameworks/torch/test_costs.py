@@ -155,7 +155,7 @@ def test_shapes_are_those_of_a_run(block: Sample) -> None:
 
 
 # Convolutions, recurrent layers and fused encoder layers take working memory of their own inside
-# one kernel, which is no tensor of the graph.
+# one kernel, which is not a tensor of the graph.
 SMALL = (
     "torch/ncf", "torch/fno-1d", "torch/schnet", "torch/real-nvp", "torch/gcn-small-dynamic",
     "torch/sasrec",

@@ -20,7 +20,7 @@ WRONG = [
     ("O(i) = B(i) + min", "Expected `(` but found `}`.", "}"),
     ("min(i) = B(i)", "Expected a name but found `min`. This word is reserved.", "min"),
     ("O(i) = C(i)", "Undefined variable `C`: there is no tensor, output or function", "C"),
-    ("O(i) = N(i)", "Undefined variable `N`: it is no tensor.", "N"),
+    ("O(i) = N(i)", "Undefined variable `N`: it is not a tensor.", "N"),
     ("O(i) = i * C.0", "Undefined variable `C`.", "C"),
     ("O(i) = B(i) where i in 0:L", "Undefined variable `L`.", "L"),
     ("O(i) = a where a = b, b = B(i)", "`where` gives it only after this.", "b"),

@@ -101,7 +101,7 @@ def check_call_constants(op: Op, operator: Operator, where: str) -> None:
     for name, arg in given:
         kind = by_name.get(name)
         if kind and isinstance(arg, (Ref, bool, int, float, complex, str)):
-            raise MaterializeError(f"{where} has a `{name}` that is no {kind} of torch.")
+            raise MaterializeError(f"{where} has a `{name}` that is not a {kind} of torch.")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -183,7 +183,7 @@ class _Converter:
                 self.refs[node] = known[str(node.target)]
             else:
                 raise self._error(
-                    f"holds `{node.target}` of type `{type(held).__name__}`, which is no tensor."
+                    f"holds `{node.target}` of type `{type(held).__name__}`, which is not a tensor."
                 )
 
     # Operators

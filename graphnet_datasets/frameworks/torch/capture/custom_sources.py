@@ -158,13 +158,13 @@ def _library_of(value: Any) -> str:
 
 def _parse(function: Any) -> ast.FunctionDef:
     if not isinstance(function, types.FunctionType):
-        raise _NotAloneError(f"`{type(function).__name__}` is no plain function")
+        raise _NotAloneError(f"`{type(function).__name__}` is not a plain function")
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, SyntaxError, ValueError) as error:
         raise _NotAloneError(f"there is no text of `{function.__qualname__}`") from error
     if not isinstance(tree, ast.FunctionDef):
-        raise _NotAloneError(f"`{function.__qualname__}` is no `def`")
+        raise _NotAloneError(f"`{function.__qualname__}` is not a `def`")
     return tree
 
 

@@ -32,7 +32,7 @@ _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "recompile_limit": 10_000,  # one class captured often must not fall back to eager
     "suppress_errors": False,
     "verbose": False,
-    "ignore_logging_functions": {  # a message is no part of a graph, and breaks none
+    "ignore_logging_functions": {  # a message is not part of a graph, and breaks none
         getattr(logging.Logger, level)
         for level in ("debug", "info", "warning", "error", "critical", "exception", "log")
     },

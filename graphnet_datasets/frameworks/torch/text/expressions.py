@@ -40,7 +40,7 @@ RESERVED = ROOTS | frozenset(_LITERALS) | _CONSTRUCTORS
 
 
 UNUSABLE = object()
-"""What a name stands for that was given something which is no part of a graph; whoever reads it
+"""What a name stands for that was given something which is not part of a graph; whoever reads it
 before it is overwritten fails."""
 
 _CONTEXT = "torch.autograd.function.FunctionCtx"

@@ -57,7 +57,7 @@ def key_of(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def remember(args: Any, kwargs: Any, result: Any, noted: Any) -> Remembered | None:
-    """Return what a call gave, None where it shares memory or is no tensors of plain form."""
+    """Return what a call gave, None where it shares memory or holds more than plain tensors."""
     container = None if isinstance(result, torch.Tensor) else type(result)
     tensors = [result] if container is None else result
     if container not in (None, tuple, list) or not tensors:
