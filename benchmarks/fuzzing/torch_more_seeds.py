@@ -98,6 +98,11 @@ MORE: dict[str, tuple[tuple[Any, ...], ...]] = {
     "fill": ((_MATRIX, _float()), (_MATRIX, 2.0)),
     "is_any_true": ((Tensor("bool", (3,), "ones"),),),
     "is_all_true": ((Tensor("bool", (3,), "ones"),),),
+    "embedding_bag": (
+        (_whole(2, 3), _MATRIX),
+        (_whole(2, 3), _MATRIX, None, None, 2.0, False, "sum", False, _float(2, 3), False, 1),
+        (_whole(2, 3), _MATRIX, None, 1.0, 2.0, False, "max", False, None, True, -1),
+    ),
     "where": ((_MASK, 1.5, 2), (_MASK, _MATRIX, 2)),
     "quantile": ((_MATRIX, 0.5, 1, False), (_MATRIX, Tensor("float32", (2,), "zeros"), 0, True)),
     "lp_pool1d": ((_float(1, 2, 8), 2.0, 2),), "lp_pool2d": ((_IMAGE, 2.0, [2, 2]),),

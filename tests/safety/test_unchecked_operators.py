@@ -135,6 +135,17 @@ def test_numbers_that_kernels_trust_are_known_before(op: Op) -> None:
     assert cost_columns(sample)["op_histogram"]
 
 
+def test_bags_are_rows() -> None:
+    """The kernel writes where a negative offset says."""
+    numbers = Input("input", Value("int64", (2, 3)), statistics=Statistics(1.0, 0.5, 0.0, 1.0))
+    by_rows = Op("torch.nn.functional.embedding_bag", (Ref(1), Ref(0)))
+    assert materialize(sample_of(by_rows, TENSOR, numbers))
+    for op in (Op(by_rows.target, (Ref(1), Ref(0), Ref(1))),
+               Op("torch.embedding_bag", (Ref(0), Ref(1), Ref(1)))):  # fmt: skip
+        with pytest.raises(UncheckedOperatorError):
+            materialize(sample_of(op, TENSOR, numbers))
+
+
 @pytest.mark.parametrize(
     "op",
     [
@@ -163,6 +174,37 @@ def test_a_tensor_of_aten_is_there(ops: tuple[Op, ...]) -> None:
     sample = Sample("example/none", "torch", "other", (TENSOR,), ops, Ref(len(ops)))
     with pytest.raises(MaterializeError, match="is given no tensor as its `"):
         materialize(sample)
+
+
+def lying(*ops: Op) -> Sample:
+    """Return a sample whose first operator gives another shape than the row records of it.
+
+    Torch has no rule on fake tensors for products of float32 in groups.
+    """
+    shapes: tuple[tuple[Any, tuple[int, ...]], ...] = (
+        ("float32", (2, 8, 2)), ("float32", (2, 2, 2)), ("float32", (1, 400)),
+    )  # fmt: skip
+    inputs = tuple(Input("input", Value(dtype, shape)) for dtype, shape in shapes)
+    product = Op("torch._grouped_mm", (Ref(0), Ref(1)), results=(Value("float32", (400,)),))
+    return Sample("example/liar", "torch", "other", inputs, (product, *ops), Ref(2 + len(ops)))
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (Op("torch.native_batch_norm", (Ref(2), None, None, Ref(3), Ref(3), True, 0.1, 1e-5)),),
+        (
+            Op("torch.mul", (Ref(3), 2)),
+            Op("torch.native_batch_norm", (Ref(2), None, None, Ref(4), Ref(4), True, 0.1, 1e-5)),
+        ),
+        (Op("torch.ops.aten.copy.default", (Ref(3), Ref(3))),),
+    ],
+)
+def test_what_a_row_says_of_a_shape_is_not_trusted(ops: tuple[Op, ...]) -> None:
+    sample = lying(*ops)
+    with pytest.raises(UncheckedOperatorError, match="takes sizes on trust that only a run tells"):
+        materialize(sample)
+    materialize(lying(Op("torch.mul", (Ref(3), 2))))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import warnings
 import weakref
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import psutil
@@ -41,10 +40,10 @@ from .walking.describing import describe
 from .walking.known_numbers import gives_nothing, why_unknown
 from .walking.live_memory import LiveMemory
 from .walking.observer import Observer
-from .walking.operands import check_operands, is_trusting
+from .walking.operands import check_operands, is_trusting, why_guessed
 from .walking.recurrent import WALKED_STEPS, Layer, kind_of, make_results, read_call
 from .walking.repeated_calls import Remembered, key_of, remember
-from .walking.unknown import Unknown, empty, refuse_overflow
+from .walking.unknown import Guesses, Unknown, empty, quietly, refuse_overflow
 
 CPU = torch.device("cpu")
 Results = tuple["tuple[Value, ...] | None", ...]
@@ -174,6 +173,7 @@ class _Walk:
         self.memory = LiveMemory()
         self.bits: dict[int, int] = {}
         self.calls: dict[Hashable, Remembered | None] = {}
+        self.guesses = Guesses()
         self.unchecked = ""
 
     def run(self) -> Footprint:
@@ -182,7 +182,7 @@ class _Walk:
         self.memory.live_bytes = self.memory.peak_bytes = input_bytes
         results = []
         with (
-            _quietly(),
+            quietly(),
             self.mode,
             torch.no_grad(),
             contextlib.ExitStack() as watching,
@@ -273,6 +273,7 @@ class _Walk:
             raise MemoryLimitError(f"{where} {error}") from error
         except MaterializeError as error:
             raise MaterializeError(f"{where} {error}") from error
+        self.guesses.end(index, op)
         self.values.append(result)
         self.memory.hold(index, result)
         self._check_limit(self.memory.live_bytes, f"{where} brings the tensors that are alive to")
@@ -280,7 +281,9 @@ class _Walk:
 
     def _call(self, op: Op, regions: Regions) -> Any:
         if custom_operator_of(self.sample, op) is not None:
-            return self._recorded(op)  # asking the operator itself would run its source
+            recorded = self._recorded(op)  # asking the operator itself would run its source
+            self.guesses.forget()  # whoever trusts that source may trust what it gives
+            return recorded
         operator = lookup(op.target)
         unknown: list[int] = []
 
@@ -303,6 +306,8 @@ class _Walk:
             raise MaterializeError("has operands whose sizes are not known before it runs.")
         check_operands(operator, args, kwargs)
         self.unchecked = self.unchecked or why_unknown(operator, args, kwargs)
+        if not self.unchecked and self.guesses.reach(op):
+            self.unchecked = why_guessed(operator)
         if not (self.allow_unchecked_operators or is_walkable(operator)):
             self.mode.forget_elements(args, kwargs)
             return self._recorded(op)
@@ -350,6 +355,7 @@ class _Walk:
     def _recorded(self, op: Op) -> Any:
         """Return fake tensors as recorded in the sample, where nothing better is known."""
         self.observer.fail()
+        self.guesses.begin()
         if not op.results:
             return Unknown()
         results = tuple([self._recorded_tensor(value) for value in op.results])
@@ -389,11 +395,3 @@ def _apply(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _gigabytes(num_bytes: int) -> str:
     return f"{num_bytes / 1e9:,.3f} GB"
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Keep the warnings of a walk to the walk; the run itself gives them again."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

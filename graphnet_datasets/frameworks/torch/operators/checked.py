@@ -118,6 +118,13 @@ CHECKED_PRIVATE = words(
 )
 """Names that begin with an underscore and stand in captured graphs; ATen's without overload."""
 
+_UNCHECKED = words("torch.Tensor.index torch.embedding_bag torch.ops.aten.embedding_bag")
+"""Namesakes of checked operators that are none.
+
+`index` is Python of torch that goes round a loop as often as a number says; bags are bounded by
+elements of an operand, and only `torch.nn.functional.embedding_bag` can do without.
+"""
+
 _ARITHMETIC = words(
     """
     __abs__ __add__ __and__ __bool__ __complex__ __div__ __eq__ __float__ __floordiv__ __ge__
@@ -162,6 +169,8 @@ def is_checked(operator: Operator) -> bool:
         return False
     if name in CHECKED_PRIVATE:
         return True
+    if name in _UNCHECKED:
+        return False
     if last.startswith("_"):
         return last in _ARITHMETIC
     return (last[:-1] if last.endswith("_") else last) in CHECKED

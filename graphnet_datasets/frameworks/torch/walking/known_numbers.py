@@ -30,6 +30,9 @@ _PADDING = words(
 _POOLS = words("max_pool1d")
 """Their kernels go round windows of any size."""
 
+FOLLOWS_NONE = words("copy")
+"""Their kernels follow the null pointer of a tensor that is None."""
+
 _GIVES_NOTHING = words(
     """
     operator.setitem torch._assert torch._assert_async torch._assert_scalar
@@ -50,6 +53,9 @@ def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, An
     'takes numbers that only a run tells'
     """
     last = _packet(operator) or operator.last_name
+    if last == "embedding_bag":
+        offsets = args[2] if len(args) > 2 else kwargs.get("offsets")
+        return "" if offsets is None else "takes bounds of bags on trust"
     if last == "repeat_interleave":
         numbers: list[Any] = [args[1] if len(args) > 1 else kwargs.get("repeats", args)]
     elif last in _PADDING | _POOLS or (last == "pad" and _is_mirroring(args, kwargs)):

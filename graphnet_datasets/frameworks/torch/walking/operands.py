@@ -14,7 +14,7 @@ import torch
 from ....errors import MaterializeError
 from ..operators import Operator
 from . import fused_layers
-from .known_numbers import check_tensors_are_given
+from .known_numbers import FOLLOWS_NONE, check_tensors_are_given
 from .recurrent import kind_of, read_call
 
 _ATEN = "torch.ops.aten."
@@ -25,8 +25,22 @@ def is_trusting(operator: Operator) -> bool:
     return (
         _is_batch_norm(operator)
         or _packet(operator) in ("native_group_norm", "_weight_norm", fused_layers.LAYER)
-        or _is_grouped(operator)
         or kind_of(operator.name) is not None
+    )
+
+
+def why_guessed(operator: Operator) -> str:
+    """Return why a call may not take operands whose sizes only its row tells, "" if it may.
+
+    >>> from ..operators import lookup
+    >>> why_guessed(lookup("torch.lstm")), why_guessed(lookup("torch.add"))
+    ('takes sizes on trust that only a run tells', '')
+    """
+    is_following = _packet(operator) in FOLLOWS_NONE
+    return (
+        "takes sizes on trust that only a run tells"
+        if is_following or is_trusting(operator)
+        else ""
     )
 
 
@@ -40,6 +54,8 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
     >>> check_operands(lookup("torch.relu"), (torch.ones(2),), {})
     """
     check_tensors_are_given(operator, args, kwargs)
+    if _is_grouped(operator):
+        fused_layers.check_grouped_products(args, kwargs)
     if not is_trusting(operator):
         return
     if kind_of(operator.name) is not None:
@@ -47,9 +63,6 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
         return
     if _packet(operator) == fused_layers.LAYER:
         fused_layers.check_encoder_layer(args, kwargs)
-        return
-    if _is_grouped(operator):
-        fused_layers.check_grouped_products(args, kwargs)
         return
     tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
     if not tensors or not isinstance(args[0] if args else None, torch.Tensor):
