@@ -2,7 +2,8 @@
 
 from .cut import Cutter, Part, cut
 from .decompose import Decomposition, decompose
+from .fusing import find_fusible
 from .recompose import recompose
 from .translate import translate
 
-__all__ = ["Cutter", "Decomposition", "Part", "cut", "decompose", "recompose", "translate"]
+__all__ = ["Cutter", "Decomposition", "Part", "cut", "decompose", "find_fusible", "recompose", "translate"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -188,6 +189,19 @@ class Cutter:
         """Tell whether what an operator gives can be handed from one part to another."""
         value = self.num_inputs + position
         return self.results[position].kind != "other" or value in self._constants
+
+    def num_elements_of(self, value: int) -> int:
+        """Return how many elements a value has, 0 for what is no tensor of known size."""
+        if value < self.num_inputs:
+            each = self.sample.inputs[value]
+            shape = self.sample.shape_of(each.value)
+            return 0 if shape is None else math.prod(shape)
+        result = self.results[value - self.num_inputs]
+        return math.prod(result.value.shape or ()) if result.kind == "tensor" else 0
+
+    def num_elements(self, position: int) -> int:
+        """Return how many elements an operator gives, 0 where it gives no tensor of known size."""
+        return self.num_elements_of(self.num_inputs + position)
 
     def _check(self, chosen: set[int]) -> None:
         whole = self.sample
