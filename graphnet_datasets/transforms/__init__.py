@@ -6,4 +6,13 @@ from .fusing import find_fusible
 from .recompose import recompose
 from .translate import translate
 
-__all__ = ["Cutter", "Decomposition", "Part", "cut", "decompose", "find_fusible", "recompose", "translate"]
+__all__ = [
+    "Cutter",
+    "Decomposition",
+    "Part",
+    "cut",
+    "decompose",
+    "find_fusible",
+    "recompose",
+    "translate",
+]
