@@ -43,17 +43,14 @@ conv3d_transpose _grouped_mm
 _SOURCE = """
 zeros ones full empty arange linspace eye tensor scalar_tensor new_zeros new_ones new_full new_empty
 """
-_KINDS: dict[str, Kind] = {
-    name: kind
-    for kind, names in (
-        ("pointwise", _POINTWISE),
-        ("view", _VIEW),
-        ("reduction", _REDUCTION),
-        ("product", _PRODUCT),
-        ("source", _SOURCE),
-    )
-    for name in names.split()
+_NAMES: dict[Kind, str] = {
+    "pointwise": _POINTWISE,
+    "view": _VIEW,
+    "reduction": _REDUCTION,
+    "product": _PRODUCT,
+    "source": _SOURCE,
 }
+_KINDS: dict[str, Kind] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 
 
 def kind_of(target: str) -> Kind:
