@@ -11,7 +11,8 @@ operand stands where. It is made in a forked process, whose tensors end at pages
 operand is a death by a signal and not luck. `--what walks` fuzzes what writing and inspecting a row
 computes instead: the walk over the shapes of each call, checked or not. Prints one JSON object per
 operator and a summary; `--out FILE` keeps them, and a run with the same file goes on where the last
-one ended. The exit status is 1 if an operator that `materialize` takes unasked died.
+one ended, and fuzzes again what died or was slow there. The exit status is 1 if an operator that
+`materialize` takes unasked died.
 """
 
 from __future__ import annotations
@@ -92,10 +93,9 @@ def _fuzz(options: argparse.Namespace) -> int:
         and (not options.only or target.is_checked(name) == (options.only == "checked"))
     ]
     random.Random(options.seed).shuffle(chosen)  # noqa: S311 - no secret
-    done = _done(options)
-    left = [name for name in chosen if json.dumps(_key(options, name)) not in done]
-    totals = {"operators": 0, "calls": 0, "accepted": 0, "slow": 0, "deaths": 0}
-    died, slow = [], []
+    lines = _earlier(options)
+    lines = {name: lines[name] for name in chosen if name in lines}
+    left = [name for name in chosen if name not in lines]
 
     def attempt(name: str, number: int) -> Any:
         call, run = target.attempt(name, f"{options.seed}:{name}:{number}")
@@ -103,21 +103,16 @@ def _fuzz(options: argparse.Namespace) -> int:
 
     for name, outcome in run_operators(left, attempt, options.calls, end):
         is_checked = options.as_checked or target.is_checked(name)
-        line = {
+        lines[name] = {
             "key": _key(options, name),
             "operator": name,
             "checked": is_checked,
             **dataclasses.asdict(outcome),
         }
-        totals["operators"] += 1
-        totals["calls"] += outcome.calls
-        totals["accepted"] += outcome.accepted
-        totals["slow"] += len(outcome.slow)
-        totals["deaths"] += len(outcome.deaths)
-        if is_checked:
-            died += [name] * bool(outcome.deaths)
-            slow += [name] * bool(outcome.slow)
-        _write(line, options, is_shown=not options.quiet)
+        _write(lines[name], options, is_shown=not options.quiet)
+    found = list(lines.values())
+    checked = [line for line in found if line["checked"]]
+    died = [line["operator"] for line in checked if line["deaths"]]
     summary = {
         "benchmark": "fuzz_operators",
         "framework": options.framework,
@@ -125,11 +120,14 @@ def _fuzz(options: argparse.Namespace) -> int:
         "seed": options.seed,
         "guarded": bool(os.environ.get("GRAPHNET_GUARD")),
         "chosen": len(chosen),
-        "left": len(left) - totals["operators"],
-        **totals,
+        "operators": len(found),
+        "calls": sum(line["calls"] for line in found),
+        "accepted": sum(line["accepted"] for line in found),
+        "slow": sum(len(line["slow"]) for line in found),
+        "deaths": sum(len(line["deaths"]) for line in found),
         "cpu_s": round(sum(os.times()[:4]), 1),
         "checked_that_died": died,
-        "checked_that_were_slow": slow,
+        "checked_that_were_slow": [line["operator"] for line in checked if line["slow"]],
     }
     _write(summary, options, is_shown=True)
     return int(bool(died))
@@ -139,11 +137,17 @@ def _key(options: argparse.Namespace, name: str) -> list[Any]:
     return [options.framework, options.what, name, options.seed, options.calls]
 
 
-def _done(options: argparse.Namespace) -> set[str]:
+def _earlier(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Return what a run with the same file found, but of operators that died or were slow."""
     if options.out is None or not options.out.exists():
-        return set()
+        return {}
     lines = map(json.loads, options.out.read_text().splitlines())
-    return {json.dumps(line["key"]) for line in lines if "key" in line}
+    known = [line for line in lines if "key" in line]
+    return {
+        line["operator"]: line
+        for line in known
+        if line["key"] == _key(options, line["operator"]) and not (line["deaths"] or line["slow"])
+    }
 
 
 def _write(line: dict[str, Any], options: argparse.Namespace, *, is_shown: bool) -> None:
