@@ -193,11 +193,10 @@ class Cutter:
     def num_elements_of(self, value: int) -> int:
         """Return how many elements a value has, 0 for what is no tensor of known size."""
         if value < self.num_inputs:
-            each = self.sample.inputs[value]
-            shape = self.sample.shape_of(each.value)
-            return 0 if shape is None else math.prod(shape)
-        result = self.results[value - self.num_inputs]
-        return math.prod(result.value.shape or ()) if result.kind == "tensor" else 0
+            shape = self.sample.shape_of(self.sample.inputs[value].value)
+        else:
+            shape = self.sample.shape_of(self.results[value - self.num_inputs].value)
+        return 0 if shape is None else math.prod(shape)
 
     def num_elements(self, position: int) -> int:
         """Return how many elements an operator gives, 0 where it gives no tensor of known size."""
