@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 
 from ..errors import TimeLimitError
+from ..inputs import interrupted_by
 
 DEFAULT_TIME_LIMIT_S = 120.0
 """The largest graph of upstream's corpus is walked in less than a third of it on a busy machine."""
@@ -36,3 +39,14 @@ class Deadline:
                 f"{what} takes longer than `time_limit_s` of {self.limit_s:g} s. Raise it, or "
                 "skip the sample."
             )
+
+
+@contextlib.contextmanager
+def drawing_until(deadline: Deadline, what: str) -> Iterator[None]:
+    """Draw tensors while there is time; a single large one is given up on the way.
+
+    Raises:
+        TimeLimitError: it is over; the message begins with `what`.
+    """
+    with interrupted_by(lambda: deadline.check(what)):
+        yield

@@ -8,14 +8,24 @@ from collections.abc import Mapping
 import psutil
 
 from ..errors import MemoryLimitError
+from ..inputs import drawn_shape
 from ..sample import Sample
 from ..sample.symbols import evaluate
 from ..sample.vocabulary import ITEM_SIZE_BYTES
 from .choices import is_weight
 
 _WORKING_FACTOR = 2
-"""An input is drawn, then laid out: its elements are there twice, even those that a stride of 0
-leaves in one place."""
+"""An input is drawn, then laid out: its elements are there twice, even those that a stride leaves
+in one place, but for the leading axes along which it is expanded (`drawn_shape`)."""
+
+
+def memory_limit(memory_limit_bytes: int | None) -> int:
+    """Return the bytes that a sample may take: those given, or the memory of this machine.
+
+    >>> memory_limit(10**9)
+    1000000000
+    """
+    return psutil.virtual_memory().total if memory_limit_bytes is None else memory_limit_bytes
 
 
 def check_inputs(
@@ -24,9 +34,11 @@ def check_inputs(
     memory_limit_bytes: int | None = None,
     *,
     with_weights: bool = True,
+    are_laid_out: bool = True,
 ) -> int:
     """Return the bytes that making the inputs of a sample takes at most, after a comparison.
 
+    `are_laid_out`: a tensor is as the recorded stride has it, otherwise its elements are all there.
     All of them together, and once more the largest while it is made. `memory_limit_bytes` of None
     is the memory of this machine.
 
@@ -38,7 +50,7 @@ def check_inputs(
     ...     (Input("input", Value("float32", (2, 3))),), (), ()))
     48
     """
-    limit = psutil.virtual_memory().total if memory_limit_bytes is None else memory_limit_bytes
+    limit = memory_limit(memory_limit_bytes)
     sizes = sample.hints if sizes is None else sizes
     total = largest = 0
     name = ""
@@ -50,8 +62,11 @@ def check_inputs(
             continue
         shape = sample.shape_of(each.value, sizes) or ()
         stride = each.value.stride
-        steps = None if stride is None else [evaluate(dim, sizes) for dim in stride]
-        drawn = math.prod(shape) * ITEM_SIZE_BYTES[dtype]
+        steps = (
+            None if stride is None or not are_laid_out else [evaluate(dim, sizes) for dim in stride]
+        )
+        made = drawn_shape(each, shape, sizes) if are_laid_out else shape
+        drawn = math.prod(made) * ITEM_SIZE_BYTES[dtype]
         total += drawn if steps is None else _span(shape, steps) * ITEM_SIZE_BYTES[dtype]
         if drawn >= largest:
             largest, name = drawn, sample.input_names[position]

@@ -1,8 +1,8 @@
 """Seeded inputs: the elements of a sample's tensors as NumPy arrays, equal on every machine."""
 
-from .arrays import DRAWS_VERSION, MODES, Mode, make_array
+from .arrays import DRAWS_VERSION, MODES, Mode, drawn_shape, make_array
 from .defaults import default_statistics
-from .draws import prepare_blocks
+from .draws import interrupted_by, prepare_blocks
 from .redraws import redraw
 from .roles import InputRole, find_roles
 from .storage import STORAGE
@@ -14,7 +14,9 @@ __all__ = [
     "InputRole",
     "Mode",
     "default_statistics",
+    "drawn_shape",
     "find_roles",
+    "interrupted_by",
     "make_array",
     "prepare_blocks",
     "redraw",

@@ -101,7 +101,35 @@ def make_array(
     if mode == "probe" or (is_fresh and not is_whole(dtype)):
         wanted = spread_constants(wanted, dtype)
     is_positive = wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
-    return draw(key, math.prod(shape), dtype, wanted, is_positive=is_positive).reshape(shape)
+    drawn = drawn_shape(each, shape, sizes)
+    elements = draw(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
+    return (
+        np.broadcast_to(elements.reshape(drawn), shape)
+        if drawn != shape
+        else (elements.reshape(shape))
+    )
+
+
+def drawn_shape(each: Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the shape that is drawn of an input: 1 for the leading axes that it is expanded along.
+
+    Those have a stride of 0, so that all their places are one place in memory. Stored elements and
+    whole numbers, which are drawn by what they are for, are made whole.
+
+    >>> from graphnet_datasets.sample import Value
+    >>> drawn_shape(Input("input", Value("float32", (8, 3), (0, 1))), (8, 3), {})
+    (1, 3)
+    """
+    stride = each.value.stride
+    is_stored = each.data is not None and each.calibrated is None
+    if stride is None or len(stride) != len(shape) or is_stored or is_whole(each.value.dtype or ""):
+        return shape
+    cut = list(shape)
+    for axis, step in enumerate(stride):
+        if evaluate(step, sizes) != 0:
+            break
+        cut[axis] = min(shape[axis], 1)
+    return tuple(cut)
 
 
 def _draw_whole(
@@ -131,7 +159,8 @@ def _stored(sample: Sample, each: Input, dtype: str, shape: tuple[int, ...]) -> 
     data = data.astype(STORAGE[dtype]).reshape(sample.shape_of(each.value) or ())
     if data.size == 0:
         return np.zeros(shape, data.dtype)
-    for axis, length in enumerate(shape):
+    # The shortened axes first: nothing is longer on the way than it is in the end.
+    for axis, length in sorted(enumerate(shape), key=lambda each: each[1] > data.shape[each[0]]):
         if data.shape[axis] != length:
             data = np.take(data, np.arange(length) % data.shape[axis], axis=axis)
     return data

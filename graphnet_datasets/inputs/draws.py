@@ -21,8 +21,11 @@ quantiles are computed with the operations that IEEE 754 rounds correctly alone 
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import math
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +67,22 @@ def bit_block() -> UInt32:
     return _with_wrap((raw >> np.uint64(32)).astype(np.uint32))
 
 
+_interruption: contextvars.ContextVar[Callable[[], None] | None] = contextvars.ContextVar(
+    "interruption", default=None
+)
+
+
+@contextlib.contextmanager
+def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
+    """Call `check` now and before each piece of a tensor that is drawn; it raises to end that."""
+    token = _interruption.set(check)
+    try:
+        check()
+        yield
+    finally:
+        _interruption.reset(token)
+
+
 def fill_normals(key: int, start: int, out: Float32) -> None:
     """Fill `out` with elements `start`, `start + 1`, … of the standard normals of `key`.
 
@@ -78,6 +97,8 @@ def fill_bits(key: int, start: int, out: UInt32) -> None:
 
 
 def _fill(block: npt.NDArray, combine: np.ufunc, key: int, start: int, out: npt.NDArray) -> None:
+    if (check := _interruption.get()) is not None:
+        check()
     first_segment = start // SEGMENT_SIZE
     num_segments = -(-out.size // SEGMENT_SIZE)
     addresses = _addresses(key, np.arange(first_segment, first_segment + num_segments))

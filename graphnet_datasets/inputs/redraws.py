@@ -12,6 +12,10 @@ from .roles import InputRole, counts_up
 LARGEST_NUMBER = 1e4
 """A float beyond it is taken for a mask's, not for a number that is calculated with."""
 
+MAX_NAMES = 2**26
+"""Nodes of a graph that get other names; a number in a file says how many there are, and nothing
+but their names takes memory."""
+
 _TENTH = Distribution(0.0, 0.1, -0.5, 0.5)
 
 KEPT_SHARE = 4
@@ -167,6 +171,9 @@ def _edges(key: int, stored: npt.NDArray) -> npt.NDArray:
     Loops stay loops and degrees stay degrees, of which shapes may follow.
     """
     low = int(stored.min())
-    names = shuffled(key, int(stored.max()) - low + 1) + low
     order = shuffled(key_of_part(key, 1), stored.shape[1])
+    num_names = int(stored.max()) - low + 1
+    if num_names > MAX_NAMES:
+        return np.ascontiguousarray(stored[:, order])
+    names = shuffled(key, num_names) + low
     return names[stored[:, order] - low].astype(stored.dtype)

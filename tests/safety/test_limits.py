@@ -71,7 +71,7 @@ def test_a_walk_stops_when_its_time_is_over() -> None:
 @pytest.mark.parametrize("framework", ["torch", pytest.param("paddle", marks=pytest.mark.paddle)])
 @pytest.mark.parametrize(
     "value",
-    [Value("float32", (400_000_000,), (0,)), Value("int8", (2**40, 3)), Value("bool", (0, 2**62))],
+    [Value("int32", (400_000_000,), (0,)), Value("int8", (2**40, 3)), Value("bool", (0, 2**62))],
 )
 def test_inputs_beyond_the_limit_are_our_error(framework: str, value: Value) -> None:
     assert framework == "torch" or paddle

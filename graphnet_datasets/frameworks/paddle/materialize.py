@@ -63,7 +63,7 @@ def materialize(
         time_limit_s,
         allow_unchecked_operators=allow_unchecked_operators,
     )
-    check_inputs(sample, None, memory_limit_bytes)
+    check_inputs(sample, None, memory_limit_bytes, are_laid_out=False)
     layer = _layer_class(sample, weights)(plan, weights)
     if weights == "parameters":
         layer.make_weights(seed, mode)

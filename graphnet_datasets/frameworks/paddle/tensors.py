@@ -14,7 +14,7 @@ from ...errors import MaterializeError
 from ...inputs import MODES, Mode, make_array
 from ...sample import Sample
 from ..choices import check_choice, is_weight
-from ..deadline import Deadline
+from ..deadline import Deadline, drawing_until
 from ..input_limits import check_inputs
 from .value_types import DTYPE_NAMES
 
@@ -138,11 +138,12 @@ def make_inputs(
     """
     check_choice("weights", weights, ("inputs", "parameters"))
     check_choice("mode", mode, MODES)
-    check_inputs(sample, sizes, memory_limit_bytes, with_weights=weights == "inputs")
+    with_weights = weights == "inputs"
+    check_inputs(sample, sizes, memory_limit_bytes, with_weights=with_weights, are_laid_out=False)
     deadline = Deadline(time_limit_s)
     made: dict[str, TensorOrScalar] = {}
-    for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
-        if weights == "inputs" or not is_weight(each):
-            deadline.check(f"Making the inputs of `{sample.id}`")
-            made[name] = make_input(sample, index, seed, mode, device, sizes)
+    with drawing_until(deadline, f"Making the inputs of `{sample.id}`"):
+        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
+            if weights == "inputs" or not is_weight(each):
+                made[name] = make_input(sample, index, seed, mode, device, sizes)
     return made

@@ -19,17 +19,20 @@ from ...inputs import MODES, Mode
 from ...sample import Op, Sample
 from ...sample.arguments import Arg, Ref
 from ..choices import check_choice, is_weight
-from ..input_limits import check_inputs
+from ..deadline import Deadline, drawing_until
+from ..input_limits import check_inputs, memory_limit
 from .building.custom_operators import check_trust, register
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
 from .building.region_state import RestoringModule
 from .building.regions import AUTOCAST, check_regions, has_regions
+from .building.run_checks import NAME as CHECKS_NAME
+from .building.run_checks import SizeChecks
 from .building.scalars import find_scalars
 from .building.unchecked import check_operators
 from .operators import Operator, lookup, resolve
 from .operators.schema import check_keywords
-from .shapes import check_memory
+from .shapes import Footprint, check_memory
 from .tensors import Weights, make_tensor
 
 _ARITY: Mapping[str, int] = {
@@ -90,14 +93,15 @@ def materialize(
     customs: Mapping[str, Any] = {}
     check_operators(sample, allow_unchecked_operators=allow_unchecked_operators)
 
-    def check_limits() -> None:
-        check_memory(
+    def check_limits() -> Footprint:
+        footprint = check_memory(
             sample,
             memory_limit_bytes,
             time_limit_s,
             allow_unchecked_operators=allow_unchecked_operators,
         )
         check_inputs(sample, None, memory_limit_bytes)
+        return footprint
 
     if sample.custom_operators:
         check_trust(sample, trust_remote_code=trust_remote_code)
@@ -106,8 +110,20 @@ def materialize(
     builder = _Builder(sample, _device(device), customs)
     builder.add_arguments(weights)
     builder.add_ops()
-    check_limits()
-    return builder.finish(seed, mode)
+    footprint = check_limits()
+    if not allow_unchecked_operators and footprint.unsettled:
+        limit_bytes = memory_limit(memory_limit_bytes)
+        builder.add_checks(
+            SizeChecks(
+                sample,
+                footprint.unsettled,
+                limit_bytes - footprint.settled_bytes,
+                limit_bytes,
+                time_limit_s,
+            )
+        )
+    with drawing_until(Deadline(time_limit_s), f"Making the weights of `{sample.id}`"):
+        return builder.finish(seed, mode)
 
 
 def _device(device: str | torch.device) -> torch.device:
@@ -129,6 +145,7 @@ class _Builder:
         self.graph = torch.fx.Graph()
         self.nodes: list[torch.fx.Node] = []
         self.attributes: dict[str, int] = {}
+        self.checks: SizeChecks | None = None
         self.numbers = find_scalars(sample)
 
     def add_arguments(self, weights: Weights) -> None:
@@ -157,6 +174,15 @@ class _Builder:
                 raise type(error)(self._located(position, op, error)) from error
         check_regions(self.sample)
 
+    def add_checks(self, checks: SizeChecks) -> None:
+        """Add a call of `checks` before each operator that they look at."""
+        self.checks = checks
+        for position in checks.positions:
+            node = self.nodes[len(self.sample.inputs) + position]
+            args, kwargs = node.args, dict(node.kwargs)
+            with self.graph.inserting_before(node):
+                self.graph.call_module(CHECKS_NAME, (position, tuple(args), kwargs))
+
     def finish(self, seed: int, mode: Mode) -> torch.fx.GraphModule:
         """Add the outputs and return the module, with its weights if it holds any."""
         try:
@@ -164,6 +190,8 @@ class _Builder:
         except MaterializeError as error:
             raise MaterializeError(f"The output structure of `{self.sample.id}` {error}") from error
         root = torch.nn.Module()
+        if self.checks is not None:
+            root.add_module(CHECKS_NAME, self.checks)
         for name, index in self.attributes.items():
             tensor = make_tensor(self.sample, index, seed, mode, self.device)
             if self.sample.inputs[index].role == "parameter":

@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import psutil
 import torch
 
 from ...errors import (
@@ -25,9 +24,9 @@ from ...errors import (
 )
 from ...inputs import make_array
 from ...sample import Op, Sample, Value
-from ...sample.arguments import iterate_refs
 from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..deadline import Deadline
+from ..input_limits import memory_limit
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
 from .building.regions import AUTOCAST, Regions, check_regions
@@ -44,6 +43,7 @@ from .walking.operands import check_operands, is_trusting, why_guessed
 from .walking.recurrent import WALKED_STEPS, Layer, kind_of, make_results, read_call
 from .walking.repeated_calls import Remembered, key_of, remember
 from .walking.unknown import Guesses, Unknown, empty, quietly, refuse_overflow
+from .walking.unsettled import Unsettled
 
 CPU = torch.device("cpu")
 Results = tuple["tuple[Value, ...] | None", ...]
@@ -58,7 +58,9 @@ class Footprint:
     inputs and live values take at one time when values die at their last use, `total_bytes` all
     that operators allocate. Views and in-place operators allocate nothing; the working memory
     inside an operator is not counted. `unchecked` says why the sample may not run in any process,
-    as far as the operands of its checked operators tell; "" if it may.
+    as far as the operands of its checked operators tell; "" if it may. `unsettled` are the
+    positions of the operators of which only a run tells how large their operands or results are,
+    `settled_bytes` the peak without those.
     """
 
     results: Results
@@ -66,6 +68,8 @@ class Footprint:
     peak_bytes: int
     total_bytes: int
     unchecked: str = ""
+    unsettled: frozenset[int] = frozenset()
+    settled_bytes: int = 0
 
 
 def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results:
@@ -131,7 +135,7 @@ def check_memory(
         UncheckedOperatorError: an operator takes a number that only a run tells and that its kernel
             trusts, and `allow_unchecked_operators` is false.
     """
-    limit = psutil.virtual_memory().total if limit_bytes is None else limit_bytes
+    limit = memory_limit(limit_bytes)
     known = _WALKED.get(id(sample))
     if known is not None and known[0]() is sample and known[1].peak_bytes <= limit:
         footprint = known[1]
@@ -171,7 +175,8 @@ class _Walk:
         self.mode = ConfinedFakeMode(deadline, f"Finding the shapes of `{sample.id}`")
         self.values: list[Any] = []
         self.memory = LiveMemory()
-        self.bits: dict[int, int] = {}
+        self.unsettled = Unsettled(sample, deadline.limit_s)
+        self.is_told = False
         self.calls: dict[Hashable, Remembered | None] = {}
         self.guesses = Guesses()
         self.unchecked = ""
@@ -179,7 +184,9 @@ class _Walk:
     def run(self) -> Footprint:
         input_bytes = self._input_bytes()
         self._check_limit(input_bytes, f"The inputs of `{self.sample.id}` take")
-        self.memory.live_bytes = self.memory.peak_bytes = input_bytes
+        memories = self.memory, self.unsettled.settled
+        for each in memories:
+            each.live_bytes = each.peak_bytes = input_bytes
         results = []
         with (
             quietly(),
@@ -190,14 +197,17 @@ class _Walk:
         ):
             self.values = [self._input(index) for index in range(len(self.sample.inputs))]
             for value in self.values:
-                self.memory.hold_forever(value)
+                for memory in memories:
+                    memory.hold_forever(value)
+                self.unsettled.check_elements(value, f"An input of `{self.sample.id}`")
             dying = self._dying()
             self.observer.start(input_bytes, self.values)
             watching.enter_context(self.observer)
             for position, op in enumerate(self.sample.ops):
                 results.append(self._step(position, op, regions))
                 for index in dying[position]:
-                    self.memory.release(index)
+                    for memory in memories:
+                        memory.release(index)
                     self.values[index] = None
         return Footprint(
             tuple(results),
@@ -205,6 +215,8 @@ class _Walk:
             self.memory.peak_bytes,
             self.memory.total_bytes,
             self.unchecked,
+            frozenset(self.unsettled.positions),
+            self.unsettled.settled.peak_bytes,
         )
 
     def _dying(self) -> list[list[int]]:
@@ -255,15 +267,15 @@ class _Walk:
     # Operators
 
     def _step(self, position: int, op: Op, regions: Regions) -> tuple[Value, ...] | None:
-        index = len(self.sample.inputs) + position
+        index = self.index = len(self.sample.inputs) + position
         where = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
         try:
             self.observer.begin(position)
-            is_first = not self.unchecked
+            before, self.is_told = self.unchecked, False
             result = self._call(op, regions)
-            if is_first and self.unchecked:
+            if self.unchecked != before:
                 self.unchecked = refusal(where, self.unchecked)
-            self._check_bits(index, op, result)
+            self.unsettled.note(position, op, result, self.is_told)
             check_result(result)
             self.observer.end(result)
         except TimeLimitError as error:
@@ -277,6 +289,7 @@ class _Walk:
         self.values.append(result)
         self.memory.hold(index, result)
         self._check_limit(self.memory.live_bytes, f"{where} brings the tensors that are alive to")
+        self.unsettled.check_elements(result, where)
         return None if isinstance(result, Unknown) else tuple(describe(result))
 
     def _call(self, op: Op, regions: Regions) -> Any:
@@ -356,7 +369,8 @@ class _Walk:
         """Return fake tensors as recorded in the sample, where nothing better is known."""
         self.observer.fail()
         self.guesses.begin()
-        if not op.results:
+        self.is_told = True
+        if not op.results or self.unsettled.is_number(self.index):
             return Unknown()
         results = tuple([self._recorded_tensor(value) for value in op.results])
         if any(isinstance(each, Unknown) for each in results):
@@ -369,29 +383,14 @@ class _Walk:
             return Unknown()
         return empty(shape, None, value.dtype)
 
-    def _check_bits(self, index: int, op: Op, result: Any) -> None:
-        """Bound symbolic integers, whose value only a run tells, by what they are made of."""
-        if not isinstance(result, torch.SymInt):
-            return
-        operands = [self.bits.get(ref, 64) for ref in iterate_refs(op.args)] or [64]
-        if op.target.endswith(("mul", "pow", "lshift")):
-            self.bits[index] = max(sum(operands), 2 * operands[0])
-        else:
-            self.bits[index] = max(operands) + 1
-        if self.bits[index] > 1024:
-            raise MemoryLimitError("multiplies integers until they may have more than 1024 bits.")
-
     def _check_limit(self, live_bytes: int, what: str) -> None:
         if self.limit_bytes is not None and live_bytes > self.limit_bytes:
+            live, limit = f"{live_bytes / 1e9:,.3f}", f"{self.limit_bytes / 1e9:,.3f}"
             raise MemoryLimitError(
-                f"{what} {_gigabytes(live_bytes)}; the limit is {_gigabytes(self.limit_bytes)}. "
-                "Raise `memory_limit_bytes`, or skip the sample."
+                f"{what} {live} GB; the limit is {limit} GB. Raise `memory_limit_bytes`, or skip "
+                "the sample."
             )
 
 
 def _apply(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return resolve(operator)(*args, **kwargs)
-
-
-def _gigabytes(num_bytes: int) -> str:
-    return f"{num_bytes / 1e9:,.3f} GB"

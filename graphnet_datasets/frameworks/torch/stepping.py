@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ...errors import CalibrationError, MaterializeError
+from ...errors import CalibrationError, GraphNetError, MaterializeError
 from ...sample import Sample
 from .tensors import make_input, make_inputs
 
@@ -19,7 +19,9 @@ class Stepper(torch.fx.Interpreter):
     def __init__(self, module: torch.fx.GraphModule, sample: Sample, seed: int) -> None:
         super().__init__(module, garbage_collect_values=False)
         self.sample = sample
-        self.nodes = [node for node in module.graph.nodes if node.op != "output"]
+        self.nodes = [
+            node for node in module.graph.nodes if node.op not in ("output", "call_module")
+        ]
         if len(self.nodes) != len(sample.inputs) + sample.num_ops:
             raise MaterializeError(f"`{sample.id}` was not built one node per operator.")
         torch.manual_seed(seed)
@@ -32,10 +34,15 @@ class Stepper(torch.fx.Interpreter):
 
         Raises:
             CalibrationError: it fails.
+            MemoryLimitError, TimeLimitError: only now is it known that it takes too much.
         """
         node = self.nodes[len(self.sample.inputs) + position]
         try:
+            if node.prev.op == "call_module":  # the check of its sizes
+                self.run_node(node.prev)
             self.env[node] = self.run_node(node)
+        except GraphNetError:
+            raise
         except Exception as error:
             op = self.sample.ops[position]
             raise CalibrationError(

@@ -15,7 +15,7 @@ from ...sample import Sample
 from ...sample.symbols import evaluate
 from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..choices import check_choice, is_weight
-from ..deadline import Deadline
+from ..deadline import Deadline, drawing_until
 from ..input_limits import check_inputs
 
 Weights: TypeAlias = Literal["inputs", "parameters"]
@@ -134,10 +134,15 @@ def make_tensor(
     """
     each = sample.inputs[index]
     array = make_array(sample, index, seed, mode, sizes)
-    tensor = to_tensor(array, cast(str, each.value.dtype))
-    stride = concrete_stride(sample, index, tuple(tensor.shape), sizes)
-    if stride is not None and stride != tensor.stride():
-        tensor = _with_stride(tensor, stride)
+    stride = concrete_stride(sample, index, array.shape, sizes)
+    dtype = cast(str, each.value.dtype)
+    if stride is None:
+        return to_tensor(array, dtype).to(device)
+    # Of elements that share a place in memory the first stay; the others are not even copied.
+    first = array[tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)]
+    tensor = to_tensor(first, dtype)
+    if array.shape != first.shape or stride != tensor.stride():
+        tensor = _with_stride(tensor, array.shape, stride)
     return tensor.to(device)
 
 
@@ -172,24 +177,24 @@ def make_inputs(
     check_inputs(sample, sizes, memory_limit_bytes, with_weights=weights == "inputs")
     deadline = Deadline(time_limit_s)
     made: dict[str, TensorOrScalar] = {}
-    for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
-        if weights == "inputs" or not is_weight(each):
-            deadline.check(f"Making the inputs of `{sample.id}`")
-            made[name] = make_input(sample, index, seed, mode, device, sizes)
+    with drawing_until(deadline, f"Making the inputs of `{sample.id}`"):
+        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
+            if weights == "inputs" or not is_weight(each):
+                made[name] = make_input(sample, index, seed, mode, device, sizes)
     return made
 
 
-def _with_stride(tensor: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
-    """Return the elements of `tensor` laid out by `stride`.
+def _with_stride(
+    first: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...]
+) -> torch.Tensor:
+    """Return elements laid out by `stride`; `first` has one along axes of stride 0.
 
-    Of elements that overlap (`expand`, sliding windows) the first stay.
+    Of elements that overlap (sliding windows) the first stay.
     """
-    shape = tuple(tensor.shape)
-    first = tensor[tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)]
     size = storage_elements(tuple(first.shape), stride)
     if size < first.numel():
         return first.reshape(-1)[:size].clone().as_strided(shape, stride)
-    storage = torch.zeros(size, dtype=tensor.dtype)
+    storage = torch.zeros(size, dtype=first.dtype)
     try:
         storage.as_strided(first.shape, stride).copy_(first)
     except RuntimeError as error:

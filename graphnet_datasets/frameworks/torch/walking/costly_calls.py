@@ -34,7 +34,13 @@ _LOOPS = frozenset(
         "polygamma", "special_multigammaln", "special_polygamma", "svd_lowrank",
     }
 )  # fmt: skip
-_WINDOWS = frozenset({"max_pool1d"})
+_WINDOWS = frozenset(
+    {
+        "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool1d_with_indices",
+        "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
+        "mkldnn_max_pool2d",
+    }
+)  # fmt: skip
 """Pools whose kernels go round their windows even where these lie outside of the input."""
 
 _COMPARISONS = frozenset({"eq", "ne", "is_", "is_not"})
@@ -118,6 +124,8 @@ def _check_python(last: str, args: Sequence[Any]) -> None:
         return
     if last in ("pow", "ipow", "lshift", "ilshift") and len(args) == 2:
         _check_growth(last, *args)
+    elif last in ("add", "iadd", "sum"):
+        _check_joined(args)
     elif last in ("mul", "imul"):
         lengths = [len(arg) for arg in args if isinstance(arg, tuple | list)]
         counts = [arg for arg in args if not isinstance(arg, tuple | list)]
@@ -127,6 +135,14 @@ def _check_python(last: str, args: Sequence[Any]) -> None:
             raise MemoryLimitError(f"repeats a list to more than {MAX_ITEMS} items.")
     elif last == "round" and len(args) == 2 and not _is_int_within(args[1], MAX_DECIMALS):
         raise MemoryLimitError(f"rounds to more than {MAX_DECIMALS} decimals.")
+
+
+def _check_joined(args: Sequence[Any]) -> None:
+    """Refuse lists that are joined to long ones; `sum` joins those in a list."""
+    lists = [arg for arg in args if isinstance(arg, tuple | list)]
+    inner = [item for each in lists for item in each if isinstance(item, tuple | list)]
+    if max(sum(map(len, lists)), sum(map(len, inner))) > MAX_ITEMS:
+        raise MemoryLimitError(f"joins lists to more than {MAX_ITEMS} items.")
 
 
 def _check_growth(last: str, base: Any, exponent: Any) -> None:

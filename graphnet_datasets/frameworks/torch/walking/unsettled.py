@@ -1,0 +1,163 @@
+"""Which values of a graph have a size that only a run tells, found while it is walked.
+
+A value is unsettled where its shape, or the number that it is, follows from elements, or where the
+sample's own record stood in for it; and so is all that is made of one. What the walk adds up for
+those is what the sample claims, so that a module looks at them again when it runs (`run_checks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ....errors import MemoryLimitError, TimeLimitError
+from ....sample import Op, Sample
+from ....sample.arguments import iterate_refs
+from ..building.entries import custom_operator_of, entry_of
+from ..building.scalars import find_scalars
+from ..operators import Operator
+from .costly_calls import MAX_BITS
+from .live_memory import LiveMemory, tensors_in
+from .unknown import Unknown
+
+MAX_UNKNOWN_BITS = 1024
+"""Bits of a number that only a run tells, by what it is made of."""
+
+ELEMENTS_PER_S = 10**10
+"""More than any processor gets through; a view may have more elements than memory has bytes."""
+
+DATA_SIZED = frozenset({"bincount", "one_hot"})
+"""Operators with results of a size that elements of an operand say, without a bound.
+
+Of `repeat_interleave` the repeats must be known before (`known_numbers`)."""
+
+
+class Unsettled:
+    """What only a run of a sample tells, taken note of operator by operator."""
+
+    def __init__(self, sample: Sample, time_limit_s: float) -> None:
+        self._sample = sample
+        self._values: set[int] = set()
+        self._bits: dict[int, int] = {}
+        self._numbers = _python_values(sample)
+        self._most_elements = int(min(max(time_limit_s, 1.0) * ELEMENTS_PER_S, 2**62))
+        self.positions: set[int] = set()
+        self.settled = LiveMemory()
+
+    def is_number(self, index: int) -> bool:
+        """Tell whether a value is a number of Python or a list of them, whatever is recorded."""
+        return index in self._numbers
+
+    def note(self, position: int, op: Op, result: Any, is_told: bool) -> None:
+        """Take note of what an operator gave; `is_told` says that the record stood in for it.
+
+        Raises:
+            MemoryLimitError: a number may grow without end.
+        """
+        index = len(self._sample.inputs) + position
+        self._check_bits(index, op, result)
+        operator = entry_of(self._sample, op)
+        refs = set(iterate_refs((op.args, op.kwargs)))
+        if operator.is_state:
+            return
+        if not is_told and not refs & self._values and not _is_open(result):
+            self.settled.hold(index, result)
+            if not data_sized(operator):
+                return
+        else:
+            self._values.add(index)
+        self.positions.add(position)
+
+    def _check_bits(self, index: int, op: Op, result: Any) -> None:
+        """Bound integers whose value only a run tells by what they are made of."""
+        is_number = isinstance(result, torch.SymInt)
+        if not is_number and not (isinstance(result, Unknown) and index in self._numbers):
+            return
+        operands = [self._bits.get(ref, MAX_BITS) for ref in iterate_refs(op.args)] or [MAX_BITS]
+        if op.target.endswith(("mul", "pow", "lshift")):
+            self._bits[index] = max(sum(operands), 2 * operands[0])
+        else:
+            self._bits[index] = max(operands) + 1
+        if self._bits[index] > MAX_UNKNOWN_BITS:
+            raise MemoryLimitError(
+                f"multiplies integers until they may have more than {MAX_UNKNOWN_BITS} bits."
+            )
+
+    def check_elements(self, result: Any, where: str) -> None:
+        """Compare the elements of tensors with what can be gone through in the time that there is.
+
+        `where` begins the message.
+
+        Raises:
+            TimeLimitError: a tensor has more, as a view of few elements may.
+        """
+        for tensor in tensors_in(result):
+            try:
+                count = tensor.numel()
+            except RuntimeError:
+                continue
+            if type(count) is int and count > self._most_elements:
+                raise TimeLimitError(
+                    f"{where} gives a tensor of {count:,} elements, which nothing goes through "
+                    "within `time_limit_s`."
+                )
+
+
+def data_sized(operator: Operator) -> bool:
+    """Tell whether elements of an operand may say how large a result is, without a bound.
+
+    >>> from ..operators import lookup
+    >>> data_sized(lookup("torch.bincount")), data_sized(lookup("torch.relu"))
+    (True, False)
+    """
+    return packet_name(operator) in DATA_SIZED
+
+
+def packet_name(operator: Operator) -> str:
+    """Return the last part of an operator's name without its overload.
+
+    >>> from ..operators import lookup
+    >>> packet_name(lookup("torch.ops.aten.add.Tensor")), packet_name(lookup("torch.Tensor.add"))
+    ('add', 'add')
+    """
+    name = operator.name.removeprefix("torch.ops.aten.")
+    return name.partition(".")[0] if name != operator.name else operator.last_name
+
+
+def _is_open(result: Any) -> bool:
+    if isinstance(result, Unknown | torch.SymInt | torch.SymFloat | torch.SymBool):
+        return True
+    if isinstance(result, tuple | list):
+        return any(map(_is_open, result))
+    if isinstance(result, dict):
+        return any(map(_is_open, result.values()))
+    if isinstance(result, torch.Tensor):
+        return any(isinstance(size, torch.SymInt) for size in _sizes(result))
+    return False
+
+
+def _sizes(tensor: torch.Tensor) -> Iterator[Any]:
+    yield from tensor.shape
+    if tensor.layout is torch.strided:
+        yield from tensor.stride()
+
+
+def _python_values(sample: Sample) -> frozenset[int]:
+    """Return the values that are numbers of Python, or lists of them that a tensor was made into.
+
+    What such a sample records of their shapes has no meaning.
+    """
+    found = set(find_scalars(sample))
+    for position, op in enumerate(sample.ops):
+        if custom_operator_of(sample, op) is not None:
+            continue
+        operator = entry_of(sample, op)
+        refs = list(iterate_refs(op.args))
+        is_of_python = operator.name.startswith(("operator.", "builtins.", "math."))
+        if operator.name == "torch.Tensor.tolist" or (
+            is_of_python and refs and all(ref in found for ref in refs)
+        ):
+            found.add(len(sample.inputs) + position)
+    return frozenset(found)
