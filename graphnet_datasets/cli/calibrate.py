@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .import_export import MAX_FAILURES_SHOWN, PARTLY, show_count
+from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
 from .terminal import echo
 
 app = typer.Typer()

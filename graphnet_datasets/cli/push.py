@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetNotFoundError, SampleError, SchemaError
-from .import_export import PARTLY, show_count
+from .counting import PARTLY, show_count
 from .terminal import echo
 
 if TYPE_CHECKING:

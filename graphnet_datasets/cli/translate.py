@@ -9,6 +9,7 @@ import typer
 
 from ..atomic import new_directory
 from ..errors import DatasetExistsError, DatasetNotFoundError, TranslationError
+from .counting import PARTLY
 from .disk import new_output
 from .terminal import echo
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from ..sample import Sample
 
 app = typer.Typer()
-
-PARTLY = 3
-"""Exit status where something was left out and the rest was done."""
 
 
 @app.command(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from graphnet_datasets import Sample, load_dataset, read_directory, write_directory
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.cli.import_export import PARTLY
+from graphnet_datasets.cli.counting import PARTLY
 from graphnet_datasets.storage.importing import read_report
 from tests.exact import exact
 from tests.tables import chain, write_dataset

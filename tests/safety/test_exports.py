@@ -11,7 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.cli.import_export import PARTLY
+from graphnet_datasets.cli.counting import PARTLY
 from graphnet_datasets.directory import SampleTree
 from graphnet_datasets.directory.reading import read_folder
 from graphnet_datasets.sample import Sample

@@ -15,9 +15,10 @@ from ..judging import judging
 from ..judging.turn_times import keep_pairs, take_doubt
 from ..worker_job import Turns
 from .collecting import read_run
+from .jobs import CandidateCompiler, SampleJob
 
 if TYPE_CHECKING:
-    from .sample_runner import CandidateCompiler, SampleJob, SampleRunner
+    from .sample_runner import SampleRunner
 
 EAGER = " in turns"
 """The role of the second server, in which eager runs while the first has the candidate."""
