@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -53,11 +53,18 @@ def short(name: str, limit: int = 22) -> str:
 
 
 def panel_title(task: str, panel: Mapping[str, Scores]) -> str:
-    """Return the title of a task's panel, with the number of its samples."""
-    sizes = [scores.num_samples for scores in panel.values()]
-    least, greatest = min(sizes), max(sizes)
-    count = f"{least}" if least == greatest else f"{least} to {greatest}"
-    return f"{short(task)} (N = {count})"
+    """Return what stands above a panel: the task, N, and the share on which zeros would pass."""
+    title = f"{short(task)} (N = {_range([each.num_samples for each in panel.values()])})"
+    shares = [scores.at(TOLERANCE)["vacuous_share"] for scores in panel.values()]
+    if None in shares:
+        return title
+    told = _range([round(100 * share) for share in shares])
+    return f"{title}\nzeros pass {told} % at t = {TOLERANCE}"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    least, greatest = min(numbers), max(numbers)
+    return f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"
 
 
 def device_of(table: pa.Table) -> str:

@@ -52,6 +52,9 @@ ROUND_SPEEDUPS = (
 )
 """Ticks where all speedups lie within a factor of four; beyond that, powers of two."""
 
+MAX_TICKS = 12
+"""Labels of speedups that a panel of the least height has room for."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -151,7 +154,7 @@ def plot_scores(
                     name, _draw_scores(axis, scores, styles[name], len(names) <= MAX_BANDS)
                 )
             axis.axhline(1, color="#444444", linewidth=0.8, zorder=1)
-            axis.set_title(panel_title(title, panel) if title else "", loc="left", fontsize=9)
+            axis.set_title(panel_title(title, panel) if title else "", loc="left", fontsize=8)
         upstream = some.variant.startswith("upstream")
         meaning = FORGIVEN[upstream] if some.metric == "ES" or upstream else ""
         title = f"{TITLES[some.metric]}: p = {some.p:g}, b = {some.b:g}, variant {some.variant}"
@@ -163,7 +166,7 @@ def plot_scores(
         for axis in axes:
             _score_axis(axis, some.metric, _score_range(panels), 2 if len(panels) == 1 else 4)
             axis.set_xlabel(label, fontsize=8)
-        figure.supylabel(f"{some.metric}(t), 1 = eager", fontsize=9)
+        _label_left(axes, f"{some.metric}(t), 1 = eager")
         legend = names
         if len(panels) == 1:
             (panel,) = panels.values()
@@ -220,7 +223,7 @@ def plot_speedups(
             axis.grid(False, axis="x")
             axis.set_title(short(title), loc="left", fontsize=9)
             _speedup_axis(axis)
-        figure.supylabel("speedup over eager (log2 scale)", fontsize=9)
+        _label_left(axes, "speedup over eager (log2 scale)")
         patches = [
             Patch(color=COLOURS[index % len(COLOURS)], alpha=0.6) for index in range(len(names))
         ]
@@ -228,7 +231,8 @@ def plot_speedups(
         where = f" on {', '.join(told)}" if told else ""
         _finish(
             figure,
-            f"Speedups of the samples that are correct at t = {TOLERANCE}{where}",
+            f"Speedups of the samples that are correct at t = {TOLERANCE}{where},\n"
+            "without those on which zeros would pass there too",
             [] if is_labelled else patches,
             names,
         )
@@ -248,6 +252,14 @@ def _panels(
     for unused in axes[len(panels) :]:
         unused.remove()
     return figure, axes[: len(panels)]
+
+
+def _label_left(axes: Sequence[Axes], label: str) -> None:
+    """Label the vertical axis of each row, which all panels of the row share."""
+    for axis in axes:
+        spec = axis.get_subplotspec()
+        if spec is not None and spec.is_first_col():
+            axis.set_ylabel(label, fontsize=9)
 
 
 def _draw_scores(axis: Axes, scores: Scores, style: dict[str, Any], has_band: bool) -> Any:
@@ -311,7 +323,10 @@ def _speedup_axis(axis: Axes) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
     low, high = axis.get_ylim()
-    ticks = [math.log2(speedup) for speedup in ROUND_SPEEDUPS if 2**low <= speedup <= 2**high]
+    ticks = _apart(
+        [math.log2(speedup) for speedup in ROUND_SPEEDUPS if 2**low <= speedup <= 2**high],
+        (high - low) / MAX_TICKS,
+    )
     is_narrow = high - low < 2
     locator = (
         FixedLocator(ticks)
@@ -322,9 +337,26 @@ def _speedup_axis(axis: Axes) -> None:
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
 
 
+def _apart(ticks: Sequence[float], least: float) -> list[float]:
+    """Leave out ticks that are nearer than `least` to another, counted from 0 on both sides.
+
+    >>> _apart([-0.2, -0.1, 0.0, 0.05, 0.2, 0.3], 0.15)
+    [-0.2, 0.0, 0.2]
+    """
+    kept: list[float] = []
+    for tick in sorted(ticks, key=abs):
+        if all(abs(tick - other) >= least for other in kept):
+            kept.append(tick)
+    return sorted(kept)
+
+
 def _draw_violin(axis: Axes, place: int, values: Floats, colour: str) -> None:
     if len(values) == 0:
-        axis.text(place, 0.02, "none correct", ha="center", va="bottom", color="#444444", size=8)
+        # Upright, in units of the axis: beside and above it there is no room.
+        axis.text(
+            *(place, 0.04, "none correct"), transform=axis.get_xaxis_transform(), rotation=90,
+            ha="center", va="bottom", color="#444444", size=8,
+        )  # fmt: skip
         return
     if len(values) >= MIN_FOR_VIOLIN and np.ptp(values) > 1e-6:
         parts: Any = axis.violinplot(values, [place], widths=0.8, showextrema=False)

@@ -214,3 +214,52 @@ def test_without_matplotlib_the_extra_is_named() -> None:
 
 def test_no_speedup_is_drawn_at_infinity() -> None:
     assert all(math.isfinite(value) for value in log2_speedups(FOUR))
+
+
+def texts_of(figure: Any) -> list[Any]:
+    """Return every text that is drawn in a figure, once it is laid out."""
+    figure.draw_without_rendering()
+    shown = [each for axis in figure.axes for each in axis.texts]
+    for axis in figure.axes:
+        shown += [axis.title, axis._left_title, axis.xaxis.label, axis.yaxis.label]
+        low, high = axis.get_ylim()
+        shown += [
+            tick.label1 for tick in axis.yaxis.get_major_ticks() if low <= tick.get_loc() <= high
+        ]
+        shown += axis.get_xticklabels()
+    shown += [text for legend in figure.legends for text in legend.get_texts()]
+    return [each for each in shown if each.get_text() and each.get_visible()]
+
+
+@pytest.mark.parametrize("num_sets", [1, 2, 6])
+@pytest.mark.parametrize("num_tasks", [1, 2, 6])
+def test_no_text_lies_on_another_or_outside(num_sets: int, num_tasks: int) -> None:
+    tasks = ("audio", "cv", "multimodal", "nlp", "other", "scientific")[:num_tasks]
+    names = [f"openvino (precision=f{index})" for index in range(num_sets)]
+    counts = [0, 3, 30, 0, 2, 895]
+    values = {name: np.linspace(-2, 2, counts[i]) for i, name in enumerate(names)}
+    panels = {task if num_tasks > 1 else "": values for task in tasks}
+    totals = {task: dict.fromkeys(names, 1272) for task in panels}
+    scores = {name: error_aware_speedup_score(runs_of(name, 1.3)) for name in names}
+    devices = dict.fromkeys(names, "cuda")
+    for figure in (
+        plot_speedups(panels, totals, devices),
+        plot_scores(dict.fromkeys(panels, scores), devices),
+    ):
+        texts = texts_of(figure)
+        boxes = [(each.get_text(), each.get_window_extent()) for each in texts]
+        page = figure.bbox
+        for text, box in boxes:
+            assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, text
+            assert box.y0 >= page.y0 - 1 and box.y1 <= page.y1 + 1, text
+        for (one, a), (other, b) in itertools.combinations(boxes, 2):
+            is_apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
+            assert is_apart, (one, other)
+
+
+def test_each_panel_tells_where_zeros_would_pass() -> None:
+    scores = speedup_score(FOUR)
+    figure = plot_scores({"cv": {"x": scores}, "nlp": {"x": scores}}, {"x": "cuda"})
+    titles = [axis.get_title(loc="left") for axis in figure.axes]
+    assert titles == [f"{task} (N = 4)\nzeros pass 0 % at t = -3" for task in ("cv", "nlp")]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x (cuda)"]
