@@ -135,20 +135,43 @@ def _open(
     deepest: int,
     max_boxes: int,
 ) -> list[Stretch]:
-    """Show what is inside of stretches that do not repeat, as far as there is room."""
+    """Show what is inside of stretches that do not repeat, as far as there is room.
+
+    Stretches of the same operators are opened together or not at all, and none is that elsewhere
+    repeats in one box: equal layers are drawn alike.
+    """
     for deeper in range(depth + 1, deepest + 2):
-        opened: list[Stretch] = []
-        for place, stretch in enumerate(cut):
-            start, stop, _, times = stretch
-            inside = [stretch]
-            if times == 1 and stop - start > 1:
-                inside = [(position, position + 1, "", 1) for position in range(start, stop)]
-                if deeper <= deepest and any(len(paths[at]) >= deeper for at in range(start, stop)):
-                    inside = _merge_repeats(sample, _by_module(paths, deeper, start, stop), 1)
-            has_room = len(opened) + len(inside) + len(cut) - place - 1 <= max_boxes
-            opened += inside if has_room else [stretch]
-        cut = opened
+        alike: dict[tuple[str, ...], list[Stretch]] = {}
+        for stretch in cut:
+            alike.setdefault(_block(sample, stretch), []).append(stretch)
+        inside: dict[int, list[Stretch]] = {}
+        room = max_boxes - len(cut)
+        for block, stretches in alike.items():
+            if len(block) == 1 or any(times > 1 for _, _, _, times in stretches):
+                continue
+            opened = {each[0]: _inside(sample, paths, each, deeper, deepest) for each in stretches}
+            needed = sum(map(len, opened.values())) - len(stretches)
+            if needed <= room:
+                room -= needed
+                inside |= opened
+        cut = [part for stretch in cut for part in inside.get(stretch[0], [stretch])]
     return cut
+
+
+def _block(sample: Sample, stretch: Stretch) -> tuple[str, ...]:
+    """Return what one of the blocks in a stretch calls."""
+    start, stop, _, times = stretch
+    return tuple(op.target for op in sample.ops[start : start + (stop - start) // times])
+
+
+def _inside(
+    sample: Sample, paths: Sequence[Sequence[str]], stretch: Stretch, depth: int, deepest: int
+) -> list[Stretch]:
+    """Return what a stretch is made of: modules of this depth, or single operators."""
+    start, stop, _, _ = stretch
+    if depth <= deepest and any(len(paths[at]) >= depth for at in range(start, stop)):
+        return _merge_repeats(sample, _by_module(paths, depth, start, stop), 1)
+    return [(position, position + 1, "", 1) for position in range(start, stop)]
 
 
 def _by_module(paths: Sequence[Sequence[str]], depth: int, start: int, stop: int) -> list[Stretch]:

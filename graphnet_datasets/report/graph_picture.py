@@ -30,7 +30,11 @@ LEGEND: dict[Kind, str] = {
 
 _LETTER, _SMALL = 8.3, 6.5
 """Widths of a letter of the two sizes, in pixels; sans-serif letters are narrower than these."""
-_STEP, _MARGIN, _HEADER = 74.0, 16.0, 44.0
+_STEP, _MARGIN, _HEADER = 80.0, 16.0, 44.0
+_HALF_ROW = 26.0
+"""Half the height of the tallest box."""
+_HEAD = 7.0
+"""What the head of an arrow takes, straight down."""
 _COLUMN_GAP, _LANE = 46.0, 5.0
 _FEWEST_ROWS = 8
 _MOST_BROKEN = 3
@@ -238,32 +242,39 @@ class _Picture:
         for source, target in self.folded.edges:
             start = self._point(self.layout.centres[source], layers[source])
             end = self._point(self.layout.centres[target], layers[target])
-            start = _Point(start.x, start.y + _height(self.folded.boxes[source]) / 2)
-            end = _Point(end.x, end.y - _height(self.folded.boxes[target]) / 2 - 1)
+            bottom = start.y + _height(self.folded.boxes[source]) / 2
+            top = end.y - _height(self.folded.boxes[target]) / 2 - 1
             if self._column(layers[source]) == self._column(layers[target]):
                 bends = self.layout.bends.get((source, target), ())
                 middle = [self._point(x, layers[source] + 1 + step) for step, x in enumerate(bends)]
-                yield f'<path d="{_curve([start, *middle, end])}" {style}/>'
+                way = _curve([start, *middle, end])
             else:
                 way = self._detour(start, end, layers[source], layers[target])
-                yield f'<path d="{way}" {style}/>'
+            path = f"M{start.x:.1f} {bottom:.1f} {way} L{end.x:.1f} {top:.1f}"
+            yield f'<path d="{path}" {style}/>'
 
     def _detour(self, start: _Point, end: _Point, source: int, target: int) -> str:
-        """Return the way from one column to a later one: beside, below, up between, and over."""
+        """Return the way from one column to a later one: beside, below, up between, and over.
+
+        What goes across a column does so between rows of boxes, or above them all.
+        """
         self.lane += 1
         shift = self.lane * _LANE
         column = self._column(source)
         right = self._left(column + 1) - self.gap + 10 + shift
         over = _HEADER + 12 + shift
         left = self._left(self._column(target)) - 10 - shift
-        down = start.y + 8 + shift % 12
-        above = end.y - 12 - shift % 10
-        way = [(start.x, start.y), (start.x, down), (right, down), (right, over)]
-        if self._column(target) > column + 1 or above > self.top + _STEP:
-            way += [(left, over), (left, above), (end.x, above), (end.x, end.y)]
+        between = _STEP - 2 * _HALF_ROW
+        down = start.y + _HALF_ROW + 2 + shift % (between / 2)
+        above = end.y - _HALF_ROW - _HEAD - shift % (between / 2)
+        way = [(start.x, down), (right, down), (right, over)]
+        is_first = target % self.per_column == 0
+        if self._column(target) > column + 1 or not is_first:
+            way += [(left, over)]
+            way += [(end.x, over)] if is_first else [(left, above), (end.x, above)]
         else:
-            way += [(end.x, over), (end.x, end.y)]
-        return "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in way)
+            way += [(end.x, over)]
+        return " ".join(f"L{x:.1f} {y:.1f}" for x, y in way)
 
     def _legend_width(self) -> float:
         present = {box.kind for box in self.folded.boxes}
@@ -284,15 +295,21 @@ class _Picture:
 
 
 def _curve(points: list[_Point]) -> str:
-    """Return a path that leaves and reaches each point straight down."""
-    path = f"M{points[0].x:.1f} {points[0].y:.1f}"
+    """Return the part of a path from below the row of the first point to above that of the last.
+
+    It passes each row in between straight down and moves aside between rows only, where no box is.
+    """
+    path = f"L{points[0].x:.1f} {points[0].y + _HALF_ROW:.1f}"
     for before, after in itertools.pairwise(points):
-        if abs(before.x - after.x) < 0.5:
-            path += f" L{after.x:.1f} {after.y:.1f}"
+        low, high = before.y + _HALF_ROW, after.y - _HALF_ROW
+        if after is points[-1]:
+            high -= _HEAD
+        if abs(before.x - after.x) >= 0.5:
+            middle = (low + high) / 2
+            path += f" C{before.x:.1f} {middle:.1f} {after.x:.1f} {middle:.1f} "
         else:
-            middle = (before.y + after.y) / 2
-            path += (
-                f" C{before.x:.1f} {middle:.1f} {after.x:.1f} {middle:.1f} "
-                f"{after.x:.1f} {after.y:.1f}"
-            )
+            path += " L"
+        path += f"{after.x:.1f} {high:.1f}"
+        if after is not points[-1]:
+            path += f" L{after.x:.1f} {after.y + _HALF_ROW:.1f}"
     return path

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphnet_datasets.report import draw_graph
 from graphnet_datasets.report.folding import fold
 from graphnet_datasets.report.layered import place
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.storage.selection import select_rows
 from tests.strategies import runnable_samples
 
 VALUE = Value("float32", (2, 4))
@@ -124,3 +127,130 @@ def test_a_long_chain_is_broken_into_columns() -> None:
     root = ElementTree.fromstring(draw_graph(sample))  # noqa: S314 - text of our own
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     assert 0.5 < height / width < 2.5
+
+
+def layered(blocks: tuple[tuple[str, ...], ...], num_layers: int, num_ends: int = 3) -> Sample:
+    """Return layers of equal blocks between single operators; a residual goes around each block."""
+    ops: list[Op] = []
+
+    def call(target: str, module: str, *values: int) -> int:
+        ops.append(Op(target, tuple(map(Ref, values)), (), (VALUE,), module))
+        return len(ops)
+
+    value = 0
+    for end in range(num_ends):
+        value = call("torch.exp", f"stem.{end}", value)
+    for layer in range(num_layers):
+        for number, block in enumerate(blocks):
+            entry = value
+            for step, target in enumerate(block):
+                value = call(target, f"model.layers.{layer}.block{number}.{step}", value)
+            value = call("operator.add", f"model.layers.{layer}", value, entry)
+        # What stands between them makes no two layers neighbours, which one box would hold.
+        value = call(
+            ("torch.sin", "torch.cos", "torch.tanh")[layer % 3], f"model.mix{layer}", value
+        )
+    for end in range(num_ends):
+        value = call("torch.exp", f"head.{end}", value)
+    inputs = (Input("input", VALUE),)
+    return Sample("a/layers", "torch", "other", inputs, tuple(ops), (Ref(value),))
+
+
+BLOCKS = (("torch.relu", "torch.neg", "torch.abs"), ("torch.sigmoid", "torch.relu"))
+
+
+@pytest.mark.parametrize("max_boxes", range(6, 80, 3))
+@pytest.mark.parametrize("num_layers", [2, 5, 7])
+def test_equal_layers_are_opened_to_the_same_depth(num_layers: int, max_boxes: int) -> None:
+    sample = layered(BLOCKS, num_layers)
+    folded = fold(sample, max_boxes)
+    cuts = {box.start for box in folded.boxes}
+    length = sum(len(block) + 1 for block in BLOCKS) + 1
+    if len(cuts) < num_layers:
+        return  # so few boxes are cut without regard to modules
+    inside = [
+        tuple(place for place in range(length - 1) if 3 + layer * length + place in cuts)
+        for layer in range(num_layers)
+    ]
+    assert len(set(inside)) == 1, inside
+    assert len([box for box in folded.boxes if box.kind not in ("input", "output")]) <= max_boxes
+
+
+def points_of(path: str) -> list[tuple[float, float]]:
+    """Return points along a path of straight and curved pieces, some pixels apart."""
+    points: list[tuple[float, float]] = []
+    for command, text in re.findall(r"([MLC])([^MLC]*)", path):
+        numbers = [float(number) for number in text.split()]
+        ends = list(zip(numbers[::2], numbers[1::2], strict=True))
+        if command == "M":
+            points += ends
+            continue
+        start = points[-1]
+        for step in range(1, 41):
+            t = step / 40
+            if command == "L":
+                weights = (1 - t, t)
+            else:
+                weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+            known = (start, *ends)
+            points.append(
+                (
+                    sum(weight * x for weight, (x, _) in zip(weights, known, strict=True)),
+                    sum(weight * y for weight, (_, y) in zip(weights, known, strict=True)),
+                )
+            )
+    return points
+
+
+def check_drawing(svg: str) -> None:
+    """Check that boxes lie apart and in the picture, and that no edge enters one on its way."""
+    root = ElementTree.fromstring(svg)  # noqa: S314 - text of our own
+    rects = [each.attrib for each in root.iter(f"{SVG}rect") if "rx" in each.attrib]
+    boxes = [
+        (float(each["x"]), float(each["y"]), float(each["width"]), float(each["height"]))
+        for each in rects
+        if each["stroke"] == "#444444" and each["width"] != "12"
+    ]
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    for one, other in itertools.combinations(boxes, 2):
+        assert (
+            one[0] + one[2] <= other[0] or other[0] + other[2] <= one[0]
+            or one[1] + one[3] <= other[1] or other[1] + other[3] <= one[1]
+        )  # fmt: skip
+    for path in (each for each in root.iter(f"{SVG}path") if "marker-end" in each.attrib):
+        points = points_of(path.attrib["d"])
+        assert points[-1][1] > points[-41][1], "the head of an arrow points down"
+        for x, y in points:
+            assert 0 <= x <= width and 0 <= y <= height
+            for left, top, wide, high in boxes:
+                assert not (left + 1 < x < left + wide - 1 and top + 1 < y < top + high - 1), (
+                    path.attrib["d"],
+                    (left, top, wide, high),
+                )
+
+
+@settings(max_examples=40)
+@given(sample=runnable_samples(max_ops=20), max_boxes=st.sampled_from([4, 9, 40]))
+def test_no_edge_is_behind_a_box(sample: Sample, max_boxes: int) -> None:
+    check_drawing(draw_graph(sample, max_boxes))
+
+
+@pytest.mark.parametrize("max_boxes", [12, 40, 80])
+@pytest.mark.parametrize("num_layers", [1, 3, 9])
+def test_no_edge_of_a_layered_graph_is_behind_a_box(num_layers: int, max_boxes: int) -> None:
+    check_drawing(draw_graph(layered(BLOCKS, num_layers), max_boxes))
+
+
+@pytest.mark.parametrize(
+    "sample_id",
+    [
+        "torch/resnet-18",
+        "torch/ddpm-unet-small",
+        "transformers/bert-tiny",
+        "paddle/shufflenet-v2-swish-96",
+    ],
+)
+def test_no_edge_of_a_real_graph_is_behind_a_box(sample_id: str) -> None:
+    (row,) = select_rows(sample_id)
+    for max_boxes in (15, 40, 120):
+        check_drawing(draw_graph(Sample.from_row(row), max_boxes))
