@@ -4,12 +4,15 @@ from .cut import Cutter, Part, cut
 from .decompose import Decomposition, decompose
 from .fusing import find_fusible
 from .recompose import recompose
+from .subgraphs import Subgraph, Subgraphs
 from .translate import translate
 
 __all__ = [
     "Cutter",
     "Decomposition",
     "Part",
+    "Subgraph",
+    "Subgraphs",
     "cut",
     "decompose",
     "find_fusible",

@@ -190,6 +190,20 @@ class Cutter:
         value = self.num_inputs + position
         return self.results[position].kind != "other" or value in self._constants
 
+    def is_known(self, value: int) -> bool:
+        """Tell whether a value is a tensor of known size or a number, and so may cross."""
+        return value < self.num_inputs or self.may_cross(value - self.num_inputs)
+
+    def gives_tensor(self, value: int) -> bool:
+        """Tell whether a value is a tensor of known size, or a tuple that holds one."""
+        if value < self.num_inputs:
+            return self.sample.inputs[value].role not in ("symbol", "scalar")
+        if self.results[value - self.num_inputs].kind == "tensor":
+            return True
+        return not self.may_cross(value - self.num_inputs) and any(
+            self.results[taker].kind == "tensor" for taker in self._takers[value]
+        )
+
     def num_elements_of(self, value: int) -> int:
         """Return how many elements a value has, 0 for what is no tensor of known size."""
         if value < self.num_inputs:

@@ -1,0 +1,161 @@
+"""The different parts of many graphs, each once, with how often and in which families it occurs."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+
+from ..analysis.effects import NO_COMPUTATION
+from ..analysis.hashes import signature_hash
+from ..errors import SampleError
+from ..frameworks.results import Observed
+from ..sample import Sample
+from ..sample.arguments import iterate_refs
+from ..sample.targets import base_name
+from .cut import Cutter, Part
+from .fusing import find_fusible
+
+Method = Callable[[Cutter], list[tuple[int, ...]]]
+
+
+def find_sole_ops(cutter: Cutter) -> list[tuple[int, ...]]:
+    """Return each operator that takes a tensor and gives one, or several, by itself.
+
+    Operators that take a tuple apart come with the one that made it, and those that open or close a
+    region with what they enclose.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> sample = Sample("example/sizes", "torch", "other",
+    ...     (Input("input", Value("float32", (4, 2))),),
+    ...     (Op("torch.Tensor.size", (Ref(0), 0)), Op("torch.chunk", (Ref(0), 2)),
+    ...      Op("operator.getitem", (Ref(2), 0)), Op("torch.relu", (Ref(3),))), Ref(4))
+    >>> find_sole_ops(Cutter(sample))
+    [(1,), (3,)]
+    """
+    switches = {end for region in cutter.regions for end in (region.opens, region.closes)}
+    found = []
+    for position, op in enumerate(cutter.sample.ops):
+        if position in switches or op.target in NO_COMPUTATION:
+            continue
+        refs = set(iterate_refs((op.args, op.kwargs)))
+        if base_name(op.target) == "getitem" and not all(map(cutter.is_known, refs)):
+            continue
+        takes_tensor = any(cutter.gives_tensor(ref) for ref in refs)
+        if takes_tensor and cutter.results[position].kind != "number":
+            found.append((position,))
+    return found
+
+
+METHODS: Mapping[str, Method] = {"sole_op": find_sole_ops, "rules": find_fusible}
+"""How groups of operators are found, by name."""
+
+
+@dataclasses.dataclass
+class Subgraph:
+    """A part, cut out where it occurred first, and where else it occurs.
+
+    `num_occurrences` counts every place; `families` and `splits` are those of the whole graphs.
+    """
+
+    sample: Sample
+    num_occurrences: int = 0
+    families: set[str] = dataclasses.field(default_factory=set)
+    splits: set[str] = dataclasses.field(default_factory=set)
+
+    @property
+    def leaks(self) -> bool:
+        """Whether it occurs in families of more than one split."""
+        return len(self.splits) > 1
+
+
+class Subgraphs:
+    """Collects the different parts of graphs that are added one after the other.
+
+    Two parts are the same if operators, arguments, edges, and the shapes, dtypes and strides of the
+    inputs are; weights and data are not told apart by their statistics.
+
+    Raises:
+        SampleError: there is no such method.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> twice = Sample("example/twice", "torch", "other",
+    ...     (Input("input", Value("float32", (4,))),),
+    ...     (Op("torch.relu", (Ref(0),)), Op("torch.relu", (Ref(1),))), Ref(2))
+    >>> found = Subgraphs("sole_op")
+    >>> found.add(twice, family="a", split="train")
+    >>> [(each.sample.id, each.num_occurrences) for each in found]
+    [('example/twice/ops_0', 2)]
+    """
+
+    def __init__(self, method: str) -> None:
+        if method not in METHODS:
+            raise SampleError(
+                f"There is no method {method!r} of cutting graphs (there are {', '.join(METHODS)})."
+            )
+        self.method = method
+        self.refused: collections.Counter[str] = collections.Counter()
+        """How many groups could not be cut out, by the reason."""
+        self._found: dict[tuple[str, Hashable], Subgraph] = {}
+
+    def __iter__(self) -> Iterator[Subgraph]:
+        """Yield the parts in the order in which they first occurred, with their counts."""
+        for each in self._found.values():
+            provenance = dataclasses.replace(
+                each.sample.provenance, num_occurrences=each.num_occurrences
+            )
+            yield dataclasses.replace(
+                each, sample=dataclasses.replace(each.sample, provenance=provenance)
+            )
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(
+        self,
+        sample: Sample,
+        *,
+        family: str,
+        split: str,
+        seen: Mapping[int, Observed] | None = None,
+    ) -> None:
+        """Add the parts of a graph of a family and split; `seen` is what a run showed of it.
+
+        Raises:
+            UnknownOperatorError, MaterializeError: the graph cannot be walked without running it.
+            MissingExtraError: the sample's framework is not installed.
+        """
+        cutter = Cutter(sample, seen=seen)
+        known: dict[Hashable, tuple[str, Hashable]] = {}
+        for group in METHODS[self.method](cutter):
+            try:
+                part = cutter.cut(group)
+            except SampleError as error:
+                self.refused[_reason(error, sample)] += 1
+                continue
+            text = _text_of(part)  # most parts of a graph are equal in this cheaper sense already
+            key = known.get(text)
+            if key is None:
+                key = known[text] = (signature_hash(part.sample), _strides_of(part.sample))
+            subgraph = self._found.setdefault(key, Subgraph(part.sample))
+            subgraph.num_occurrences += 1
+            subgraph.families.add(family)
+            subgraph.splits.add(split)
+
+
+def _text_of(part: Part) -> Hashable:
+    ops = tuple((op.target, op.args, op.kwargs) for op in part.sample.ops)
+    inputs = tuple((each.role, each.value, each.data) for each in part.sample.inputs)
+    return repr((ops, inputs, part.sample.outputs))  # 1, 1.0 and True are equal, and not the same
+
+
+def _strides_of(sample: Sample) -> Hashable:
+    return tuple(each.value.stride for each in sample.inputs)
+
+
+def _reason(error: SampleError, sample: Sample) -> str:
+    text = str(error).replace(f"`{sample.id}`", "the graph")
+    return re.sub(r"(?i)operators? \d+( to \d+)?", "an operator", text)  # whichever it is
