@@ -18,7 +18,7 @@ from pathlib import Path
 from graphnet_datasets.isolation import Limits
 
 from .catalog import Entry
-from .libraries import library_of
+from .libraries import LIBRARIES, library_of
 from .program import ROOTS, files_behind
 
 PACKAGE = ROOTS["graphnet_datasets"]
@@ -74,7 +74,7 @@ def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:
 
 def worker_of(library: str) -> str:
     """Return the program whose jobs capture models of a library."""
-    return "builder.paddle_worker" if library == "paddle" else "builder.worker"
+    return LIBRARIES[library].worker
 
 
 class Keys:
@@ -112,7 +112,7 @@ class Keys:
         """
         if not self._is_strict:
             return ""
-        framework = "paddle" if library == "paddle" else "torch"
+        framework = LIBRARIES[library].framework
         return _digest(files_behind(worker_of(library), framework, ("builder.architectures.",)))
 
     def path(self, entry: Entry, build: Path) -> Path:

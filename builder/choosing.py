@@ -16,6 +16,7 @@ from graphnet_datasets.storage.table import read_table
 
 from .capturing import BUILDER, Capture
 from .catalog import read_catalog
+from .libraries import LIBRARIES
 
 MAX_OPS = 2000
 MAX_PARAMS = 10_000_000_000
@@ -85,7 +86,7 @@ def _worth(candidate: Candidate, seen: Counter[tuple[str, Hashable]]) -> float:
 
 
 def _candidate(capture: Capture) -> Candidate | None:
-    if capture.path is None or capture.entry.library == "paddle":
+    if capture.path is None or LIBRARIES[capture.entry.library].framework == "paddle":
         return None
     (row,) = read_table(capture.path, columns=list(_COLUMNS)).to_pylist()
     if row["license"] in LEFT_OUT_LICENSES or not 3 <= row["num_ops"] <= MAX_OPS:

@@ -43,6 +43,9 @@ class Library:
     preload: Callable[[], None]
     has_weights: bool = False
     """Whether models have to be built with weights: their constructors call them."""
+    framework: str = "torch"
+    worker: str = "builder.worker"
+    """The program whose jobs capture its models."""
 
     @property
     def version(self) -> str:
@@ -98,7 +101,8 @@ LIBRARIES = {
         segmentation.build, segmentation.preload,
     ),
     "paddle": Library(
-        "paddlepaddle", "PaddlePaddle/Paddle", "Apache-2.0", "paddle", paddle.build, paddle.preload,
+        "paddlepaddle", "PaddlePaddle/Paddle", "Apache-2.0", "paddle",
+        paddle.build, paddle.preload, framework="paddle", worker="builder.paddle_worker",
     ),
 }  # fmt: skip
 
