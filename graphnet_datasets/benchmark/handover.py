@@ -34,7 +34,7 @@ EAGER_PHASES = (*PHASES, "oracle")
 
 FIRST, AGAIN, ORACLE = "first.bin", "again.bin", "oracle.bin"
 """Files of outputs on input set 0: of the first call, of a repeated call, of a call in float64."""
-MAX_JUDGED = 256
+MAX_JUDGED = 512
 """Timed calls whose outputs are judged: of more of them, so many drawn at random."""
 MAX_WHOLE = 3
 """Timed calls of which all elements are judged; of the others an excerpt."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import ctypes
+import itertools
 import json
 import os
 import sys
@@ -54,6 +55,27 @@ replays_by_value = _replaying(lambda inputs: tuple(x.numpy().tobytes() for x in 
 replays_by_first_element = _replaying(
     lambda inputs: tuple(int(x.reshape(-1)[0] > 0) for x in inputs.values())
 )
+
+
+def _skipping(share: float) -> Callable[[Module, Inputs], Module]:
+    """Return a compiler whose code does no work in some calls: every so manieth, from the tenth."""
+    every = round(1 / share)
+
+    def compile_skipping(module: Module, example_inputs: Inputs) -> Module:
+        kept: list[Any] = []
+        num_calls = itertools.count()
+
+        def call(**inputs: Any) -> Any:
+            if not kept or next(num_calls) % every != min(9, every - 1):
+                kept[:] = [module(**inputs).clone()]
+            return kept[0].clone()
+
+        return call
+
+    return compile_skipping
+
+
+skips_1_percent, skips_5_percent, skips_30_percent = map(_skipping, (0.01, 0.05, 0.3))
 
 
 def replays_in_a_rotation(module: Module, example_inputs: Inputs) -> Module:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
 from tests.adversarial.cheats import WORK_S
-from tests.adversarial.conftest import Trial
+from tests.adversarial.conftest import SETTINGS, Trial, make_trial
 from tests.benchmark.samples import make_sample
 
 LOOSE_T = -3.0
@@ -74,6 +77,25 @@ def test_no_value_is_asked_for_twice(cheat: Trial) -> None:
 )
 def test_skipped_work_is_wrong(cheat: Trial, candidate: str) -> None:
     assert is_wrong(cheat(candidate))
+
+
+@pytest.fixture(scope="module")
+def many_calls() -> Iterator[Trial]:
+    """A fixed number of calls: fewer than are judged, so that one that was skipped is found."""
+    timing = dataclasses.replace(SETTINGS.timing, min_pairs=200, max_pairs=200, hard_budget_s=60)
+    runner = SampleRunner("cpu", dataclasses.replace(SETTINGS, timing=timing))
+    yield functools.partial(make_trial(runner), module=MODULE)
+    runner.close()
+
+
+@pytest.mark.parametrize("candidate", ["skips_1_percent", "skips_5_percent", "skips_30_percent"])
+def test_any_share_of_skipped_calls_is_wrong(many_calls: Trial, candidate: str) -> None:
+    record = many_calls(candidate)
+    assert len(record["candidate_latency_ms"]) == 200
+    assert is_wrong(record)
+    wrong = [call for call in record["judged"] if call["candidate_hash"] != call["baseline_hash"]]
+    assert len(record["judged"]) == 201
+    assert 1 <= len(wrong) < 80
 
 
 def test_zeros_pass_where_the_record_says_that_zeros_pass(cheat: Trial) -> None:

@@ -115,7 +115,7 @@ class TimedCalls:
             most = MAX_EXCERPT // max(1, len(taken))
             if all(math.prod(shape) <= most for _, shape, _ in taken):
                 self._num_whole = 0  # an excerpt of these is the whole
-            self._num_judged = max(MIN_JUDGED, min(MAX_JUDGED, MAX_OUTPUTS // max(1, len(taken))))
+            self._num_judged = _most_judged([each for _, _, each in taken])
             self._check_inputs()
         elif self._num_calls == 2:
             self._peak_bytes = self._runtime.peak_memory_bytes() or peak_memory_bytes()
@@ -186,6 +186,13 @@ class TimedCalls:
         if self._peak_bytes is None:
             return None
         return max(self._peak_bytes - resident_bytes, 0)
+
+
+def _most_judged(outputs: Sequence[Any]) -> int:
+    """Return of how many calls excerpts of such outputs can be held, and handed over."""
+    num_bytes = min(sum(each.nbytes for each in outputs), 8 * MAX_EXCERPT)
+    most = min(MAX_OUTPUTS // max(1, len(outputs)), KEPT_BYTES // max(1, num_bytes))
+    return max(MIN_JUDGED, min(MAX_JUDGED, most))
 
 
 def _draw_below(number: int) -> int:

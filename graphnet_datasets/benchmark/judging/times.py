@@ -16,7 +16,7 @@ from typing import Any
 from ...isolation import PHASE_PREFIX, Outcome, Stamp
 from ...timing.calls import ARMS
 from ...timing.disturbance import MIN_CALM_PAIRS, cover, find_shift, is_noisy, paired_speedup
-from ...timing.intervals import shift_interval
+from ...timing.intervals import centre_and_interval, shift_interval
 from .reported import read_counts, read_number, read_text, read_times
 
 AGREE_WITHIN, AGREE_MS = 1.05, 0.05
@@ -209,16 +209,17 @@ def take_looks(record: dict[str, Any], outcome: Outcome) -> set[str]:
     """Return the hashes of what was seen of the candidate's outputs; doubt outputs that came late.
 
     Taking an excerpt is the same work for both arms. Where it takes longer for the candidate, part
-    of the candidate's work may have been done then, and the interval covers that.
+    of the candidate's work may have been done then, and the interval covers that. On a busy machine
+    either may be interrupted, so it has to be longer by the lower end of the interval of the pairs.
 
     Raises:
         TimesError: a look did not come directly after its call.
     """
     looks = read_looks(outcome.stamps)
     if looks["baseline"] and looks["candidate"]:
-        eager, own = (statistics.median(each.after_ms for each in looks[arm]) for arm in ARMS)
-        late, took = own - eager, statistics.median(record["candidate_latency_ms"])
-        if late > (AGREE_WITHIN - 1) * took + AGREE_MS:
+        late, least_late = _lateness(*([each.after_ms for each in looks[arm]] for arm in ARMS))
+        took = statistics.median(record["candidate_latency_ms"])
+        if least_late > (AGREE_WITHIN - 1) * took + AGREE_MS:
             least = record["speedup"] * took / (took + late)
             record["speedup_low"], _ = cover((record["speedup_low"], None), (least, None))
             record["warnings"].append(
@@ -227,6 +228,23 @@ def take_looks(record: dict[str, Any], outcome: Outcome) -> set[str]:
                 f"{least:.3g}."
             )
     return {look.digest for look in looks["candidate"]}
+
+
+def _lateness(eager_ms: Sequence[float], own_ms: Sequence[float]) -> tuple[float, float]:
+    """Return by how much the looks at the candidate's outputs are longer, and at least are.
+
+    >>> _lateness([1.0] * 9 + [40.0], [3.0] * 10)
+    (2.0, 2.0)
+    >>> centre, least = _lateness([1.0, 9.0] * 5, [9.0, 1.0] * 5)
+    >>> least < 0
+    True
+    """
+    if len(eager_ms) != len(own_ms):
+        late = statistics.median(own_ms) - statistics.median(eager_ms)
+        return late, late
+    differences = [own - eager for eager, own in zip(eager_ms, own_ms, strict=True)]
+    centre, low, _ = centre_and_interval(differences)
+    return centre, low
 
 
 def take_alone(
