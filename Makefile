@@ -12,7 +12,7 @@ DEMO_SAMPLES = torch/resnet-20-cifar torch/convmixer-64-8 torch/squeezenet-64 tr
                transformers/bert-tiny transformers/gpt2-nano transformers/llama-nano torch/text-cnn-small
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint docs slow soak clean starter catalog benchmarks gpu
+.PHONY: help demo test quick lint docs slow soak clean starter catalog notebook benchmarks gpu
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
@@ -25,6 +25,7 @@ help:
 	@echo "make gpu         run the GPU tests and time the embedded dataset on a CUDA device"
 	@echo "make starter     rebuild the embedded dataset from its catalogs of models"
 	@echo "make catalog     capture the full dataset out of all catalogs of models"
+	@echo "make notebook    run the notebook of examples/ again and store it with its outputs"
 	@echo "make benchmarks  measure the figures of docs/performance.md"
 
 $(VENV)/bin/python:
@@ -98,6 +99,12 @@ starter: $(CATALOGS)/.ready
 
 catalog: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder catalog --out build/graphnet --docs docs/dataset.md --jobs $(WORKERS)
+
+# Run elsewhere, so that the pictures it writes are not left in the checkout.
+notebook: $(VENV)/.test
+	place=$$(mktemp -d) && cp examples/quickstart.ipynb $$place && \
+	    $(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False $$place/quickstart.ipynb && \
+	    mv $$place/quickstart.ipynb examples/quickstart.ipynb && rm -r $$place
 
 benchmarks: $(VENV)/.test
 	@for script in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/*.py)); do echo "# $$script"; $(BIN)/python $$script || exit 1; done

@@ -8,8 +8,10 @@ sets `HF_DATASETS_DISABLE_PROGRESS_BARS=1`, silences ours.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 
 from .credentials import hide_credentials
@@ -71,8 +73,19 @@ class _PrintableFormatter(logging.Formatter):
         return printable(hide_credentials(super().format(record)))
 
 
+def import_progress_bars() -> None:
+    """Import the bars of `datasets` without a word of tqdm's about how they are drawn.
+
+    In a notebook without `ipywidgets` they are text, and tqdm warns of that when it is imported.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        importlib.import_module("tqdm.auto")
+
+
 def disable_progress_bars() -> None:
     """Show no progress bars, neither ours nor those of `datasets`."""
+    import_progress_bars()
     from datasets.utils import disable_progress_bars
 
     disable_progress_bars()
@@ -80,6 +93,7 @@ def disable_progress_bars() -> None:
 
 def enable_progress_bars() -> None:
     """Show progress bars again, ours and those of `datasets`."""
+    import_progress_bars()
     from datasets.utils import enable_progress_bars
 
     enable_progress_bars()
@@ -87,6 +101,7 @@ def enable_progress_bars() -> None:
 
 def are_progress_bars_disabled() -> bool:
     """Tell whether progress bars are off."""
+    import_progress_bars()
     from datasets.utils import are_progress_bars_disabled
 
     return are_progress_bars_disabled()

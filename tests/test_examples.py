@@ -44,9 +44,58 @@ def test_the_python_of_the_readme_runs_when_pasted(tmp_path: Path) -> None:
     assert (tmp_path / "two_layers.parquet").is_file()
 
 
+@pytest.mark.slow
+def test_the_commands_of_the_readme_run_when_pasted(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    block = text.split("Without a checkout:")[1].split("```")[1]
+    commands = re.findall(r"^\$ (graphnet .*)$", block, flags=re.MULTILINE)
+    assert [command.split()[1] for command in commands] == ["list", "run", "score", "plot"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for command in commands:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=os.environ | {"PATH": path},
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+    assert len(list((tmp_path / "plots").glob("*.png"))) >= 3
+
+
+NOTEBOOK = ROOT / "examples" / "quickstart.ipynb"
+
+
+def check_outputs(notebook: nbformat.NotebookNode) -> None:
+    """Check that every cell was run, in order, without a warning, and that pictures come last."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    for cell in cells:
+        for output in cell.outputs:
+            assert output.output_type != "error", cell.source
+            assert output.get("name") != "stderr", output.text
+    kinds = [set(output.get("data", {})) for output in cells[-1].outputs]
+    assert len(kinds) >= 3
+    assert all("image/png" in kind for kind in kinds)
+    assert any("<svg" in output.get("data", {}).get("text/html", "") for output in every(cells))
+
+
+def every(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    return [output for cell in cells for output in cell.outputs]
+
+
+def test_the_notebook_is_stored_with_its_outputs() -> None:
+    text = NOTEBOOK.read_text()
+    check_outputs(nbformat.reads(text, as_version=4))
+    assert str(Path.home()) not in text, "nothing tells whose machine it ran on"
+
+
+@pytest.mark.slow
 def test_the_notebook_runs(tmp_path: Path) -> None:
-    notebook = nbformat.read(ROOT / "examples" / "quickstart.ipynb", as_version=4)
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    check_outputs(notebook)
     assert list((tmp_path / "plots").glob("*.png"))
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
+from ..verbosity import import_progress_bars
 from .layout import Layout, read_layout
 from .questions import check_columns, check_split, no_config, without_empty_lists
 from .remote import Url, read_listing, read_schemas, remote_errors
@@ -157,6 +158,7 @@ def _load(
     columns: Sequence[str] | None,
     revision: str | None,
 ) -> Loaded:
+    import_progress_bars()
     import datasets
     from datasets.exceptions import DatasetGenerationError
 
