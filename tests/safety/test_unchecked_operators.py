@@ -117,6 +117,8 @@ def test_norms_of_weights_fit_them(weight: tuple[int, ...], norms: tuple[int, ..
         Op("torch._C._nn.reflection_pad1d", (Ref(0), (1, 2**62))),
         Op("torch.nn.functional.pad", (Ref(0), (0, Ref(1)), "replicate")),
         Op("torch.max_pool1d", (Ref(0), Ref(1))),
+        Op("torch.linalg.matrix_power", (Ref(0), Ref(1))),
+        Op("torch.ops.aten.linalg_matrix_power", (Ref(0), Ref(1))),
     ],
 )
 def test_numbers_that_kernels_trust_are_known_before(op: Op) -> None:

@@ -27,8 +27,8 @@ _PADDING = words(
 )
 """Their kernels add paddings up in 64 bits without a look at what comes out."""
 
-_POOLS = words("max_pool1d")
-"""Their kernels go round windows of any size."""
+_LOOPS = words("linalg_matrix_power matrix_power max_pool1d")
+"""Their kernels go round a loop as often as a number says, or round a window of any size."""
 
 FOLLOWS_NONE = words("copy")
 """Their kernels follow the null pointer of a tensor that is None."""
@@ -58,7 +58,7 @@ def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, An
         return "" if offsets is None else "takes bounds of bags on trust"
     if last == "repeat_interleave":
         numbers: list[Any] = [args[1] if len(args) > 1 else kwargs.get("repeats", args)]
-    elif last in _PADDING | _POOLS or (last == "pad" and _is_mirroring(args, kwargs)):
+    elif last in _PADDING | _LOOPS or (last == "pad" and _is_mirroring(args, kwargs)):
         numbers = [*args[1:], *(value for key, value in kwargs.items() if key != "input")]
     else:
         return ""
