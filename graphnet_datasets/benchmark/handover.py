@@ -89,7 +89,7 @@ def read_judged(given: Any) -> list[JudgedCall]:
         set_index, start, is_candidate_first = each
         numbers = [set_index, 0 if start is None else start]
         if not all(type(number) is int and 0 <= number <= MAX_SET for number in numbers):
-            raise HandoverError("A call to be judged has a number that there is not.")
+            raise HandoverError("A call to be judged has a number that is out of range.")
         calls.append(JudgedCall(set_index, start, is_candidate_first is True))
     return calls
 
@@ -146,7 +146,9 @@ def _place(described: Any) -> tuple[str, tuple[int, ...], int]:
         raise HandoverError("The worker did not describe its outputs.")
     dtype, shape, offset = (described.get(key) for key in ("dtype", "shape", "offset"))
     if not isinstance(dtype, str) or dtype not in STORAGE:
-        raise HandoverError(f"An output has the dtype {str(dtype)[:40]!r}, which is none of ours.")
+        raise HandoverError(
+            f"An output has the dtype {str(dtype)[:40]!r}, which no sample can hold."
+        )
     numbers: list[Any] = [offset, *(shape if isinstance(shape, list) else [None])]
     if len(numbers) > MAX_DIMENSIONS or not all(
         type(number) is int and 0 <= number < 2**48 for number in numbers

@@ -72,9 +72,13 @@ class Settings:
                 )
         for name in ("num_input_sets", "alone_calls"):
             if getattr(self, name) < 1:
-                raise RunError(f"The setting `{name}` is {getattr(self, name)}; at least 1.")
+                raise RunError(
+                    f"The setting `{name}` is {getattr(self, name)}; it must be at least 1."
+                )
         if self.num_threads is not None and self.num_threads < 1:
-            raise RunError(f"The setting `num_threads` is {self.num_threads}; at least 1.")
+            raise RunError(
+                f"The setting `num_threads` is {self.num_threads}; it must be at least 1."
+            )
         object.__setattr__(self, "phase_timeouts_s", {**PHASE_TIMEOUTS_S, **self.phase_timeouts_s})
         unknown = sorted(set(self.phase_timeouts_s) - set(PHASE_TIMEOUTS_S))
         if unknown:

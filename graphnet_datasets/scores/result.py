@@ -58,7 +58,7 @@ class Scores:
         if column not in self.columns:
             raise KeyError(
                 f"There is no column `{column}`; there are {', '.join(self.columns)}. "
-                "A row is had with `scores.at(t)`."
+                "Take a row with `scores.at(t)`."
             )
         return list(self.columns[column])
 

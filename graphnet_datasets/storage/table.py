@@ -117,7 +117,7 @@ def check_schema(file: Any, name: str | os.PathLike[str]) -> pa.Schema:
         raise FormatVersionError(
             f"`{name}` has format version {version}; this library reads {SCHEMA_VERSION}. Install "
             f"the release of `graphnet-datasets` that reads version {version}, or make the file "
-            "anew with this one."
+            "again with this one."
         )
     return schema
 

@@ -77,7 +77,7 @@ def test_a_clean_run() -> None:
 def test_times_that_are_no_times_are_a_failed_run(lie: dict[str, Any]) -> None:
     record = judged(**lie)
     assert (record["status"], record["reason"]) == ("run_failed", "crash")
-    assert record["error_message"] == "The worker reported times that are not times."
+    assert record["error_message"] == "The times that the worker reported are not valid."
 
 
 def test_a_worker_that_ends_well_without_a_report_has_failed_in_its_phase() -> None:

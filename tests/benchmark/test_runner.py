@@ -284,7 +284,7 @@ def test_what_cannot_be_run_is_refused_before_anything_runs(
             {"launch_mode": "sideways"},
             "The setting `launch_mode` is 'sideways'; it can be 'stream' or 'cuda_graph'.",
         ),
-        ({"num_threads": 0}, "The setting `num_threads` is 0; at least 1."),
+        ({"num_threads": 0}, "The setting `num_threads` is 0; it must be at least 1."),
         (
             {"phase_timeouts_s": {"judge": 1}},
             "There is no phase `judge`. A timeout can be set for load, baseline, compile, run, "

@@ -126,7 +126,7 @@ def test_another_format_version_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a"]}).replace_schema_metadata(metadata), path)
     message = (
         f"`{path}` has format version 9; this library reads 1. Install the release of "
-        "`graphnet-datasets` that reads version 9, or make the file anew with this one."
+        "`graphnet-datasets` that reads version 9, or make the file again with this one."
     )
     with pytest.raises(FormatVersionError, match=f"^{re.escape(message)}$"):
         check_file(path)

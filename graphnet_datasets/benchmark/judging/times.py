@@ -157,7 +157,7 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
         or not isinstance(orders, list)
         or [type(each) for each in orders] != [bool] * len(baseline)
     ):
-        raise TimesError("The worker reported times that are not times.", is_forged=False)
+        raise TimesError("The times that the worker reported are not valid.", is_forged=False)
     clock = read_text(messages.get("clock"), 40)
     stamped = read_stamps(outcome.stamps)
     if stamped.is_candidate_first != orders or len(stamped.candidate_ms) != len(candidate):

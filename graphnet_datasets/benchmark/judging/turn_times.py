@@ -96,7 +96,7 @@ def _blocks(
     given = messages.get(f"{arm}_turn_lengths")
     lengths = read_counts(given, len(given)) if isinstance(given, list) else None
     if said is None or not lengths or len(lengths) > MAX_BLOCKS or sum(lengths) != len(said):
-        raise TimesError("The worker reported turns that are not turns.", is_forged=False)
+        raise TimesError("The turns that the worker reported are not valid.", is_forged=False)
     if min(lengths) == 0:
         raise TimesError("The worker reported a turn without a call.", is_forged=False)
     counts = read_counts(messages.get(f"{arm}_turn_preemptions"), len(said)) or [0] * len(said)
