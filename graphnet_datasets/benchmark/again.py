@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..schema import sample_from_row
+from ..scores.comparison import TOLERANCE
 from ..storage.selection import select_rows
 from .executors.sample_runner import SampleJob, SampleRunner
 from .handover import JudgedCall
@@ -175,6 +176,8 @@ def _compared(before: Mapping[str, Any], now: Mapping[str, Any]) -> Again:
 def _ending(record: Mapping[str, Any]) -> str:
     if record["speedup"] is None:
         return f"{record['status']} ({record['reason']})" if record["reason"] else record["status"]
+    if record["min_t"] is None or record["min_t"] > TOLERANCE:
+        return f"{record['status']}, but not right at t = {TOLERANCE}"
     low, high = record["speedup_low"], record["speedup_high"]
     interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
     return f"{record['status']}, speedup {record['speedup']:.3f}{interval}"

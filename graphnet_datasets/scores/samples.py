@@ -6,12 +6,17 @@ import math
 import statistics
 from typing import Any
 
+import pyarrow as pa
+
+from .comparison import TOLERANCE
+from .records import is_counted, make_records
 from .result import number, percentage
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
+from .variants import find_variant
 from .warnings import IMPOSSIBLE, is_impossible
 
 COLUMNS = (
-    "sample_id", "task", "family", "status", "latency_ms", "speedup", "speedup_low",
+    "sample_id", "task", "family", "status", "is_right", "latency_ms", "speedup", "speedup_low",
     "speedup_high", "min_t", "floor_ms", "roofline_share", "compile_time_s", "first_call_s",
     "break_even_calls", "baseline_num_kernels", "candidate_num_kernels", "null_t", "eager_t",
     "warnings",
@@ -24,6 +29,9 @@ def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str,
     `latency_ms` is the median of the candidate's calls and `roofline_share` how much of the speed
     of light it reaches: `floor_ms / latency_ms`, where `floor_ms` is the least time that the
     device's measured peak rates allow. A compiler can win at most `1 / roofline_share` more.
+    `is_right` says what `compare` decides by: that the outputs pass at t = -3, and not where zeros
+    would; None of a sample that no score counts. A speedup, a share of the roofline and a number of
+    calls after which compiling pays mean nothing where it is false; they are None there.
     Samples whose floor is not known come behind, the slowest first, and then those without a time.
 
     Raises:
@@ -39,14 +47,19 @@ def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str,
     table = as_table(runs)
     single_arm(table)
     rows = []
-    for record in without_duplicates(table, duplicates).to_pylist():
+    table = without_duplicates(table, duplicates)
+    right = _right_samples(table)
+    for record in table.to_pylist():
         times_ms = record["candidate_latency_ms"]
         latency_ms = statistics.median(times_ms) if times_ms else None
         floor_ms = record["floor_ms"]
         figures = {
             "latency_ms": latency_ms,
             "roofline_share": floor_ms / latency_ms if floor_ms and latency_ms else None,
+            "is_right": right.get(record["sample_id"]),
         }
+        if figures["is_right"] is False:
+            figures |= dict.fromkeys(_OF_RIGHT_ONES)
         rows.append({name: figures.get(name, record.get(name)) for name in COLUMNS})
     return sorted(rows, key=_head_room)
 
@@ -89,9 +102,24 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+_OF_RIGHT_ONES = (
+    "speedup", "speedup_low", "speedup_high", "roofline_share", "break_even_calls",
+)  # fmt: skip
+
+
+def _right_samples(table: pa.Table) -> dict[str, bool]:
+    """Tell of each sample that counts whether it is right."""
+    variant = find_variant("report")
+    counted = table.filter(pa.array(is_counted(table, variant)))
+    is_right = make_records(table, variant).is_right_at(TOLERANCE)
+    return dict(zip(counted["sample_id"].to_pylist(), is_right.tolist(), strict=True))
+
+
 def _speedup(row: dict[str, Any]) -> str:
     if is_impossible(row["warnings"]):
         return IMPOSSIBLE
+    if row["status"] == "ok" and row["is_right"] is False:
+        return f"not right at t = {TOLERANCE}"
     return number(row["speedup"]) if row["status"] == "ok" else row["status"]
 
 
@@ -109,7 +137,7 @@ def _share(share: float | None) -> str:
 
 def _never_pays(row: dict[str, Any]) -> bool:
     is_timed = row["status"] == "ok" and row["compile_time_s"] is not None
-    return is_timed and row["break_even_calls"] is None
+    return is_timed and row["is_right"] is not False and row["break_even_calls"] is None
 
 
 def _count(count: int | None) -> str:
