@@ -14,6 +14,7 @@ from .value_types import DTYPE_NAMES
 
 MAX_INTEGER = 2**31 - 1
 MAX_LITERALS = 100_000
+MAX_NUMBERS = 64
 
 
 def is_tensor(value: Any) -> bool:
@@ -70,6 +71,37 @@ def check_kind(arg: Any, kind: str, name: str, position: int) -> None:
         raise MaterializeError(f"has an argument `{name}` of a kind that it does not take.")
     if letters == "t" and not (isinstance(arg, paddle.Tensor) or arg.initialized()):
         raise MaterializeError(f"has an argument `{name}` that does not exist.")
+
+
+def read_numbers(arg: Any, kind: str) -> Any:
+    """Return the numbers that a tensor, or a list of tensors, gives where a literal may stand.
+
+    Everything else is returned as it is, values of programs too.
+
+    Raises:
+        MaterializeError: the tensor has more numbers than such an argument, or of another dtype.
+
+    >>> read_numbers(paddle.to_tensor([2, 3]), "It"), read_numbers(paddle.to_tensor([2]), "it")
+    ([2, 3], 2)
+    """
+    if isinstance(arg, (list, tuple)):
+        if not any(isinstance(each, paddle.Tensor) for each in arg):
+            return arg
+        if any(isinstance(each, paddle.Tensor) and len(each.shape) for each in arg):
+            raise MaterializeError(
+                "has a tensor with axes among numbers, which paddle does not take."
+            )
+        return [read_numbers(each, "it") for each in arg]
+    if not isinstance(arg, paddle.Tensor):
+        return arg
+    if arg.size > MAX_NUMBERS or ("I" not in kind and arg.size != 1):
+        raise MaterializeError(f"has a tensor of {arg.size} numbers where fewer stand.")
+    if not arg.size:
+        return []
+    found = arg.numpy()
+    if found.dtype.kind not in ("iuf" if "f" in kind else "iu"):
+        raise MaterializeError(f"has a tensor of {found.dtype} where whole numbers stand.")
+    return found.reshape(-1).tolist() if "I" in kind else found.reshape(-1)[0].item()
 
 
 def check_python(name: str, args: Sequence[Any]) -> None:

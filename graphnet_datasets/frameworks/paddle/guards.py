@@ -17,19 +17,27 @@ from typing import Any
 import paddle
 
 from ...errors import MaterializeError, MemoryLimitError
-from .argument_kinds import MAX_INTEGER, check_kind, check_python, is_tensor, shape_of
+from .argument_kinds import (
+    MAX_INTEGER,
+    check_kind,
+    check_python,
+    is_tensor,
+    read_numbers,
+    shape_of,
+)
 from .checked import KINDS
 from .operator_names import words
 from .operators import CORE
 from .signatures import argument_names
 from .single_guards import CHECKS, MAX_ELEMENTS, MAX_PADDING
-from .sizes import check_size, has_size
+from .sizes import RANGES, check_size, has_size
 from .value_guards import DIVIDING, VALUE_CHECKS, check_divisor
 
 MAX_RANK = 9
 MAX_PARTS = 100_000
 _STEPS = words("strides dilations kernel_size ksize")
 _SIZES = words("shape repeat_times")
+_NUMBERS = frozenset("iIfF")
 _AXES = frozenset(
     {
         "axis", "axes", "dim", "dims", "axis1", "axis2", "start_axis", "stop_axis",
@@ -59,7 +67,10 @@ class Guarded:
         MemoryLimitError: numbers would be built that no graph needs.
     """
 
-    __slots__ = ("_check_form", "_check_values", "_form", "call", "limit_bytes", "name")
+    __slots__ = (
+        "_check_form", "_check_values", "_form", "_num_data", "_numbers", "call", "limit_bytes",
+        "name",
+    )  # fmt: skip
 
     def __init__(self, name: str, call: Call, limit_bytes: int = 2**40) -> None:
         self.name = name
@@ -67,19 +78,23 @@ class Guarded:
         self.limit_bytes = limit_bytes
         self._check_form = _check_of(name)
         self._check_values: tuple[Check, ...] = ()
+        self._num_data = int(name in KINDS and name not in RANGES)
+        self._numbers = _numbers_of(name)
         self._form: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values()) if kwargs else args
-        form = [_form(arg) for arg in given]
         try:
+            if self._numbers:
+                given = self._read(given)
+            form = [_form(arg) for arg in given]
             if form != self._form:
                 self._form = None
                 self._check_form(given)
-                check_size(self.name, args, self.limit_bytes, kwargs)
-                self._check_values = tuple(_value_checks(self.name, given))
-                if has_size(self.name) and any(map(_holds_tensor, given)):
-                    self._check_values += (self._sizes_of(tuple(kwargs)),)
+                self._check_size(tuple(kwargs), given)
+                self._check_values = _value_checks(self.name)
+                if has_size(self.name) and _holds_tensor(given[self._num_data :]):
+                    self._check_values += (functools.partial(self._check_size, tuple(kwargs)),)
                 self._form = form
             for check in self._check_values:
                 check(given)
@@ -89,13 +104,19 @@ class Guarded:
             raise MaterializeError(f"`{self.name}` {error}") from error
         return self.call(*args, **kwargs)
 
-    def _sizes_of(self, names: tuple[str, ...]) -> Check:
-        def check(given: Sequence[Any]) -> None:
-            at = len(given) - len(names)
-            keywords = dict(zip(names, given[at:], strict=True))
-            check_size(self.name, given[:at], self.limit_bytes, keywords)
+    def _read(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments with numbers in the place of tensors that stand for literals."""
+        numbers = self._numbers
+        if not any(_holds_tensor(given[at]) for at in numbers if at < len(given)):
+            return given
+        return tuple(
+            read_numbers(arg, numbers[at]) if at in numbers else arg for at, arg in enumerate(given)
+        )
 
-        return check
+    def _check_size(self, names: tuple[str, ...], given: Sequence[Any]) -> None:
+        at = len(given) - len(names)
+        keywords = dict(zip(names, given[at:], strict=True))
+        check_size(self.name, given[:at], self.limit_bytes, keywords)
 
 
 def _form(arg: Any) -> Any:
@@ -121,19 +142,22 @@ def _plain(name: str) -> str:
     return name.removesuffix("_") if name.removesuffix("_") in KINDS else name
 
 
-def _value_checks(name: str, args: Sequence[Any]) -> list[Check]:
-    """Return the checks that read elements of these arguments."""
+@functools.cache
+def _numbers_of(name: str) -> dict[int, str]:
+    """Return the kinds, by position, of arguments that are numbers or tensors that give them."""
+    kinds = enumerate(KINDS.get(name, ()))
+    return {at: kind for at, kind in kinds if "t" in kind and set(kind) & _NUMBERS}
+
+
+@functools.cache
+def _value_checks(name: str) -> tuple[Check, ...]:
+    """Return the checks that read elements of an operator's arguments."""
     plain, found = _plain(name), []
     if plain in VALUE_CHECKS:
         found.append(VALUE_CHECKS[plain])
     if plain in DIVIDING:
         found.append(check_divisor)
-    if name in KINDS:
-        lowest = _lowest(plain)
-        for at, each in enumerate(argument_names(name.removeprefix(CORE))):
-            if each in _SIZES and _holds_tensor(args[at]):
-                found.append(functools.partial(_check_sizes_at, at, each, lowest))
-    return found
+    return tuple(found)
 
 
 def _lowest(plain: str) -> int:
@@ -203,28 +227,16 @@ def _check_counts(names: Sequence[str], args: Sequence[Any], lowest: int) -> Non
         if name in _STEPS and isinstance(arg, (list, tuple)):
             if len(arg) not in (1, rank - 2) or any(type(n) is not int or n < 1 for n in arg):
                 raise MaterializeError(f"has {list(arg)} as `{name}`.")
-        elif name in _SIZES and not _holds_tensor(arg):
+        elif name in _SIZES:
             _check_sizes(name, arg, lowest)
         elif name in ("num", "groups") and type(arg) is int and not 1 <= arg <= MAX_PARTS:
             raise MaterializeError(f"has {arg} as `{name}`.")
 
 
-def _check_sizes_at(at: int, name: str, lowest: int, args: Sequence[Any]) -> None:
-    _check_sizes(name, args[at], lowest)
-
-
 def _check_sizes(name: str, arg: Any, lowest: int) -> None:
-    if isinstance(arg, paddle.Tensor):
-        arg = arg.numpy().reshape(-1)[: MAX_RANK + 1].tolist()
     if not isinstance(arg, (list, tuple)):
         return
-    given = [
-        each.numpy().reshape(-1)[0].item()
-        if isinstance(each, paddle.Tensor) and each.size
-        else each
-        for each in arg
-    ]
-    sizes = [size for size in given if isinstance(size, int | float)]
+    sizes = [size for size in arg if isinstance(size, int | float)]
     if len(sizes) > MAX_RANK or any(size < lowest for size in sizes):
         raise MaterializeError(f"has {sizes[:12]} as `{name}`.")
     if math.prod(max(1, size) for size in sizes) > MAX_ELEMENTS:

@@ -67,8 +67,8 @@ def _check_unique(args: Sequence[Any]) -> None:
     _check_index_dtype(args[5])
     if len(axes) > 1 or (shape is not None and 0 in shape):
         raise MaterializeError(f"has the axes {list(axes)}.")
-    if axes and shape is not None:
-        check_axis(shape, axes[0])
+    if axes and shape is not None and not -1 <= axes[0] < len(shape):  # -2 ends the process
+        raise MaterializeError(f"has the axes {list(axes)} for a shape of {list(shape)}.")
 
 
 def _check_bins(args: Sequence[Any]) -> None:

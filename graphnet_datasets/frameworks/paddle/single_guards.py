@@ -72,6 +72,8 @@ def _check_factor(args: Sequence[Any]) -> None:
 def _check_paddings(args: Sequence[Any]) -> None:
     if len(args[1]) != 6 or min(args[1]) < 0:
         raise MaterializeError(f"has the paddings {list(args[1])}.")
+    if args[2] not in ("constant", "reflect", "replicate", "circular"):
+        raise MaterializeError(f"has the mode {args[2][:40]!r}.")
 
 
 def _check_window(args: Sequence[Any]) -> None:
@@ -159,10 +161,21 @@ def _check_unbind(args: Sequence[Any]) -> None:
 
 def _check_power(args: Sequence[Any]) -> None:
     """Integers are raised by as many products as the exponent says."""
-    if len(args) == 2 and any(type(arg) in (int, float) and abs(arg) > MAX_POWER for arg in args):
-        dtypes = [str(arg.dtype) for arg in args if not isinstance(arg, (int, float))]
-        if any("int" in dtype or "bool" in dtype for dtype in dtypes):
-            raise MaterializeError(f"raises integers to more than the power of {MAX_POWER}.")
+    base, exponent = args
+    if not isinstance(exponent, int | float) or 0 <= exponent <= MAX_POWER:
+        return
+    name = str(base.dtype).lower()
+    if "int" in name or "bool" in name:
+        raise MaterializeError(f"raises integers to the power of {exponent}.")
+
+
+def _check_triangular(args: Sequence[Any]) -> None:
+    matrix, sides = shape_of(args[0]), shape_of(args[1])
+    if matrix is None or sides is None:
+        return
+    is_square = len(matrix) >= 2 and matrix[-1] == matrix[-2]
+    if not is_square or len(sides) < 2 or sides[-2] != matrix[-1] or 0 in (*matrix, *sides):
+        raise MaterializeError(f"solves {list(matrix)} for {list(sides)}.")
 
 
 CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
@@ -190,6 +203,7 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}unfold": _check_window,
     f"{CORE}gammaincc": _check_same,
     f"{CORE}unbind": _check_unbind,
+    f"{CORE}triangular_solve": _check_triangular,
     f"{CORE}pow": _check_power,
     "operator.pow": _check_power,
     **index_guards.CHECKS,

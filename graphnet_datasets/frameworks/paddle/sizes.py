@@ -15,6 +15,9 @@ import paddle
 from ...errors import MaterializeError, MemoryLimitError
 from .operators import CORE
 
+RANGES = frozenset({f"{CORE}arange", f"{CORE}linspace"})
+"""Operators of the core whose first argument is a number of those that say how much they make."""
+
 
 def check_size(
     name: str, args: Sequence[Any], limit_bytes: int, keywords: Mapping[str, Any] | None = None
