@@ -64,7 +64,7 @@ def check_kind(arg: Any, kind: str, name: str, position: int) -> None:
     """
     accepted = set(kind)
     if position:
-        accepted |= {"n"} if "t" in kind else set()
+        accepted |= {"n"} if accepted <= {"t", "n"} else set()
         accepted |= {"t", "T"} if kind == "n" else set()
     letters = kind_of(arg)
     if not accepted & set(letters):

@@ -40,34 +40,35 @@ _KINDS = """
     equal_all: t t | erf: t | erfinv: t | exp: t | expand: t ItT | expand_as: t t Ii | expm1: t |
     eye: i i d p | fft_c2c: t I s b | fft_c2r: t I s b i | fft_r2c: t I s b b | fill: t i |
     flatten: t i i | flip: t I | floor: t | floor_divide: t t | fmax: t t | fmin: t t |
-    frobenius_norm: t I b b | full: EItT fit d p | full_int_array: IF d p | full_like: t fit d p |
-    full_with_tensor: t t d | fused_softmax_mask: t t | fused_softmax_mask_upper_triangle: t |
-    gammaincc: t t | gammaln: t | gather: t t t | gather_nd: t t | gaussian: ItT f f i d p |
-    gaussian_inplace_: t f f i | gelu: t b | generate_proposals: t t t t t i i f f f b |
-    greater_equal: t t | greater_than: t t | grid_sample: t t s s b | group_norm: t t t f i s |
-    hardshrink: t i | hardsigmoid: t f f | hardswish: t | hardtanh: t f f | heaviside: t t |
-    huber_loss: t t f | i0: t | i0e: t | i1: t | i1e: t | imag: t | increment: t f |
-    index_add: t t t i | index_put: t T t b | index_sample: t t | index_select: t t i |
-    instance_norm: t t t f | inverse: t | is_empty: t | isfinite: t | isinf: t | isnan: t |
-    kldiv_loss: t t s b | kron: t t | l1_norm: t | layer_norm: t nt nt f i | leaky_relu: t f |
-    lerp: t t t | less_equal: t t | less_than: t t | lgamma: t |
-    linear_interp: t n n n s i i i EIF s b i | linspace: t t t d p | log10: t | log1p: t | log2: t |
-    log: t | log_softmax: t i | logcumsumexp: t i b b b | logical_and: t t | logical_not: t |
-    logical_or: t t | logical_xor: t t | logit: t i | logsigmoid: t | logsumexp: t EI b b |
-    masked_fill: t t t | masked_select: t t | matmul: t t b b | matmul_with_flatten: t t i i |
-    matrix_power: t i | max: t EItT b | maximum: t t | mean: t EItT b | mean_all: t |
-    median: t I b s | meshgrid: T | min: t EItT b | minimum: t t | mish: t f | multinomial: t i b |
-    multiply: t t | mv: t t | nansum: t I d b | nearest_interp: t n n n s i i i EF s b i |
-    nms: t f | nonzero: t | norm: t i f b | not_equal: t t | numel: t | one_hot: t it |
-    p_norm: t f i f b b | pad3d: t I s f s | pad: t I ft | pixel_shuffle: t i s |
-    pixel_unshuffle: t i s | pool2d: t I I I b b s s b b s | pool3d: t I I I b b s s b b s |
-    pow: t f | prelu: t t s s | prior_box: t t F EF F F b b f f f b | prod: t EItT b b |
-    put_along_axis: t t t i s b | randint: it it ItT d p | randperm: it d p | real: t |
-    reciprocal: t | reduce_as: t t | relu6: t | relu: t | remainder: t t |
-    repeat_interleave: t i i i | reshape: t EItT | reverse: t i | rint: t | rms_norm: t t I f |
-    rnn: t T T n t f b i i i s i b | roi_align: t t t i i f i b | roll: t ItT EI | round: t i |
-    rsqrt: t | scale: t fit fi b | scatter: t t t b | searchsorted: t t b b | selu: t f f |
-    send_u_recv: t t t s I | set_value_: t EItT EItT EItT EI EI EI EI IF |
+    frobenius_norm: t I b b | full: EItT fit d p | full_: t EItT fit d p | full_int_array: IF d p |
+    full_like: t fit d p | full_with_tensor: t EItT d | fused_softmax_mask: t t |
+    fused_softmax_mask_upper_triangle: t | gammaincc: t t | gammaln: t | gather: t t t |
+    gather_nd: t t | gaussian: ItT f f i d p | gaussian_inplace_: t f f i | gelu: t b |
+    generate_proposals: t t t t t i i f f f b | greater_equal: t t | greater_than: t t |
+    grid_sample: t t s s b | group_norm: t t t f i s | hardshrink: t i | hardsigmoid: t f f |
+    hardswish: t | hardtanh: t f f | heaviside: t t | huber_loss: t t f | i0: t | i0e: t | i1: t |
+    i1e: t | imag: t | increment: t f | index_add: t t t i | index_put: t T t b |
+    index_sample: t t | index_select: t t i | instance_norm: t t t f | inverse: t | is_empty: t |
+    isfinite: t | isinf: t | isnan: t | kldiv_loss: t t s b | kron: t t | l1_norm: t |
+    layer_norm: t nt nt f i | leaky_relu: t f | lerp: t t t | less_equal: t t | less_than: t t |
+    lgamma: t | linear_interp: t n n n s i i i EIF s b i | linspace: t t t d p | log10: t |
+    log1p: t | log2: t | log: t | log_softmax: t i | logcumsumexp: t i b b b | logical_and: t t |
+    logical_not: t | logical_or: t t | logical_xor: t t | logit: t i | logsigmoid: t |
+    logsumexp: t EI b b | masked_fill: t t t | masked_select: t t | matmul: t t b b |
+    matmul_with_flatten: t t i i | matrix_power: t i | max: t EItT b | maximum: t t |
+    mean: t EItT b | mean_all: t | median: t I b s | meshgrid: T | min: t EItT b | minimum: t t |
+    mish: t f | multinomial: t i b | multiply: t t | mv: t t | nansum: t I d b |
+    nearest_interp: t n n n s i i i EF s b i | nms: t f | nonzero: t | norm: t i f b |
+    not_equal: t t | numel: t | one_hot: t it | p_norm: t f i f b b | pad3d: t I s f s |
+    pad: t I ft | pixel_shuffle: t i s | pixel_unshuffle: t i s | pool2d: t I I I b b s s b b s |
+    pool3d: t I I I b b s s b b s | pow: t f | prelu: t t s s |
+    prior_box: t t F EF F F b b f f f b | prod: t EItT b b | put_along_axis: t t t i s b |
+    randint: it it ItT d p | randperm: it d p | real: t | reciprocal: t | reduce_as: t t |
+    relu6: t | relu: t | remainder: t t | repeat_interleave: t i i i | reshape: t EItT |
+    reverse: t i | rint: t | rms_norm: t t I f | rnn: t T T n t f b i i i s i b |
+    roi_align: t t t i i f i b | roll: t ItT EI | round: t i | rsqrt: t | scale: t fit fi b |
+    scatter: t t t b | searchsorted: t t b b | selu: t f f | send_u_recv: t t t s EItT |
+    set_value_: t EItT EItT EItT EI EI EI EI IF |
     set_value_with_tensor: t t EItT EItT EItT EI EI EI | shape64: t | shape: t | sigmoid: t |
     sigmoid_cross_entropy_with_logits: t t n b i | sign: t | silu: t | sin: t | sinh: t |
     slice: t I ItT ItT I EI | softmax: t i | softplus: t f f | softshrink: t i | softsign: t |
@@ -90,8 +91,8 @@ _PLAIN = {
 KINDS: Mapping[str, tuple[str, ...]] = {
     CORE + name: kinds
     for name, kinds in (
-        *_PLAIN.items(),
         *((f"{name}_", kinds) for name, kinds in _PLAIN.items() if name in IN_PLACE),
+        *_PLAIN.items(),
     )
 }
 """The kinds of the arguments of each checked operator of paddle's core, by canonical name."""

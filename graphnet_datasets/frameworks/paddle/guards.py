@@ -30,7 +30,7 @@ from .operator_names import words
 from .operators import CORE
 from .signatures import argument_names
 from .single_guards import CHECKS, MAX_ELEMENTS, MAX_PADDING
-from .sizes import RANGES, check_size, has_size
+from .sizes import BROADCASTING, RANGES, check_size, has_size
 from .value_guards import DIVIDING, VALUE_CHECKS, check_divisor
 
 MAX_RANK = 9
@@ -46,14 +46,6 @@ _AXES = frozenset(
 )  # fmt: skip
 _ANY_INTEGER = frozenset(
     {"starts", "ends", "padding_idx", "ignore_index", "value", "seed", "shape"}
-)
-_BROADCASTING = words(
-    """
-    add atan2 bitwise_and bitwise_or bitwise_xor complex copysign divide elementwise_pow equal
-    floor_divide fmax fmin greater_equal greater_than heaviside lerp less_equal less_than
-    logical_and logical_or logical_xor maximum minimum multiply not_equal remainder subtract
-    trunc_divide where
-    """
 )
 Call = Callable[..., Any]
 Check = Callable[[Sequence[Any]], None]
@@ -168,7 +160,7 @@ def _lowest(plain: str) -> int:
 def _check_of(name: str) -> Check:
     plain = _plain(name)
     special = CHECKS.get(plain)
-    is_broadcasting = plain.removeprefix(CORE) in _BROADCASTING
+    is_broadcasting = plain.removeprefix(CORE) in BROADCASTING
     if name not in KINDS:
 
         def check_other(args: Sequence[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -182,12 +183,12 @@ def _check_unfolded(args: Sequence[Any]) -> None:
         raise MaterializeError(f"has windows of {size} at steps of {step} in {list(shape)}.")
 
 
-def _check_set_part(args: Sequence[Any]) -> None:
-    shape = shape_of(args[0])
-    lists = args[2:8]
+def _check_set_part(tensor: Any, lists: Sequence[Any]) -> None:
+    shape, count = shape_of(tensor), len(lists[3])
     starts, ends, steps, axes, removed, added = lists
-    if len({*map(len, (starts, ends, steps, axes))}) > 1 or 0 in steps:
-        raise MaterializeError(f"sets {list(axes)} from {list(starts)} to {list(ends)}.")
+    lengths = {len(each) for each in (starts, ends, steps) if isinstance(each, (list, tuple))}
+    if lengths - {count} or (isinstance(steps, (list, tuple)) and 0 in steps):
+        raise MaterializeError(f"sets {list(axes)} from {starts} to {ends}."[:300])
     if len(added) > 9 or any(not 0 <= each <= 9 for each in added):
         raise MaterializeError(f"adds the axes {list(added)[:10]}.")
     if shape is None:
@@ -195,8 +196,21 @@ def _check_set_part(args: Sequence[Any]) -> None:
     for group in (axes, removed):
         if len(set(group)) != len(group) or any(not 0 <= axis < len(shape) for axis in group):
             raise MaterializeError(f"has the axes {list(group)} for a shape of {list(shape)}.")
-    if args[0].dtype != args[1].dtype or 0 in shape or 0 in (shape_of(args[1]) or ()):
+    if 0 in shape:
+        raise MaterializeError("sets elements of a tensor that has none.")
+
+
+def _check_set_tensor(args: Sequence[Any]) -> None:
+    _check_set_part(args[0], args[2:8])
+    if args[0].dtype != args[1].dtype or 0 in (shape_of(args[1]) or ()):
         raise MaterializeError("sets elements of another dtype, or none.")
+
+
+def _check_set_numbers(args: Sequence[Any]) -> None:
+    _check_set_part(args[0], args[1:7])
+    shape, numbers = args[7], args[8]
+    if any(size < 1 for size in shape) or math.prod(shape) != len(numbers):
+        raise MaterializeError(f"sets {len(numbers)} numbers in a shape of {list(shape)[:10]}.")
 
 
 def _check_labels(args: Sequence[Any]) -> None:
@@ -225,6 +239,8 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}index_add": _check_index_add,
     f"{CORE}multinomial": _check_draws,
     f"{CORE}tensor_unfold": _check_unfolded,
-    f"{CORE}set_value_with_tensor": _check_set_part,
+    f"{CORE}set_value_": _check_set_numbers,
+    f"{CORE}set_value": _check_set_numbers,
+    f"{CORE}set_value_with_tensor": _check_set_tensor,
     f"{CORE}cross_entropy_with_softmax": _check_labels,
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import MaterializeError, MemoryLimitError
-from . import detection_guards, index_guards
+from . import detection_guards, index_guards, layer_guards
 from .argument_kinds import shape_of
 from .operators import CORE
 
@@ -169,12 +169,18 @@ def _check_power(args: Sequence[Any]) -> None:
         raise MaterializeError(f"raises integers to the power of {exponent}.")
 
 
+def _check_filled(args: Sequence[Any]) -> None:
+    if shape_of(args[0]) not in ((), (1,), None):
+        raise MaterializeError(f"fills with a tensor of {list(args[0].shape)}.")
+
+
 def _check_triangular(args: Sequence[Any]) -> None:
     matrix, sides = shape_of(args[0]), shape_of(args[1])
     if matrix is None or sides is None:
         return
-    is_square = len(matrix) >= 2 and matrix[-1] == matrix[-2]
-    if not is_square or len(sides) < 2 or sides[-2] != matrix[-1] or 0 in (*matrix, *sides):
+    *_, rows, columns = (0, 0, *matrix)
+    *_, others, _ = (0, 0, *sides)
+    if rows != columns or others != rows or 0 in (*matrix[-2:], *sides, rows):
         raise MaterializeError(f"solves {list(matrix)} for {list(sides)}.")
 
 
@@ -197,15 +203,16 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}depthwise_conv2d": _check_depthwise,
     f"{CORE}take_along_axis": _check_along_axis,
     f"{CORE}depthwise_conv2d_transpose": _check_window,
-    f"{CORE}deformable_conv": _check_window,
     f"{CORE}pool2d": _check_window,
     f"{CORE}pool3d": _check_window,
     f"{CORE}unfold": _check_window,
     f"{CORE}gammaincc": _check_same,
     f"{CORE}unbind": _check_unbind,
     f"{CORE}triangular_solve": _check_triangular,
+    f"{CORE}full_with_tensor": _check_filled,
     f"{CORE}pow": _check_power,
     "operator.pow": _check_power,
     **index_guards.CHECKS,
     **detection_guards.CHECKS,
+    **layer_guards.CHECKS,
 }

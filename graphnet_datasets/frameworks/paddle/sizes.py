@@ -6,6 +6,7 @@ range, a number of classes, a shape) is known when the operator is called, and c
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,19 @@ from typing import Any
 import paddle
 
 from ...errors import MaterializeError, MemoryLimitError
+from .argument_kinds import is_tensor
+from .operator_names import words
 from .operators import CORE
+
+BROADCASTING = words(
+    """
+    add atan2 bitwise_and bitwise_or bitwise_xor complex copysign divide elementwise_pow equal
+    floor_divide fmax fmin greater_equal greater_than heaviside lerp less_equal less_than
+    logical_and logical_or logical_xor maximum minimum multiply not_equal remainder subtract
+    trunc_divide where
+    """
+)
+"""Operators whose operands are broadcast against each other."""
 
 RANGES = frozenset({f"{CORE}arange", f"{CORE}linspace"})
 """Operators of the core whose first argument is a number of those that say how much they make."""
@@ -28,7 +41,7 @@ def check_size(
         MemoryLimitError: it would take more.
         MaterializeError: its size is not a number.
     """
-    estimate = _ELEMENTS.get(name)
+    estimate = _ELEMENTS.get(name) or _GROWING.get(name)
     if estimate is None:
         return
     num = estimate(_range_arguments(args, keywords or {}) if name == "paddle.arange" else args)
@@ -140,6 +153,68 @@ def _interpolated(args: Sequence[Any]) -> float | None:
     return largest
 
 
+def _bins(args: Sequence[Any]) -> float | None:
+    if not isinstance(args[0], paddle.Tensor) or not args[0].size:
+        return number_of(args[2])
+    return max(float(args[0].max().astype("float64")) + 1, number_of(args[2]) or 0)
+
+
+def _repeated(args: Sequence[Any]) -> float | None:
+    return _size(args[0]) * max(0, args[1])
+
+
+def _crossed(args: Sequence[Any]) -> float | None:
+    return len(args[0]) * math.prod(map(_size, args[0]))
+
+
+def _regions(args: Sequence[Any]) -> float | None:
+    return _size(args[1]) * math.prod(args[0].shape[1:2]) * args[3] * args[4]
+
+
+def _broadcast(args: Sequence[Any]) -> float | None:
+    shapes = [arg.shape for arg in args if is_tensor(arg)]
+    return math.prod(map(max, itertools.zip_longest(*map(reversed, shapes), fillvalue=1)))
+
+
+def _multiplied(args: Sequence[Any]) -> float | None:
+    left, right = (list(arg.shape) for arg in args[:2])
+    if min(len(left), len(right)) < 2:
+        return max(_size(args[0]), _size(args[1]))
+    columns = right[-2] if len(args) > 3 and args[3] else right[-1]
+    rows = left[-1] if len(args) > 2 and args[2] else left[-2]
+    return math.prod(max(1, each) for each in (*max(left, right, key=len)[:-2], rows, columns))
+
+
+_GROWING: Mapping[str, Callable[[Sequence[Any]], float | None]] = {
+    **dict.fromkeys((f"{CORE}{name}" for name in BROADCASTING), _broadcast),
+    **dict.fromkeys(
+        (
+            f"operator.{name}"
+            for name in [
+                "add",
+                "sub",
+                "mul",
+                "truediv",
+                "floordiv",
+                "mod",
+                "lt",
+                "le",
+                "gt",
+                "ge",
+                "eq",
+                "ne",
+            ]
+        ),
+        _broadcast,
+    ),
+    f"{CORE}matmul": _multiplied,
+    "operator.matmul": _multiplied,
+    f"{CORE}repeat_interleave": _repeated,
+    f"{CORE}meshgrid": _crossed,
+    f"{CORE}roi_align": _regions,
+}
+"""What makes more than it is given, by shapes and literals alone."""
+
 _ELEMENTS: Mapping[str, Callable[[Sequence[Any]], float | None]] = {
     f"{CORE}arange": _range,
     "paddle.arange": _range,
@@ -148,6 +223,10 @@ _ELEMENTS: Mapping[str, Callable[[Sequence[Any]], float | None]] = {
     f"{CORE}eye": _square,
     f"{CORE}full": _shape_at(0),
     f"{CORE}uniform": _shape_at(0),
+    f"{CORE}gaussian": _shape_at(0),
+    f"{CORE}randint": _shape_at(2),
+    f"{CORE}randperm": lambda args: number_of(args[0]),
+    f"{CORE}bincount": _bins,
     f"{CORE}full_with_tensor": _shape_at(1),
     f"{CORE}expand": _shape_at(1),
     f"{CORE}tile": _tiled,

@@ -163,6 +163,20 @@ def _check_regions(args: Sequence[Any]) -> None:
         )
 
 
+def _check_messages(args: Sequence[Any]) -> None:
+    tensor, sources, targets, _, sizes = args
+    size = tensor.shape[0]
+    room = next((each for each in sizes or () if type(each) is int and each > 0), size)
+    if not _is_within(sources, 0, size) or not _is_within(targets, 0, room):
+        raise MaterializeError(f"sends messages between rows that {size} and {room} have not.")
+
+
+def _check_lengths(args: Sequence[Any]) -> None:
+    steps, lengths = args[0].shape[0], args[3]
+    if lengths is not None and not _is_within(lengths, 1, steps + 1):
+        raise MaterializeError(f"has sequences of a length that {steps} steps do not have.")
+
+
 VALUE_CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}embedding": _check_rows,
     f"{CORE}put_along_axis": _check_along_axis,
@@ -175,5 +189,7 @@ VALUE_CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}roi_align": _check_regions,
     f"{CORE}generate_proposals": _check_finite,
     f"{CORE}nms": _check_finite,
+    f"{CORE}send_u_recv": _check_messages,
+    f"{CORE}rnn": _check_lengths,
 }
 """The checks that read elements, by the name of the form that does not write."""

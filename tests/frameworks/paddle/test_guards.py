@@ -1,0 +1,189 @@
+"""Guards: wrong operands never reach a kernel, right ones do, and forms are compared once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphnet_datasets import extract, make_inputs, materialize
+from graphnet_datasets.errors import MaterializeError, MemoryLimitError
+from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref
+
+from .installed import paddle
+
+pytestmark = pytest.mark.paddle
+
+CORE = "paddle._C_ops."
+FLOAT, WHOLE, PLACE = Named("dtype", "float32"), Named("dtype", "int64"), Named("place", "cpu")
+
+
+def guarded(name: str) -> Any:
+    from graphnet_datasets.frameworks.paddle.guards import Guarded
+    from graphnet_datasets.frameworks.paddle.operators import lookup, resolve
+
+    return Guarded(name, resolve(lookup(name)))
+
+
+def ones(*shape: int) -> Any:
+    return paddle.ones(shape)
+
+
+def whole(*numbers: int, dtype: str = "int64") -> Any:
+    return paddle.to_tensor(numbers, dtype)
+
+
+BOXES = [[0.0, 0.0, 9.0, 9.0], [1.0, 1.0, 4.0, 3.0]]
+CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
+    "argmax": ((ones(3, 4), 1, False, False, paddle.int64),
+               (ones(3, 4), 5, False, False, paddle.int64)),
+    "unique": ((ones(3, 4), True, True, True, [0], paddle.int64),
+               (ones(3, 4), True, True, True, [-2], paddle.int64)),
+    "bincount": ((whole(1, 2), None, 0), (whole(1, -2), None, 0)),
+    "put_along_axis": ((ones(3, 4), whole(1, 2, 0).reshape([3, 1]), ones(3, 1), 1, "add", True),
+                       (ones(3, 4), whole(1, 9, 0).reshape([3, 1]), ones(3, 1), 1, "add", True)),
+    "index_put": ((ones(3, 4), [whole(1), whole(2)], ones(1), False),
+                  (ones(3, 4), [whole(1), whole(4)], ones(1), False)),
+    "index_add": ((ones(3, 4), whole(0, 2), ones(2, 4), 0),
+                  (ones(3, 4), whole(0, 3), ones(2, 4), 0)),
+    "embedding": ((whole(0, 2), ones(3, 4), -1, False), (whole(0, 3), ones(3, 4), -1, False)),
+    "cross_entropy_with_softmax": (
+        (ones(2, 3), whole(0, -100).reshape([2, 1]), False, True, True, -100, -1),
+        (ones(2, 3), whole(0, 3).reshape([2, 1]), False, True, True, -100, -1),
+    ),
+    "remainder": ((whole(5, 6), whole(2, 3)), (whole(5, 6), whole(2, 0))),
+    "gammaincc": ((ones(2, 3), ones(2, 3)), (ones(2, 3), ones(3))),
+    "unbind": ((ones(2, 3), 0), (ones(), -1)),
+    "triangular_solve": ((ones(2, 2), ones(2, 1), True, False, False),
+                         (ones(2, 2), ones(9, 2), True, False, False)),
+    "multinomial": ((ones(5), 2, False), (-ones(5), 2, False)),
+    "tensor_unfold": ((ones(3, 4), 1, 2, 1), (ones(3, 4), 1, 9, 1)),
+    "set_value_with_tensor": ((ones(3, 4), ones(3, 1), [0], [1], [1], [1], [], []),
+                              (ones(3, 4), ones(3, 1), [0], [1], [0], [1], [], [])),
+    "set_value": ((ones(3, 4), [0], [1], [1], [1], [], [], [1], [2.0]),
+                  (ones(3, 4), [0], [1], [1], [1], [], [], [9], [2.0])),
+    "send_u_recv": ((ones(3, 4), whole(0, 1), whole(1, 2), "SUM", [0]),
+                    (ones(3, 4), whole(0, 9), whole(1, 2), "SUM", [0])),
+    "roi_align": (
+        (ones(1, 2, 9, 9), paddle.to_tensor(BOXES), whole(2, dtype="int32"), 2, 2, 1.0, 0, True),
+        (ones(1, 2, 9, 9), paddle.to_tensor(BOXES), whole(5, dtype="int32"), 2, 2, 1.0, 0, True),
+    ),
+    "distribute_fpn_proposals": (
+        (paddle.to_tensor(BOXES), whole(2, dtype="int32"), 2, 5, 4, 224, False),
+        (paddle.to_tensor(BOXES), whole(9, dtype="int32"), 2, 5, 4, 224, False),
+    ),
+    "nms": ((paddle.to_tensor(BOXES), 0.5), (ones(2, 3), 0.5)),
+    "pow": ((whole(2, 3), 3), (whole(2, 3), -1)),
+    "slice": ((ones(3, 4), [0], [0], [2], [1], []), (ones(3, 4), [7], [0], [2], [1], [])),
+}  # fmt: skip
+"""A call that each operator takes, and one on which its kernel would read, write or fault."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_right_operands_are_taken_and_wrong_ones_refused(name: str) -> None:
+    call = guarded(CORE + name)
+    right, wrong = CALLS[name]
+    if name == "set_value":
+        call = guarded(f"{CORE}set_value_")
+    call(*(each.clone() if isinstance(each, paddle.Tensor) else each for each in right))
+    with pytest.raises(MaterializeError, match=rf"`paddle\._C_ops\.{name}"):
+        call(*wrong)
+    call(*(each.clone() if isinstance(each, paddle.Tensor) else each for each in right))
+
+
+def test_a_form_is_compared_once_and_elements_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = guarded(f"{CORE}embedding")
+    compared: list[Any] = []
+    check = call._check_form
+    monkeypatch.setattr(call, "_check_form", lambda given: compared.append(given) or check(given))
+    for numbers in ((0, 1), (2, 2), (1, 0)):
+        call(whole(*numbers), ones(3, 4), -1, False)
+    assert len(compared) == 1
+    with pytest.raises(MaterializeError, match="looks up rows that a table of 3 does not have"):
+        call(whole(0, 3), ones(3, 4), -1, False)
+    call(whole(0), ones(3, 4), -1, False)
+    call(whole(0), ones(3, 5), -1, False)
+    assert len(compared) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("tile", (ones(2, 2), whole(2**12, 2**12))),
+        ("expand", (ones(1, 1), whole(2**12, 2**12))),
+        ("full", (whole(2**12, 2**12), 1.0, "float32", None)),
+        ("full_with_tensor", (ones(1), whole(2**12, 2**12), "float32")),
+        ("one_hot", (whole(1, 2), whole(2**24))),
+        ("arange", (ones(1), ones(1) * 2**24, ones(1), "float32", None)),
+        ("uniform", (whole(2**12, 2**12), "float32", 0.0, 1.0, 0, None)),
+        ("bincount", (whole(2**24), None, 0)),
+        ("repeat_interleave", (ones(2, 2), 2**24, 0, -1)),
+        ("add", (ones(2**12, 1), ones(1, 2**12))),
+        ("matmul", (ones(2**12, 1), ones(1, 2**12), False, False)),
+        ("meshgrid", ([ones(2**12), ones(2**12)],)),
+    ],
+)
+def test_sizes_that_data_give_are_compared_with_the_limit(name: str, args: Any) -> None:
+    given = [
+        paddle.CPUPlace() if each is None and name != "bincount"
+        else vars(paddle)[each] if isinstance(each, str) else each
+        for each in args
+    ]  # fmt: skip
+    call = guarded(CORE + name)
+    call.limit_bytes = 2**20
+    with pytest.raises(MemoryLimitError, match=rf"`paddle\._C_ops\.{name}` gives about"):
+        call(*given)
+
+
+def test_the_limit_of_materialize_holds_for_sizes_out_of_tensors() -> None:
+    inputs = (Input("input", Value("float32", (2, 2))), Input("input", Value("int64", (2,))))
+    sample = Sample("test/tile", "paddle", "other", inputs,
+                    (Op(f"{CORE}tile", (Ref(0), Ref(1))),), Ref(2))  # fmt: skip
+    layer = materialize(sample, memory_limit_bytes=2**20)
+    assert layer(ones(2, 2), whole(3, 2)).shape == [6, 4]
+    with pytest.raises(MemoryLimitError, match="Raise `memory_limit_bytes`, or skip the sample"):
+        layer(ones(2, 2), whole(2**11, 2**11))
+
+
+class Picking(paddle.nn.Layer):
+    def forward(self, x: Any) -> Any:
+        places = paddle.argmin(x, axis=-1, keepdim=True)
+        rows = paddle.to_tensor([0, 1])
+        return (
+            paddle.argmax(x, axis=1),
+            paddle.argmax(x),
+            places,
+            paddle.bincount(paddle.argmax(x, axis=1)),
+            paddle.put_along_axis(x, places, paddle.ones([3, 1]), 1),
+            paddle.index_add(x, rows, 0, paddle.ones([2, 4])),
+            paddle.index_put(
+                x, (paddle.to_tensor([0, 1]), paddle.to_tensor([1, 2])), paddle.ones([2])
+            ),
+            paddle.nn.functional.cross_entropy(x, paddle.argmax(x, axis=1)),
+            paddle.nn.functional.one_hot(paddle.argmax(x, axis=1), 5),
+        )
+
+
+def test_what_picks_elements_is_captured_and_runs_guarded() -> None:
+    capturing: Any = extract(name="test/picking")(Picking())
+    x = paddle.to_tensor(np.random.default_rng(0).random((3, 4), np.float32))
+    expected = capturing(x)
+    (sample,) = capturing.samples
+    with paddle.no_grad():
+        found = materialize(sample)(x)
+    for left, right in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(left.numpy(), right.numpy())
+    assert list(make_inputs(sample)) == ["input_0"]
+
+
+def test_lists_of_numbers_may_come_out_of_tensors() -> None:
+    shape = ListArg((2, 3))
+    ops = (
+        Op(f"{CORE}full_int_array", (shape, WHOLE, PLACE)),
+        Op(f"{CORE}full", (Ref(0), 1.0, FLOAT, PLACE)),
+        Op(f"{CORE}roll", (Ref(1), Ref(0), ListArg((0, 1)))),
+    )
+    sample = Sample("test/lists", "paddle", "other", (), ops, Ref(2))
+    assert materialize(sample)().shape == [2, 3]
