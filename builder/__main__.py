@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 
 from .capturing import BUILDER, PACKAGE, Capture, Keys, default_jobs, known
@@ -146,7 +147,7 @@ def _choose(options: argparse.Namespace) -> int:
     entries = _entries([], None)
     found = (known(entry, keys.path(entry, options.build), True) for entry in entries)
     lines = choose([capture for capture in found if capture is not None], options.count)
-    options.out.write_text("\n".join(lines) + "\n")
+    write_text(options.out, "\n".join(lines) + "\n")
     print(f"{len(lines)} lines in {options.out}")
     return 0
 

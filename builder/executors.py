@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from graphnet_datasets.atomic import write_bytes
+from graphnet_datasets.atomic import write_bytes, write_text
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.isolation import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work
 from graphnet_datasets.isolation.ray_pool import RayPool
@@ -78,7 +78,7 @@ def keep(entry: Entry, finished: Finished, path: Path) -> Capture:
     failure = path.with_suffix(FAILURE)
     if finished.result is None:
         reason = finished.reason or "finished without a row"
-        failure.write_text(reason)
+        write_text(failure, reason)
         return Capture(entry, None, reason)
     write_bytes(path, finished.result)
     failure.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from graphnet_datasets.analysis.hashes import family
 from graphnet_datasets.analysis.splits import SPLITS, split_of
+from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
@@ -87,7 +88,7 @@ def write_failures(captures: Iterable[Capture], path: Path) -> int:
     """Write the names of what was not captured with the reasons, and return how many there are."""
     failures = {each.entry.name: each.reason for each in captures if each.path is None}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(failures, indent=2, sort_keys=True) + "\n")
+    write_text(path, json.dumps(failures, indent=2, sort_keys=True) + "\n")
     return len(failures)
 
 

@@ -108,6 +108,23 @@ def test_no_file_of_the_library_is_longer_than_400_lines() -> None:
     assert {name: length for name, length in lengths.items() if length > 400} == {}
 
 
+def test_files_are_put_into_their_place_by_one_module() -> None:
+    """`atomic` writes under another name and renames; whole sample directories have their own."""
+    own = {"atomic.py", "directory/writing.py", "directory/tree.py"}
+    others = {
+        str(path.relative_to(PACKAGE)): path.read_text()
+        for path in MODULES
+        if str(path.relative_to(PACKAGE)) not in own
+    }
+    found = {
+        name: word
+        for name, text in others.items()
+        for word in ("mkstemp", "NamedTemporaryFile", ".rename(", "os.replace", "shutil.move")
+        if any(word in line for line in text.splitlines() if not line.lstrip().startswith(">>>"))
+    }
+    assert found == {}
+
+
 def test_the_page_on_the_architecture_names_every_package() -> None:
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
     packages = {path.relative_to(PACKAGE).parts[0] for path in MODULES} - {"__init__.py"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...atomic import replaced
 from ...errors import MissingExtraError
 from .config import TuningResult
 
@@ -27,4 +28,7 @@ def plot_curve(result: TuningResult, path: str | Path, title: str = "") -> None:
     points = result.curve()
     axes.step([x for x, _ in points], [y for _, y in points], where="post", color="C0")
     axes.set(xlabel="seconds of tuning", ylabel="median time, ms", yscale="log", title=title)
-    figure.savefig(path)
+    path = Path(path)
+    path = path if path.suffix else path.with_suffix(".png")
+    with replaced(path) as place:
+        figure.savefig(place, format=path.suffix[1:])
