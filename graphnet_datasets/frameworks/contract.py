@@ -29,7 +29,7 @@ MODULES: Mapping[str, str] = {
     "source": "`parse_source(text, metadata, **facts)`: a sample out of the text of a directory",
     "costs": "`measure(sample, sizes)`: operations, traffic and memory",
     "calibration": "`calibrate(sample, **options)`: statistics that fit the graph",
-    "observing": "`observe(sample, seed, **options)`: what its values are like in a run",
+    "observing": "`stepping(sample, seed, **options)`, `look_at(tensor)`: values in a run",
     "oracle": "`float64_outputs(workload, sample)`: the same graph in float64",
     "profiling": "`profile_call(call, prepare, device, num_calls)`: the kernels of a call",
     "extract": "`extract(...)`: live modules to samples",

@@ -10,6 +10,7 @@ from ..inputs import Mode
 from ..sample import Sample
 from .contract import module
 from .results import Observed, Result
+from .stepping import observe_by
 
 Weights = Literal["inputs", "parameters"]
 Names = Literal["canonical", "source"]
@@ -185,7 +186,7 @@ def observe(
     >>> observe(sample)[1].statistics.min
     0.0
     """
-    return module(sample.framework, "observing").observe(
+    return observe_by(
         sample,
         seed,
         memory_limit_bytes=memory_limit_bytes,

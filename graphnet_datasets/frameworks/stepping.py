@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from ..sample import Sample
+from .contract import module
 from .results import Observed
 
 
@@ -15,29 +16,58 @@ class Stepper(Protocol):
     sample: Sample
 
     def run(self, position: int) -> None:
-        """Run operator `position` and keep its result."""
+        """Run operator `position` and keep its result.
+
+        Raises:
+            CalibrationError: it fails.
+        """
 
     def tensor(self, value: int) -> Any:
         """Return a value, None where it is no tensor or has been freed."""
+
+    def is_finite(self, value: int) -> bool:
+        """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
+        ...
 
     def free(self, value: int) -> None:
         """Forget a value."""
 
 
-def observe_by(stepper: Stepper, look_at: Callable[[Any], Observed]) -> dict[int, Observed]:
-    """Run the whole graph and return what each operator gave, before anything wrote to it."""
+def steps(stepper: Stepper) -> Iterator[int]:
+    """Run the whole graph and yield the value of each operator before anything writes to it."""
     sample = stepper.sample
     num_inputs = len(sample.inputs)
     dying: list[list[int]] = [[] for _ in sample.ops]
     for value, last_use in enumerate(sample.last_uses):
         if 0 <= last_use < sample.num_ops:
             dying[last_use].append(value)
-    found = {}
     for position in range(sample.num_ops):
         stepper.run(position)
-        tensor = stepper.tensor(num_inputs + position)
-        if tensor is not None:
-            found[num_inputs + position] = look_at(tensor)
+        yield num_inputs + position
         for value in dying[position]:
             stepper.free(value)
-    return found
+
+
+def observe_by(sample: Sample, seed: int, **options: Any) -> dict[int, Observed]:
+    """Return what a run shows of the tensors that the operators of a sample give."""
+    observing = module(sample.framework, "observing")
+    with observing.stepping(sample, seed, **options) as stepper:
+        return {
+            value: observing.look_at(tensor)
+            for value in steps(stepper)
+            if (tensor := stepper.tensor(value)) is not None
+        }
+
+
+def find_not_finite(sample: Sample, seed: int = 0, **options: Any) -> list[int]:
+    """Return the operators that give NaN or infinity in a run, by position.
+
+    Raises:
+        CalibrationError: an operator of the graph fails.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
+        MissingExtraError: the sample's framework is not installed.
+    """
+    with module(sample.framework, "observing").stepping(sample, seed, **options) as stepper:
+        return [
+            value - len(sample.inputs) for value in steps(stepper) if not stepper.is_finite(value)
+        ]

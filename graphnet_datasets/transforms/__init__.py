@@ -1,5 +1,6 @@
 """Samples made from samples."""
 
+from .cast import autocast, cast
 from .cut import Cutter, Part, cut
 from .decompose import Decomposition, decompose
 from .fusing import find_fusible
@@ -13,6 +14,8 @@ __all__ = [
     "Part",
     "Subgraph",
     "Subgraphs",
+    "autocast",
+    "cast",
     "cut",
     "decompose",
     "find_fusible",

@@ -60,3 +60,10 @@ class Stepper:
     def free(self, value: int) -> None:
         """Forget a value."""
         self.slots[value] = None
+
+    def is_finite(self, value: int) -> bool:
+        """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
+        tensor = self.tensor(value)
+        if tensor is None or not tensor.is_floating_point():
+            return True
+        return bool(paddle.isfinite(tensor).all())

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from ...sample import Sample
 from ..results import Observed
-from ..stepping import observe_by
 from .materialize import materialize
 from .statistics import elements_to_store, measure
 from .stepping import Stepper
 
 
-def observe(sample: Sample, seed: int = 0, **options: Any) -> dict[int, Observed]:
-    """Return what a run shows of the tensors that operators give; see `frameworks.observe`.
+@contextlib.contextmanager
+def stepping(sample: Sample, seed: int = 0, **options: Any) -> Iterator[Stepper]:
+    """Yield what runs the operators of a sample one at a time; `options` are of `materialize`.
 
     Raises:
-        CalibrationError: an operator of the graph fails.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
     module = materialize(sample, **options)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        return observe_by(Stepper(module, sample, seed), _look_at)
+        yield Stepper(module, sample, seed)
 
 
-def _look_at(tensor: torch.Tensor) -> Observed:
+def look_at(tensor: torch.Tensor) -> Observed:
+    """Return statistics of a tensor, and its elements where these decide what the graph does."""
     return Observed(measure(tensor), elements_to_store(tensor, "input"))

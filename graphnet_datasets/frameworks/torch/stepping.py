@@ -62,3 +62,10 @@ class Stepper(torch.fx.Interpreter):
     def free(self, value: int) -> None:
         """Forget a value."""
         self.env.pop(self.nodes[value], None)
+
+    def is_finite(self, value: int) -> bool:
+        """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
+        tensor = self.tensor(value)
+        if tensor is None or not (tensor.is_floating_point() or tensor.is_complex()):
+            return True
+        return bool(torch.isfinite(tensor).all())

@@ -1,0 +1,283 @@
+"""The same graph in another floating-point format, and under autocast."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphNetError, SampleError
+from ..frameworks import find_results
+from ..frameworks.stepping import find_not_finite
+from ..inputs.encoding import FORMATS, encode
+from ..sample import Input, Op, Sample, Statistics
+from ..sample.arguments import DictArg, ListArg, Named, Ref, SliceArg, iterate_refs, map_refs
+from ..sample.targets import base_name
+from .operator_kinds import kind_of
+
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+"""Formats that a graph can be cast between."""
+
+_LIMITS = {
+    "float16": (65504.0, 2.0**-14),
+    "bfloat16": (FORMATS["bfloat16"].largest, 2.0**-126),
+    "float32": (float(np.finfo(np.float32).max), 2.0**-126),
+    "float64": (float(np.finfo(np.float64).max), 2.0**-1022),
+}
+"""The largest finite number and the smallest normal one of each."""
+
+_METHODS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16"}
+_METHOD_OF = {dtype: method for method, dtype in _METHODS.items()}
+
+_WIDE_STATISTICS = frozenset(
+    {"batch_norm", "instance_norm", "_native_batch_norm_legit_no_training"}
+)
+"""Norms whose kernels take statistics and weights in float32 beside activations of 16 bits."""
+
+_UNINITIALISED = ("empty", "new_empty")
+"""Operators whose elements say nothing."""
+
+_AUTOCAST = "torch.amp.autocast_mode"
+
+
+def cast(
+    sample: Sample,
+    dtype: str,
+    *,
+    check: bool = True,
+    allow_unchecked_operators: bool | None = None,
+) -> Sample:
+    """Return the graph with its floating-point tensors in another format.
+
+    What changes: floating-point inputs, weights and stored elements; the formats that operators are
+    told to make or convert to; literals beyond the largest number of the format (the smallest
+    numbers of masks) and those that would vanish in it (epsilons), which become the largest, or the
+    smallest normal one. What stays: integers and booleans, complex numbers, 8-bit formats, and the
+    statistics and weights of batch and instance norms in float32, as their kernels take them. Its
+    id ends in `/DTYPE`.
+
+    With `check` the result is run once on the CPU, in this process; `allow_unchecked_operators` is
+    that of `materialize`.
+
+    Raises:
+        SampleError: the format is unknown; an operator of the result does not run, or gives what
+            is not finite where the original does not; the message names it.
+        UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
+        MissingExtraError: the sample's framework is not installed.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> sample = Sample("example/masked", "torch", "other",
+    ...     (Input("input", Value("float32", (4,))),),
+    ...     (Op("torch.add", (Ref(0), -3.4e38)), Op("torch.Tensor.float", (Ref(1),))), Ref(2))
+    >>> half = cast(sample, "float16")
+    >>> half.id, half.inputs[0].value.dtype, half.ops[0].args[1], half.ops[1].target
+    ('example/masked/float16', 'float16', -65504.0, 'torch.Tensor.half')
+    """
+    if dtype not in DTYPES:
+        raise SampleError(
+            f"Graphs cannot be cast to {dtype!r}. The formats are {', '.join(DTYPES)}."
+        )
+    result = _Casting(sample, dtype).run()
+    if check:
+        _check(result, sample, allow_unchecked_operators=allow_unchecked_operators)
+    return result
+
+
+def autocast(
+    sample: Sample,
+    dtype: str = "bfloat16",
+    *,
+    check: bool = True,
+    allow_unchecked_operators: bool | None = None,
+) -> Sample:
+    """Return a graph of torch that runs under autocast on the CPU; weights stay as they are.
+
+    Raises:
+        SampleError: the sample is not torch's, the format has not 16 bits, or as `cast`.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> matrix = Input("input", Value("float32", (4, 4)))
+    >>> product = Sample("example/product", "torch", "other", (matrix,),
+    ...     (Op("torch.matmul", (Ref(0), Ref(0))),), Ref(1))
+    >>> [op.target.rpartition(".")[2] for op in autocast(product).ops]
+    ['_enter_autocast', 'matmul', '_exit_autocast']
+    """
+    if sample.framework != "torch":
+        raise SampleError(
+            f"`{sample.id}` is a graph of {sample.framework}, whose graphs hold no autocast. Take "
+            "one of torch, or `cast` it."
+        )
+    if dtype not in ("bfloat16", "float16"):
+        raise SampleError(f"Autocast computes in bfloat16 or float16, not in {dtype!r}.")
+    num_inputs = len(sample.inputs)
+
+    def shift(ref: int) -> Ref:
+        return Ref(ref if ref < num_inputs else ref + 1)
+
+    opens = Op(f"{_AUTOCAST}._enter_autocast", ("cpu", Named("dtype", dtype), True, None))
+    closes = Op(f"{_AUTOCAST}._exit_autocast", (Ref(num_inputs),))
+    ops = tuple(
+        dataclasses.replace(
+            op, args=map_refs(op.args, shift), kwargs=map_refs(op.kwargs, shift), results=None
+        )
+        for op in sample.ops
+    )
+    result = dataclasses.replace(
+        sample,
+        id=f"{sample.id}/autocast-{dtype}",
+        ops=(opens, *ops, closes),
+        outputs=map_refs(sample.outputs, shift),
+        provenance=dataclasses.replace(sample.provenance, parent_id=sample.id),
+    )
+    if check:
+        _check(result, sample, 1, allow_unchecked_operators=allow_unchecked_operators)
+    return result
+
+
+class _Casting:
+    def __init__(self, sample: Sample, dtype: str) -> None:
+        self.sample = sample
+        self.dtype = dtype
+        self.num_inputs = len(sample.inputs)
+        self.results = find_results(sample)
+        self.wide = self._find_wide() if dtype in ("bfloat16", "float16") else frozenset()
+
+    def run(self) -> Sample:
+        sample = self.sample
+        result = dataclasses.replace(
+            sample,
+            id=f"{sample.id}/{self.dtype}",
+            inputs=tuple(
+                each if index in self.wide else self._input(each)
+                for index, each in enumerate(sample.inputs)
+            ),
+            ops=tuple(self._op(position, op) for position, op in enumerate(sample.ops)),
+            provenance=dataclasses.replace(sample.provenance, parent_id=sample.id),
+        )
+        return result
+
+    def _find_wide(self) -> frozenset[int]:
+        """Return the inputs that are statistics and weights of norms, and nothing else's."""
+        found: set[int] = set()
+        others: set[int] = set()
+        for op in self.sample.ops:
+            is_norm = base_name(op.target) in _WIDE_STATISTICS
+            data = set(iterate_refs(op.args[:1])) if is_norm else set()
+            for ref in iterate_refs((op.args, op.kwargs)):
+                (found if is_norm and ref not in data else others).add(ref)
+        return frozenset(ref for ref in found - others if ref < self.num_inputs)
+
+    def _input(self, each: Input) -> Input:
+        if each.role in ("symbol", "scalar") or each.value.dtype not in DTYPES:
+            return each
+        value = dataclasses.replace(each.value, dtype=self.dtype)
+        return dataclasses.replace(
+            each,
+            value=value,
+            statistics=self._statistics(each.statistics),
+            calibrated=self._statistics(each.calibrated),
+            data=None if each.data is None else self._data(each.data, each.value.dtype),
+        )
+
+    def _statistics(self, statistics: Statistics | None) -> Statistics | None:
+        if statistics is None:
+            return None
+        return dataclasses.replace(
+            statistics,
+            min=None if statistics.min is None else self._within(statistics.min),
+            max=None if statistics.max is None else self._within(statistics.max),
+        )
+
+    def _data(self, data: bytes, dtype: str | None) -> bytes:
+        if dtype == "bfloat16":
+            values = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+        else:
+            values = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
+        largest, _ = _LIMITS[self.dtype]
+        clipped = np.clip(values, -largest, largest)
+        kept = np.where(np.isfinite(values), clipped, values)  # an infinity of a mask stays one
+        if self.dtype != "bfloat16":
+            return kept.astype(np.dtype(self.dtype).newbyteorder("<")).tobytes()
+        bits = encode(np.nan_to_num(kept, posinf=0, neginf=0).astype(np.float32), "bfloat16")
+        for special, pattern in ((np.inf, 0x7F80), (-np.inf, 0xFF80)):
+            bits[values == special] = pattern
+        bits[np.isnan(values)] = 0x7FC0
+        return bits.astype("<u2").tobytes()
+
+    def _op(self, position: int, op: Op) -> Op:
+        target = op.target
+        owner, _, name = target.rpartition(".")
+        if owner == "torch.Tensor" and name in _METHODS:
+            target = f"{owner}.{_METHOD_OF[self.dtype]}"
+        args, kwargs = self._argument(op.args), self._argument(op.kwargs)
+        if self._makes_default(position, op):
+            kwargs = (*kwargs, ("dtype", Named("dtype", self.dtype)))
+        return dataclasses.replace(op, target=target, args=args, kwargs=kwargs, results=None)
+
+    def _makes_default(self, position: int, op: Op) -> bool:
+        """Tell whether torch's default format decides in which one elements are made."""
+        if self.sample.framework != "torch" or kind_of(op.target) != "source":
+            return False
+        names = list(_named_dtypes((op.args, op.kwargs)))
+        takes = [ref for ref in iterate_refs((op.args, op.kwargs)) if self._is_tensor(ref)]
+        return not names and not takes and self.results[position].value.dtype in DTYPES
+
+    def _is_tensor(self, ref: int) -> bool:
+        if ref < self.num_inputs:
+            return self.sample.inputs[ref].role not in ("symbol", "scalar")
+        return self.results[ref - self.num_inputs].kind == "tensor"
+
+    def _argument(self, arg: Any) -> Any:
+        if isinstance(arg, Named):
+            is_float = arg.kind == "dtype" and arg.name in DTYPES
+            return Named("dtype", self.dtype) if is_float else arg
+        if type(arg) is float:
+            return self._within(arg)
+        if isinstance(arg, tuple):
+            return tuple(map(self._argument, arg))
+        if isinstance(arg, ListArg | DictArg):
+            return type(arg)(self._argument(arg.items))
+        if isinstance(arg, SliceArg):
+            return arg
+        return arg
+
+    def _within(self, number: float) -> float:
+        largest, smallest = _LIMITS[self.dtype]
+        if not math.isfinite(number) or number == 0:
+            return number
+        return math.copysign(min(max(abs(number), smallest), largest), number)
+
+
+def _named_dtypes(arg: Any) -> Any:
+    if isinstance(arg, Named):
+        if arg.kind == "dtype":
+            yield arg.name
+    elif isinstance(arg, tuple):
+        for each in arg:
+            yield from _named_dtypes(each)
+    elif isinstance(arg, ListArg | DictArg):
+        yield from _named_dtypes(arg.items)
+
+
+def _check(result: Sample, original: Sample, offset: int = 0, **options: Any) -> None:
+    """Run the result; where something is not finite, see whether it is in the original."""
+    try:
+        found = find_not_finite(result, **options)
+        allowed = find_not_finite(original, **options) if found else []
+    except GraphNetError as error:
+        raise SampleError(f"`{result.id}` does not run: {error}") from error
+    bad = [
+        position
+        for position in found
+        if position - offset not in allowed
+        and not base_name(result.ops[position].target).startswith(_UNINITIALISED)
+    ]
+    if bad:
+        raise SampleError(
+            f"`{result.id}` overflows: operator {bad[0]} (`{result.ops[bad[0]].target}`) gives "
+            f"what is not finite, as it does not in `{original.id}`."
+        )
