@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import configparser
+import email.message
+import re
 import subprocess
 import sys
 import venv
@@ -67,3 +71,59 @@ def test_the_wheel_loads_the_embedded_dataset_in_an_empty_environment(
     assert int(count) >= 10
     assert "/" in sample_id
     assert has_metric == "True"
+
+
+def metadata_of(wheel: Path) -> email.message.Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [each for each in archive.namelist() if each.endswith(".dist-info/METADATA")]
+        return email.message_from_bytes(archive.read(name))
+
+
+def test_the_readme_renders_on_the_package_index(wheel: Path) -> None:
+    """What PyPI makes of it: it resolves no relative links, and leaves out what it calls unsafe."""
+    markdown = pytest.importorskip(
+        "readme_renderer.markdown", reason="readme_renderer is not installed: it is in [dev]"
+    )
+    text = metadata_of(wheel).get_payload(decode=True)
+    assert isinstance(text, bytes)
+    page = markdown.render(text.decode())
+    assert page is not None, "the renderer for Markdown is missing"
+    targets = re.findall(r'(?:href|src)="([^"]*)"', page)
+    relative = [each for each in targets if not each.startswith(("https://", "http://", "#"))]
+    assert relative == []
+    pictures = re.findall(r'<img[^>]*src="([^"]*)"', page)
+    assert any(each.endswith("docs/images/data-way.svg") for each in pictures)
+    assert "@software{graphnet_datasets" in re.sub(r"<[^>]*>", "", page)
+    assert page.count("<pre") >= 8
+
+
+def test_the_wheel_tells_where_the_project_is_and_what_it_needs(wheel: Path) -> None:
+    metadata = metadata_of(wheel)
+    assert metadata["Description-Content-Type"].startswith("text/markdown")
+    assert {each.split(",")[0] for each in metadata.get_all("Project-URL", [])} >= {
+        *("Source", "Documentation", "Issues"),
+    }
+    needed = metadata.get_all("Requires-Dist", [])
+    assert any(each.startswith("fsspec") for each in needed)
+    assert "paddle-gpu" in metadata.get_all("Provides-Extra", [])
+    assert any(each.startswith("paddlepaddle-gpu") for each in needed)
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    """Third-party packages that importing or loading takes, without any extra."""
+    declared = {"datasets", "fsspec", "huggingface_hub", "numpy", "psutil", "pyarrow", "rich"}
+    declared |= {"tqdm", "typer", "click"}  # click comes with typer
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    lines = config["options"]["install_requires"].split()
+    written = {re.split(r"[<>=]", line)[0] for line in lines}
+    assert declared - {"click"} <= written
+    imported = set()
+    for path in (ROOT / "graphnet_datasets" / "storage").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                imported.add(node.module.split(".")[0])
+    foreign = imported - set(sys.stdlib_module_names) - {"graphnet_datasets", "torch"}
+    assert foreign <= declared
