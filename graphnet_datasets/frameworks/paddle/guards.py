@@ -33,6 +33,7 @@ from .single_guards import CHECKS, MAX_ELEMENTS, MAX_PADDING
 from .sizes import BROADCASTING, RANGES, check_size, has_size
 from .value_guards import DIVIDING, VALUE_CHECKS, check_divisor
 
+_UNSEEN = object()
 MAX_RANK = 9
 MAX_PARTS = 100_000
 _STEPS = words("strides dilations kernel_size ksize")
@@ -60,8 +61,8 @@ class Guarded:
     """
 
     __slots__ = (
-        "_check_form", "_check_values", "_form", "_num_data", "_numbers", "call", "limit_bytes",
-        "name",
+        "_check_form", "_check_values", "_forms", "_literals", "_num_data", "_numbers", "call",
+        "limit_bytes", "name",
     )  # fmt: skip
 
     def __init__(self, name: str, call: Call, limit_bytes: int = 2**40) -> None:
@@ -72,22 +73,23 @@ class Guarded:
         self._check_values: tuple[Check, ...] = ()
         self._num_data = int(name in KINDS and name not in RANGES)
         self._numbers = _numbers_of(name)
-        self._form: Any = None
+        self._forms: list[Any] | None = None
+        self._literals: list[Any] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values()) if kwargs else args
         try:
             if self._numbers:
                 given = self._read(given)
-            form = [_form(arg) for arg in given]
-            if form != self._form:
-                self._form = None
+            if not self._is_known(given):
+                self._forms = None
                 self._check_form(given)
                 self._check_size(tuple(kwargs), given)
                 self._check_values = _value_checks(self.name)
                 if has_size(self.name) and _holds_tensor(given[self._num_data :]):
                     self._check_values += (functools.partial(self._check_size, tuple(kwargs)),)
-                self._form = form
+                self._forms = [_form(arg) for arg in given]
+                self._literals = [_UNSEEN if _holds_any(arg) else arg for arg in given]
             for check in self._check_values:
                 check(given)
         except MemoryLimitError as error:
@@ -95,6 +97,15 @@ class Guarded:
         except MaterializeError as error:
             raise MaterializeError(f"`{self.name}` {error}") from error
         return self.call(*args, **kwargs)
+
+    def _is_known(self, given: Sequence[Any]) -> bool:
+        """Tell whether a call of this form was compared last; a plan's literals stay the same."""
+        if self._forms is None or len(given) != len(self._forms):
+            return False
+        return all(
+            arg is literal or _form(arg) == form
+            for arg, literal, form in zip(given, self._literals, self._forms, strict=True)
+        )
 
     def _read(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments with numbers in the place of tensors that stand for literals."""
@@ -122,6 +133,13 @@ def _form(arg: Any) -> Any:
     if isinstance(arg, slice):
         return [_form(each) for each in (arg.start, arg.stop, arg.step)]
     return arg.__class__, arg
+
+
+def _holds_any(arg: Any) -> bool:
+    """Tell whether something is a tensor or a value of a program, or holds one."""
+    if isinstance(arg, slice):
+        arg = (arg.start, arg.stop, arg.step)
+    return any(map(_holds_any, arg)) if isinstance(arg, (list, tuple)) else is_tensor(arg)
 
 
 def _holds_tensor(arg: Any) -> bool:
@@ -178,6 +196,8 @@ def _check_of(name: str) -> Check:
         for position, (arg, kind) in enumerate(zip(args, kinds, strict=True)):
             check_kind(arg, kind, names[position], position)
         rank = _rank(args[0])
+        if rank is not None and plain == f"{CORE}unsqueeze" and isinstance(args[1], (list, tuple)):
+            rank += len(args[1])  # each axis that it adds may stand behind the others
         for argument, arg in zip(names, args, strict=True):
             _check_integers(argument, arg, rank)
         _check_counts(names, args, lowest)

@@ -169,6 +169,11 @@ def _check_power(args: Sequence[Any]) -> None:
         raise MaterializeError(f"raises integers to the power of {exponent}.")
 
 
+def _check_eye(args: Sequence[Any]) -> None:
+    if args[0] < 0 or args[1] < -1:
+        raise MaterializeError(f"makes {args[0]} rows and {args[1]} columns.")
+
+
 def _check_filled(args: Sequence[Any]) -> None:
     if shape_of(args[0]) not in ((), (1,), None):
         raise MaterializeError(f"fills with a tensor of {list(args[0].shape)}.")
@@ -209,6 +214,7 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}gammaincc": _check_same,
     f"{CORE}unbind": _check_unbind,
     f"{CORE}triangular_solve": _check_triangular,
+    f"{CORE}eye": _check_eye,
     f"{CORE}full_with_tensor": _check_filled,
     f"{CORE}pow": _check_power,
     "operator.pow": _check_power,

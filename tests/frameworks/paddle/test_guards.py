@@ -76,6 +76,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ),
     "nms": ((paddle.to_tensor(BOXES), 0.5), (ones(2, 3), 0.5)),
     "pow": ((whole(2, 3), 3), (whole(2, 3), -1)),
+    "unsqueeze": ((ones(3), [0, 2, 3]), (ones(3), [0, 2, 30])),
     "slice": ((ones(3, 4), [0], [0], [2], [1], []), (ones(3, 4), [7], [0], [2], [1], [])),
 }  # fmt: skip
 """A call that each operator takes, and one on which its kernel would read, write or fault."""
