@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .hub_server import TOKEN, Hub, HubState, running_hub
+from .upstream import NO_UPSTREAM, upstream_file, upstream_place
 
 # The Hugging Face libraries read their settings when they are imported, so the settings come first.
 _stack = contextlib.ExitStack()
@@ -42,20 +43,6 @@ from graphnet_datasets import verbosity  # noqa: E402
 hypothesis.settings.register_profile("graphnet", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "graphnet"))
-
-UPSTREAM_VARIABLE = "GRAPHNET_DATASETS_UPSTREAM_SAMPLES"
-"""Names the original GraphNet's samples: an archive, or the directory that holds `samples/`."""
-
-
-NO_UPSTREAM = (
-    f"the original GraphNet's samples are not here: set {UPSTREAM_VARIABLE} (README, Tests)"
-)
-
-
-def upstream_place() -> Path | None:
-    """Return the archive or directory of upstream's samples that the environment names."""
-    text = os.environ.get(UPSTREAM_VARIABLE, "")
-    return Path(text).expanduser() if text and Path(text).expanduser().exists() else None
 
 
 @pytest.fixture(autouse=True)
@@ -146,20 +133,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         skips["gpu"] = "no CUDA device is visible to torch"
     if not os.environ.get("GRAPHNET_DATASETS_TEST_NETWORK"):
         skips["network"] = "the real Hub is asked only where GRAPHNET_DATASETS_TEST_NETWORK is set"
-    if upstream_place() is None:
-        # One line at the end instead of a skip for each test.
-        kept = [
-            item for item in items if "upstream_samples" not in getattr(item, "fixturenames", ())
-        ]
-        left_out = [item for item in items if item not in kept]
-        if left_out:
-            config.hook.pytest_deselected(items=left_out)
-            config.stash[_LEFT_OUT] = len(left_out)
-            items[:] = kept
+    # One line at the end instead of a skip for each test.
+    left_out = [item for item in items if _lacks_upstream(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        config.stash[_LEFT_OUT] = len(left_out)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         for marker, reason in skips.items():
             if item.get_closest_marker(marker):  # the keywords also hold the names of folders
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _lacks_upstream(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("upstream")
+    if marker is not None:
+        return not upstream_file(marker.args[0]).is_file()
+    return upstream_place() is None and "upstream_samples" in getattr(item, "fixturenames", ())
 
 
 def _has_cuda() -> bool:

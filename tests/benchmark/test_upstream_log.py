@@ -17,9 +17,10 @@ from graphnet_datasets import error_aware_speedup_score, import_log, speedup_sco
 from graphnet_datasets.benchmark.upstream.log import LOGGED_TOLERANCES
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.scores import as_table
+from tests.upstream import upstream_file
 
-LOG = Path(__file__).parents[3] / "shared" / "data" / "upstream_benchmark.log"
-needs_log = pytest.mark.skipif(not LOG.is_file(), reason=f"there is no upstream log at {LOG}")
+LOG = upstream_file("upstream_benchmark.log")
+needs_log = pytest.mark.upstream(LOG.name)
 
 EXPONENTS = {"float16": (1, 0.6), "bfloat16": (1, 0.3592), "float32": (1, 1.1772)}
 EXPONENTS |= {"float64": (1.4, 1.4)}

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import itertools
-from pathlib import Path
 
 import pytest
 
 from graphnet_datasets.scores import score_of_components
+from tests.upstream import upstream_file
 
-TABLES = Path(__file__).parents[3] / "shared" / "data" / "paper_tables_3_to_6.csv"
+TABLES = upstream_file("paper_tables_3_to_6.csv")
 
-pytestmark = pytest.mark.skipif(
-    not TABLES.is_file(), reason=f"the report's tables are not at {TABLES}"
-)
+pytestmark = pytest.mark.upstream(TABLES.name)
 
 PRINTED_TOO_HIGH = {("paddle", "cv", t) for t in (2, 3, 4)}
 """Printed as 1.123, which is 0.002 above what their components give: misprints of the report."""
