@@ -109,7 +109,7 @@ class RayExecutor:
         return CandidateCompiler(**found)
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
-        """Yield each job with its records as they come.
+        """Yield a job with each of its records as it comes.
 
         Raises:
             RunError: no device is left, or a worker cannot run jobs at all.
@@ -121,27 +121,39 @@ class RayExecutor:
         while waiting or busy:
             while waiting and idle:
                 worker, (job, attempt) = idle.popleft(), waiting.popleft()
-                busy[worker.actor.run.remote(pack_job(job))] = (worker, job, attempt)
+                records = worker.actor.run.options(num_returns="streaming").remote(pack_job(job))
+                busy[records] = (worker, job, attempt)
             if not busy:
                 raise RunError(
                     f"No device of the cluster is left; {len(waiting)} samples were not run. The "
                     "same command continues with them once there are nodes."
                 )
-            (done, *_), _ = ray.wait(list(busy), num_returns=1)
-            worker, job, attempt = busy.pop(done)
+            (records, *_), _ = ray.wait(list(busy), num_returns=1)
+            worker, job, attempt = busy.pop(records)
             try:
-                answer = ray.get(done)
+                answer = ray.get(next(records))
+            except StopIteration:
+                if job.candidates:
+                    raise RunError(
+                        f"A worker ended `{job.sample.id}` without a record of each run."
+                    ) from None
+                idle.append(worker)
             except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
                 replacement = self._replace(worker)
                 if replacement is not None:
                     idle.append(replacement)
+                if not job.candidates:
+                    continue
                 if attempt < _MAX_ATTEMPTS:
                     waiting.appendleft((job, attempt + 1))
                 else:
                     yield job, self._lost(job, worker, error, attempt)
             else:
-                idle.append(worker)
-                yield job, self._take(job, answer, attempt)
+                taken = self._take(job, answer, attempt)
+                done = {record["run_id"] for record in taken}
+                left = [each for each in job.candidates if each[0] not in done]
+                busy[records] = (worker, dataclasses.replace(job, candidates=left), attempt)
+                yield job, taken
 
     def close(self) -> None:
         """End all workers, and the cluster if it was started here."""

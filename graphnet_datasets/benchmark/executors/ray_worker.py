@@ -8,7 +8,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +61,13 @@ class DeviceWorker:
             return json.dumps({"error": type(error).__name__, "message": str(error)})
         return json.dumps(dataclasses.asdict(candidate) | {"options": dict(candidate.options)})
 
-    def run(self, job: bytes) -> bytes:
-        """Run a job and return its records (see `pack_results`)."""
-        unpacked = unpack_job(job)
+    def run(self, job: bytes) -> Iterator[bytes]:
+        """Run a job and yield each of its records as it is made (see `pack_results`)."""
         with device_lock(self._device):
-            records = self._runner.run(unpacked)
-        results = [
-            Result(record, self._log(record["run_id"]), self._outputs.pop(record["run_id"], None))
-            for record in records
-        ]
-        return pack_results(results)
+            for record in self._runner.records(unpack_job(job)):
+                run_id = record["run_id"]
+                result = Result(record, self._log(run_id), self._outputs.pop(run_id, None))
+                yield pack_results([result])
 
     def close(self) -> None:
         """End all processes and remove what they wrote."""
