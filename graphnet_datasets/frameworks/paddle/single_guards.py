@@ -74,6 +74,18 @@ def _check_paddings(args: Sequence[Any]) -> None:
         raise MaterializeError(f"has the paddings {list(args[1])}.")
     if args[2] not in ("constant", "reflect", "replicate", "circular"):
         raise MaterializeError(f"has the mode {args[2][:40]!r}.")
+    if args[4] not in ("NCDHW", "NDHWC"):
+        raise MaterializeError(f"has the layout {args[4][:40]!r}.")
+    shape = shape_of(args[0])
+    if shape is None or args[2] == "constant":
+        return
+    if len(shape) != 5 or 0 in shape:
+        raise MaterializeError(f"pads the shape {list(shape)} by {args[2]!r}.")
+    sizes = shape[1:4] if args[4] == "NDHWC" else shape[2:]
+    for at, size in enumerate(reversed(sizes)):
+        limit = {"reflect": size - 1, "circular": size}.get(args[2], MAX_PADDING)
+        if max(args[1][2 * at : 2 * at + 2]) > limit:
+            raise MaterializeError(f"pads {size} elements by {list(args[1])}.")
 
 
 def _check_window(args: Sequence[Any]) -> None:
