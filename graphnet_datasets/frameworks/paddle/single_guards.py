@@ -18,7 +18,13 @@ MAX_POWER = 10_000
 
 def _check_einsum(args: Sequence[Any]) -> None:
     operands, equation = args
-    terms = equation.partition("->")[0].split(",")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    # Without an arrow the kernel looks for letters that it never noted.
+    if not arrow or not set(right.replace(".", "").strip()) <= set(left):
+        raise MaterializeError(
+            f"has the equation {equation[:60]!r}, which does not say its result."
+        )
     if len(terms) != len(operands) or not all(
         len(term.replace("...", "").strip()) <= len(operand.shape)
         and ("..." in term or len(term.strip()) == len(operand.shape))
@@ -191,6 +197,23 @@ def _check_filled(args: Sequence[Any]) -> None:
         raise MaterializeError(f"fills with a tensor of {list(args[0].shape)}.")
 
 
+def _check_norm(args: Sequence[Any]) -> None:
+    shape = shape_of(args[0])
+    if shape == () and not args[5]:
+        raise MaterializeError("has no axis to take the norm along.")
+
+
+def _check_diagonal(args: Sequence[Any]) -> None:
+    shape = shape_of(args[0])
+    if shape is None:
+        return
+    if len(shape) not in (1, 2):
+        raise MaterializeError(f"takes a vector or a matrix, not {list(shape)}.")
+    side = (shape[0] if len(shape) == 1 else 0) + abs(args[1])
+    if side * side > MAX_ELEMENTS:
+        raise MemoryLimitError(f"gives more than {MAX_ELEMENTS} elements.")
+
+
 def _check_triangular(args: Sequence[Any]) -> None:
     matrix, sides = shape_of(args[0]), shape_of(args[1])
     if matrix is None or sides is None:
@@ -227,6 +250,8 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}unbind": _check_unbind,
     f"{CORE}triangular_solve": _check_triangular,
     f"{CORE}eye": _check_eye,
+    f"{CORE}p_norm": _check_norm,
+    f"{CORE}diag": _check_diagonal,
     f"{CORE}full_with_tensor": _check_filled,
     f"{CORE}pow": _check_power,
     "operator.pow": _check_power,
