@@ -53,9 +53,14 @@ def addmm(
 @rule("einsum")
 def einsum(w: Writer, equation: str, *operands: Any) -> Tensor:
     tensors = sizes_of(operands)
-    return w.emit_first(
-        "einsum", tensors, equation.replace(" ", ""), dtype=w.dtype, shape=w.shape, number=3
-    )
+    equation = equation.replace(" ", "")
+    if (
+        "->" not in equation
+    ):  # paddle's kernel needs the result, by NumPy's rule for what is implied
+        letters = sorted(set(equation) - set(",."))
+        result = "".join(letter for letter in letters if equation.count(letter) == 1)
+        equation += "->" + "..." * ("..." in equation) + result
+    return w.emit_first("einsum", tensors, equation, dtype=w.dtype, shape=w.shape, number=3)
 
 
 def attend(
