@@ -51,14 +51,11 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network"
 
-# Of storage and the command line, the files whose tests all run without a framework.
-QUICK = $(addprefix tests/storage/test_,layout.py shards.py table.py) \
-        $(addprefix tests/cli/test_,app.py compare.py score.py terminal.py)
-
-# What depends on the version of Python rather than on frameworks and compilers; no torch is needed.
+# What depends on the version of Python rather than on frameworks and compilers. It runs without
+# torch, whose wheels for other versions are large: the few tests that need it are skipped then.
 quick: $(VENV)/.quick
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network and not paddle" \
-	    tests/isolation tests/sample tests/schema $(QUICK)
+	    tests/isolation tests/sample tests/schema tests/storage tests/cli
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"

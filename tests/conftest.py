@@ -129,6 +129,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     skips = {}
     if importlib.util.find_spec("paddle") is None:
         skips["paddle"] = "paddlepaddle is not installed: pip install 'graphnet-datasets[paddle]'"
+    if importlib.util.find_spec("torch") is None:
+        skips["torch"] = "torch is not installed: pip install 'graphnet-datasets[torch]'"
     if any("gpu" in item.keywords for item in items) and not _has_cuda():
         skips["gpu"] = "no CUDA device is visible to torch"
     if not os.environ.get("GRAPHNET_DATASETS_TEST_NETWORK"):

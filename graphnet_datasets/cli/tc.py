@@ -239,9 +239,12 @@ def from_graph(
     ] = False,
 ) -> None:
     """Print the definitions that the compiler `tc` makes of a graph."""
-    from ..frameworks import make_inputs, materialize
+    from ..frameworks import framework_named, make_inputs, materialize
     from ..sample import Sample
     from ..storage.selection import select_rows
+
+    if not framework_named("torch").is_installed:
+        raise framework_named("torch").missing("Making tensor comprehensions of graphs")
     from ..tensor_comprehensions.graphs.capturing import capture_graph
     from ..tensor_comprehensions.graphs.compiling import plan_graph
 

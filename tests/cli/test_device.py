@@ -19,6 +19,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(roofline, "COPY_BYTES", 2**20)
 
 
+@pytest.mark.torch
 def test_the_rates_are_printed_and_kept() -> None:
     command = ["device", "--threads", "1", "--json"]
     first = CliRunner().invoke(app, command)
@@ -30,6 +31,7 @@ def test_the_rates_are_printed_and_kept() -> None:
     assert CliRunner().invoke(app, command).output == first.output
 
 
+@pytest.mark.torch
 def test_they_have_units() -> None:
     result = CliRunner().invoke(app, ["device", "--threads", "1"])
     cells = (line.split("  ", 1) for line in result.output.splitlines())
@@ -38,6 +40,7 @@ def test_they_have_units() -> None:
     assert lines["copies"].endswith(" GB/s read and written")
 
 
+@pytest.mark.torch
 def test_a_device_that_is_not_there_is_an_error() -> None:
     result = CliRunner().invoke(app, ["device", "--device", "cuda:9"])
     assert result.exit_code == 1

@@ -25,6 +25,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("dataset"))
 
 
+@pytest.mark.torch
 def test_run_writes_records_that_can_be_scored_and_does_nothing_twice(
     dataset: Path, tmp_path: Path
 ) -> None:
@@ -47,6 +48,7 @@ def test_run_writes_records_that_can_be_scored_and_does_nothing_twice(
     assert read_runs(tmp_path / "runs").equals(runs)
 
 
+@pytest.mark.torch
 def test_custom_operators_are_run_where_that_is_allowed(tmp_path: Path) -> None:
     path = write_table([WITH_SOURCE], tmp_path / "one.parquet")
     command = (

@@ -88,6 +88,7 @@ def test_compile_bench_tune_and_cache(file: str, tmp_path: Path) -> None:
     assert "mm: median" in invoke("bench", file, *shapes, "--runs", "2", "--cache", cache)
 
 
+@pytest.mark.torch
 def test_from_graph_prints_definitions() -> None:
     found = invoke("from-graph", "torch/mlp-mnist")
     assert "def group_0(" in found

@@ -53,6 +53,7 @@ def test_a_tolerance_that_is_not_met_leaves_the_sample_out(tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.torch
 def test_a_directory_gets_a_folder_per_sample(tmp_path: Path, both: str) -> None:
     out = tmp_path / "tree"
     result = CliRunner().invoke(app, ["translate", both, "--out", str(out)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets import Sample, load_dataset, write_directory, write_table
@@ -16,6 +17,7 @@ from tests.validation.graphs import NONZERO, UNNAMED_PLACE, VALID
 READING = ["--check", "serializable", "--check", "statically_analysable"]
 
 
+@pytest.mark.torch
 def test_a_valid_directory_is_reported_check_by_check(tmp_path: Path) -> None:
     path = write_directory(VALID, tmp_path / "valid")
     result = CliRunner().invoke(app, ["validate", str(path)])
@@ -26,6 +28,7 @@ def test_a_valid_directory_is_reported_check_by_check(tmp_path: Path) -> None:
     assert lines[-1] == "1 samples, 0 of them not valid"
 
 
+@pytest.mark.torch
 def test_the_exit_status_is_1_where_a_check_fails(tmp_path: Path) -> None:
     path = write_table([VALID, NONZERO], tmp_path / "two.parquet")
     result = CliRunner().invoke(app, ["--quiet", "validate", str(path), *READING, "--json"])
@@ -46,6 +49,7 @@ def test_samples_of_one_framework_can_be_chosen(tmp_path: Path) -> None:
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [UNNAMED_PLACE.id]
 
 
+@pytest.mark.torch
 def test_what_was_found_is_written_with_the_graphs(tmp_path: Path) -> None:
     path = write_table([VALID, NONZERO], tmp_path / "two.parquet")
     out = tmp_path / "checked.parquet"

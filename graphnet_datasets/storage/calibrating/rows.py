@@ -49,6 +49,7 @@ def calibrate_rows(
     Raises:
         SchemaError: a row does not fit the columns of the table.
         UnknownFrameworkError: a row names a framework that there is not.
+        MissingExtraError: the framework of a row is not installed.
         RunError: the processes cannot be started.
     """
     waiting: dict[str, list[int]] = {}
@@ -61,6 +62,9 @@ def calibrate_rows(
             yield CalibratedRow(index, row, reason)
         else:
             waiting.setdefault(str(row.get("framework")), []).append(index)
+    for framework in map(framework_named, waiting):
+        if not framework.is_installed:
+            raise framework.missing("Calibrating its graphs")
     for framework, indices in waiting.items():
         environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
         work = Work(f"{__package__}.server", PHASES, limits, environment)

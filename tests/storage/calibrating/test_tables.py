@@ -25,6 +25,7 @@ def linear(name: str, std: float, width: int = 16) -> Sample:
     )  # fmt: skip
 
 
+@pytest.mark.torch
 def test_rows_of_a_file_are_calibrated_in_place_and_once(tmp_path: Path) -> None:
     samples = [linear("a/fits", 0.25), linear("a/large", 90.0), linear("a/broken", 1.0, width=3)]
     path = write_table(samples, tmp_path / "graphs.parquet")
@@ -58,6 +59,7 @@ def test_a_place_without_tables_is_an_error(tmp_path: Path) -> None:
         calibrate_tables(tmp_path)
 
 
+@pytest.mark.torch
 def test_the_command_says_what_it_did(tmp_path: Path) -> None:
     path = write_table([linear("a/large", 90.0)], tmp_path / "graphs.parquet")
     result = CliRunner().invoke(app, ["--quiet", "calibrate", str(path), "--jobs", "1"])

@@ -64,6 +64,7 @@ def test_a_tree_becomes_a_dataset_by_task_and_family(tmp_path: Path) -> None:
     assert read_report(report.report_path) == list(report.outcomes)
 
 
+@pytest.mark.torch
 def test_costs_are_counted_when_asked_for(tmp_path: Path) -> None:
     tree = plant(tmp_path / "samples", "a/one")
     import_directories(tree, tmp_path / "mine.parquet", jobs=1, has_costs=True)
