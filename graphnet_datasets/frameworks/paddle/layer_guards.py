@@ -84,8 +84,21 @@ def _check_deformable(args: Sequence[Any]) -> None:
         raise MaterializeError(f"has a mask of {list(mask.shape)}.")
 
 
+def _check_grid(args: Sequence[Any]) -> None:
+    images, grid, mode, padding, _ = args
+    if mode not in ("bilinear", "nearest") or padding not in ("zeros", "reflection", "border"):
+        raise MaterializeError(f"samples by {mode[:20]!r}, with {padding[:20]!r} outside.")
+    shape, places = shape_of(images), shape_of(grid)
+    if shape is None or places is None:
+        return
+    is_fitting = len(shape) in (4, 5) and len(places) == len(shape) and places[0] == shape[0]
+    if not is_fitting or places[-1] != len(shape) - 2 or 0 in (*shape, *places):
+        raise MaterializeError(f"has images of {list(shape)} and a grid of {list(places)}.")
+
+
 CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}rnn": _check_recurrent,
     f"{CORE}send_u_recv": _check_messages,
     f"{CORE}deformable_conv": _check_deformable,
+    f"{CORE}grid_sample": _check_grid,
 }

@@ -55,6 +55,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ),
     "remainder": ((whole(5, 6), whole(2, 3)), (whole(5, 6), whole(2, 0))),
     "gammaincc": ((ones(2, 3), ones(2, 3)), (ones(2, 3), ones(3))),
+    "grid_sample": ((ones(2, 3, 4, 4), ones(2, 5, 5, 2), "bilinear", "zeros", True),
+                    (ones(2, 3, 4, 1, 4), ones(2, 5, 5, 2), "bilinear", "zeros", True)),
     "einsum": (([ones(2, 3)], "ab->ba"), ([ones(2, 3)], "ab")),
     "p_norm": ((ones(2, 3), 2.0, -1, 1e-12, False, False),
                (ones(), 2.0, -1, 1e-12, False, False)),
