@@ -167,7 +167,9 @@ def _read_provenance(found: Provenance, fields: Mapping[str, Any]) -> Provenance
         if name not in _PROVENANCE_FIELDS:
             raise ValueError(f"provenance has no field {name[:40]!r}")
         held = getattr(found, name)
-        if isinstance(held, tuple):
+        if name == "parent_ops":
+            changes[name] = tuple(_integer(item) for item in _list(value))
+        elif isinstance(held, tuple):
             changes[name] = tuple(_text(item) for item in _list(value))
         elif type(value) is type(held):
             changes[name] = value

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from graphnet_datasets import make_inputs
+from graphnet_datasets.benchmark import Settings
 from graphnet_datasets.benchmark.child import setup
 from graphnet_datasets.benchmark.child.arms import Workload
+from graphnet_datasets.benchmark.worker_job import WorkerJob
 from graphnet_datasets.sample import Op, Sample
 from graphnet_datasets.sample.arguments import Named, Ref
 
@@ -81,8 +83,8 @@ def test_a_record_says_how_far_both_arms_are_from_it(tmp_path: Any) -> None:
 
 
 def test_on_a_gpu_the_wall_clock_waits_for_the_device(runtime: Any) -> None:
-    payload = {"device": "cuda", "framework": "paddle"}
-    clock = setup.make_clock(payload, runtime)
+    job = WorkerJob(kind="candidate", device="cuda", settings=Settings(), framework="paddle")
+    clock = setup.make_clock(job, runtime)
     assert clock.name == "perf_counter_synchronized"
     reading = clock.measure(lambda: 7)
     assert (reading.result, reading.elapsed_ms > 0) == (7, True)

@@ -190,7 +190,7 @@ class TimedCalls:
 
 def _most_judged(outputs: Sequence[Any]) -> int:
     """Return of how many calls excerpts of such outputs can be held, and handed over."""
-    num_bytes = min(sum(each.nbytes for each in outputs), 8 * MAX_EXCERPT)
+    num_bytes = min(sum(memoryview(each).nbytes for each in outputs), 8 * MAX_EXCERPT)
     most = min(MAX_OUTPUTS // max(1, len(outputs)), KEPT_BYTES // max(1, num_bytes))
     return max(MIN_JUDGED, min(MAX_JUDGED, most))
 

@@ -118,7 +118,7 @@ def test_constants_make_scalar_inputs_part_of_the_definition() -> None:
     assert [each.name for each in result.instance.inputs] == ["A"]
     other = found(source, (10,), constants={"d": 2})
     assert result.instance.canonical_text != other.instance.canonical_text
-    with pytest.raises(KernelInputError, match="no scalar integer input"):
+    with pytest.raises(KernelInputError, match="not a scalar integer input"):
         found(source, (10,), constants={"A": 3})
     with pytest.raises(KernelInputError, match="does not fit int32"):
         found(source, (10,), constants={"d": 1 << 40})
