@@ -131,9 +131,10 @@ class LocalPool:
             raise
         finally:
             for thread in threads:
-                thread.join()
-            if self._is_closed.is_set():  # a thread may just have started a job's server
-                self.close()
+                while thread.is_alive():
+                    thread.join(_POLL_S)
+                    if self._is_closed.is_set():  # it may just have started its server
+                        self.close()
 
     def close(self) -> None:
         """End all workers, and with them what they are at."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from benchmarks import soak
@@ -14,7 +16,7 @@ def seed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_run_has_one_record_with_its_status_and_nothing_is_left() -> None:
     figures = soak.survive_faults(20)
-    assert soak.is_clean(figures), figures
+    assert soak.is_clean(figures), json.dumps(figures)
     assert figures["records"] == 20
 
 

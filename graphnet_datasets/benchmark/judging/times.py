@@ -233,7 +233,7 @@ def take_looks(record: dict[str, Any], outcome: Outcome) -> set[str]:
 def _lateness(eager_ms: Sequence[float], own_ms: Sequence[float]) -> tuple[float, float]:
     """Return by how much the looks at the candidate's outputs are longer, and at least are.
 
-    >>> _lateness([1.0] * 9 + [40.0], [3.0] * 10)
+    >>> _lateness([1.0] * 19 + [40.0], [3.0] * 20)
     (2.0, 2.0)
     >>> centre, least = _lateness([1.0, 9.0] * 5, [9.0, 1.0] * 5)
     >>> least < 0

@@ -16,6 +16,10 @@ MAX_INTEGER = 2**31 - 1
 MAX_LITERALS = 100_000
 MAX_NUMBERS = 64
 
+_QUICK = frozenset({"add", "sub", "mul", "neg", "pos", "abs", "floordiv", "truediv", "mod"})
+_LARGEST_NUMBER = 2**31
+"""What sizes that follow from symbols are computed by, and of numbers how large."""
+
 
 def is_tensor(value: Any) -> bool:
     """Tell whether something is a tensor of paddle or a value of a program."""
@@ -104,6 +108,13 @@ def read_numbers(arg: Any, kind: str) -> Any:
     return found.reshape(-1).tolist() if "I" in kind else found.reshape(-1)[0].item()
 
 
+def _check_numbers(name: str, args: Sequence[Any]) -> None:
+    """Refuse what makes numbers grow without end, as sizes that follow from symbols never do."""
+    is_quick = name.removeprefix("operator.") in _QUICK
+    if not is_quick or not all(abs(arg) <= _LARGEST_NUMBER for arg in args):
+        raise MemoryLimitError("computes with numbers alone, larger than any graph needs.")
+
+
 def check_python(name: str, args: Sequence[Any]) -> None:
     """Refuse what Python's operators and paddle's public functions are not given in graphs.
 
@@ -120,7 +131,7 @@ def check_python(name: str, args: Sequence[Any]) -> None:
         if not all(kind_of(arg) in ("t", "if", "f", "b") for arg in args):
             raise MaterializeError("computes with something other than tensors and numbers.")
         if not any(map(is_tensor, args)):
-            raise MemoryLimitError("computes with numbers alone, which no graph needs.")
+            _check_numbers(name, args)
     elif name == "paddle.arange":
         if not args or not all(set(kind_of(arg)) & set("tifdn") or _is_dtype(arg) for arg in args):
             raise MaterializeError("takes numbers, tensors of one number, and a dtype.")

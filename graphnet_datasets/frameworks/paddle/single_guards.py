@@ -120,6 +120,26 @@ def _check_convolution(args: Sequence[Any]) -> None:
             raise MaterializeError(f"has a window of {width} for a length of {size}.")
 
 
+def _check_transposed(args: Sequence[Any]) -> None:
+    _check_window(args)
+    images, weights, strides, paddings = args[:4]
+    shape, sizes = shape_of(images), shape_of(weights)
+    if shape is None or sizes is None or args[6] == "SAME":
+        return
+    rank = len(shape) - 2
+    if rank not in (2, 3) or len(sizes) != len(shape) or 0 in sizes or 0 in shape[1:]:
+        raise MaterializeError(f"has images of shape {list(shape)}, weights of {list(sizes)}.")
+    padded = _both_sides(paddings, rank) if args[6] == "EXPLICIT" else [0] * rank
+    if len(padded) != rank or not len(strides) == len(args[8]) == rank:
+        raise MaterializeError(f"has the paddings {list(paddings)} and strides {list(strides)}.")
+    images_at = shape[1:-1] if _is_last(args) else shape[2:]
+    for size, width, stride, step, less in zip(
+        images_at, sizes[2:], strides, args[8], padded, strict=True
+    ):
+        if (size - 1) * stride + step * (width - 1) + 1 - less < 1:
+            raise MaterializeError(f"crops all of a length of {size} by {list(paddings)}.")
+
+
 def _check_depthwise(args: Sequence[Any]) -> None:
     _check_convolution(args)
     shape, sizes = shape_of(args[0]), shape_of(args[1])
@@ -238,11 +258,11 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}pad3d": _check_paddings,
     f"{CORE}conv2d": _check_convolution,
     f"{CORE}conv3d": _check_convolution,
-    f"{CORE}conv2d_transpose": _check_window,
-    f"{CORE}conv3d_transpose": _check_window,
+    f"{CORE}conv2d_transpose": _check_transposed,
+    f"{CORE}conv3d_transpose": _check_transposed,
     f"{CORE}depthwise_conv2d": _check_depthwise,
     f"{CORE}take_along_axis": _check_along_axis,
-    f"{CORE}depthwise_conv2d_transpose": _check_window,
+    f"{CORE}depthwise_conv2d_transpose": _check_transposed,
     f"{CORE}pool2d": _check_window,
     f"{CORE}pool3d": _check_window,
     f"{CORE}unfold": _check_window,

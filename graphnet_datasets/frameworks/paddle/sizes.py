@@ -86,6 +86,9 @@ def _size(tensor: Any) -> int:
     return math.prod(max(1, size) for size in tensor.shape)
 
 
+_LARGEST_EXACT = 2**53
+
+
 def _range(args: Sequence[Any]) -> float | None:
     given = [number_of(each) for each in args[:3]]
     if len(given) < 3 or None in given:
@@ -93,6 +96,8 @@ def _range(args: Sequence[Any]) -> float | None:
     start, end, step = (each for each in given if each is not None)
     if step == 0 or not all(map(math.isfinite, (start, end, step))):
         return math.nan
+    if max(abs(start), abs(end), abs(step)) > _LARGEST_EXACT:
+        return math.inf  # beyond it, whole numbers of the kernel overflow
     return max(0.0, (end - start) / step)
 
 

@@ -57,6 +57,11 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "gammaincc": ((ones(2, 3), ones(2, 3)), (ones(2, 3), ones(3))),
     "grid_sample": ((ones(2, 3, 4, 4), ones(2, 5, 5, 2), "bilinear", "zeros", True),
                     (ones(2, 3, 4, 1, 4), ones(2, 5, 5, 2), "bilinear", "zeros", True)),
+    "gather": ((ones(4, 2), whole(0, 2), whole(0)), (ones(4), whole(0, 2), whole(-2))),
+    "conv2d_transpose": (
+        (ones(1, 3, 2, 2), ones(3, 4, 2, 2), [1, 1], [0, 0], [], [], "EXPLICIT", 1, [1, 1], "NCHW"),
+        (ones(1, 3, 1, 5), ones(3, 4, 1, 4), [1, 2], [7, 9], [], [], "EXPLICIT", 1, [2, 1], "NCHW"),
+    ),
     "einsum": (([ones(2, 3)], "ab->ba"), ([ones(2, 3)], "ab")),
     "p_norm": ((ones(2, 3), 2.0, -1, 1e-12, False, False),
                (ones(), 2.0, -1, 1e-12, False, False)),
