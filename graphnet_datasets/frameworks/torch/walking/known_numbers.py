@@ -30,6 +30,9 @@ _PADDING = words(
 _LOOPS = words("linalg_matrix_power matrix_power max_pool1d")
 """Their kernels go round a loop as often as a number says, or round a window of any size."""
 
+_STRIDED = words("as_strided as_strided_ as_strided_copy as_strided_scatter")
+"""Their bounds are compared in 64 bits, beyond which an offset reaches before the memory."""
+
 FOLLOWS_NONE = words("copy")
 """Their kernels follow the null pointer of a tensor that is None."""
 
@@ -58,7 +61,7 @@ def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, An
         return "" if offsets is None else "takes bounds of bags on trust"
     if last == "repeat_interleave":
         numbers: list[Any] = [args[1] if len(args) > 1 else kwargs.get("repeats", args)]
-    elif last in _PADDING | _LOOPS or (last == "pad" and _is_mirroring(args, kwargs)):
+    elif last in _PADDING | _LOOPS | _STRIDED or (last == "pad" and _is_mirroring(args, kwargs)):
         numbers = [*args[1:], *(value for key, value in kwargs.items() if key != "input")]
     else:
         return ""
