@@ -100,9 +100,17 @@ def _check_window(args: Sequence[Any]) -> None:
         raise MaterializeError("has a window, stride or dilation that no image has room for.")
 
 
+def _check_algorithm(algorithm: str, paddings: Sequence[int]) -> None:
+    if algorithm not in ("EXPLICIT", "SAME", "VALID"):
+        raise MaterializeError(f"has the padding algorithm {algorithm[:20]!r}.")
+    if paddings and min(paddings) < 0:
+        raise MaterializeError(f"has the paddings {list(paddings)}.")
+
+
 def _check_convolution(args: Sequence[Any]) -> None:
     _check_window(args)
     images, weights, _, paddings, algorithm = args[:5]
+    _check_algorithm(algorithm, paddings)
     shape, sizes = shape_of(images), shape_of(weights)
     if shape is None or sizes is None or algorithm == "SAME":
         return
@@ -123,6 +131,7 @@ def _check_convolution(args: Sequence[Any]) -> None:
 def _check_transposed(args: Sequence[Any]) -> None:
     _check_window(args)
     images, weights, strides, paddings = args[:4]
+    _check_algorithm(args[6], paddings)
     shape, sizes = shape_of(images), shape_of(weights)
     if shape is None or sizes is None or args[6] == "SAME":
         return

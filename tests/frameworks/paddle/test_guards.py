@@ -62,6 +62,10 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         (ones(1, 3, 2, 2), ones(3, 4, 2, 2), [1, 1], [0, 0], [], [], "EXPLICIT", 1, [1, 1], "NCHW"),
         (ones(1, 3, 1, 5), ones(3, 4, 1, 4), [1, 2], [7, 9], [], [], "EXPLICIT", 1, [2, 1], "NCHW"),
     ),
+    "depthwise_conv2d": (
+        (ones(2, 4, 6, 6), ones(4, 1, 3, 3), [1, 1], [1, 1], "EXPLICIT", 4, [1, 1], "NCHW"),
+        (ones(2, 4, 6, 6), ones(4, 1, 3, 3), [1, 1], [9, -2], "ii", 4, [1, 1], "NCHW"),
+    ),
     "einsum": (([ones(2, 3)], "ab->ba"), ([ones(2, 3)], "ab")),
     "p_norm": ((ones(2, 3), 2.0, -1, 1e-12, False, False),
                (ones(), 2.0, -1, 1e-12, False, False)),
