@@ -331,7 +331,12 @@ def hold_against(
         said = read_number(said_wall_ms) or 0.0
     seen = statistics.median(seen_ms)
     low, high = sorted((said, seen))
-    if high > AGREE_WITHIN * low + AGREE_MS:
+    apart = high - low
+    if clock.startswith("perf_counter") and len(said_ms) == len(seen_ms):
+        # Of few calls, one that is interrupted between a clock and its stamp moves a median.
+        each = (abs(own - noted) for own, noted in zip(said_ms, seen_ms, strict=True))
+        apart = min(apart, statistics.median(each))
+    if apart > (AGREE_WITHIN - 1) * low + AGREE_MS:
         raise TimesError(
             f"A call of the {arm} took {seen:.3g} ms by the clock of the kernel, but {said:.3g} ms "
             "by what was reported.",
