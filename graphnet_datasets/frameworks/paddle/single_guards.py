@@ -232,6 +232,13 @@ def _check_norm(args: Sequence[Any]) -> None:
         raise MaterializeError("has no axis to take the norm along.")
 
 
+def _check_flattened(args: Sequence[Any]) -> None:
+    shape, first, last = shape_of(args[0]), args[1], args[2]
+    rank = 1 if shape is None else max(1, len(shape))
+    if shape is not None and not (-rank <= first < rank and -rank <= last < rank):
+        raise MaterializeError(f"has no axes {first} to {last}.")
+
+
 def _check_diagonal(args: Sequence[Any]) -> None:
     shape = shape_of(args[0])
     if shape is None:
@@ -281,6 +288,7 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}eye": _check_eye,
     f"{CORE}p_norm": _check_norm,
     f"{CORE}diag": _check_diagonal,
+    f"{CORE}flatten": _check_flattened,
     f"{CORE}full_with_tensor": _check_filled,
     f"{CORE}pow": _check_power,
     "operator.pow": _check_power,

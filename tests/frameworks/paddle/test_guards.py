@@ -66,6 +66,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         (ones(2, 4, 6, 6), ones(4, 1, 3, 3), [1, 1], [1, 1], "EXPLICIT", 4, [1, 1], "NCHW"),
         (ones(2, 4, 6, 6), ones(4, 1, 3, 3), [1, 1], [9, -2], "ii", 4, [1, 1], "NCHW"),
     ),
+    "flatten": ((ones(2, 3, 4), 1, 2), (ones(2, 3), -3, 3)),
     "einsum": (([ones(2, 3)], "ab->ba"), ([ones(2, 3)], "ab")),
     "p_norm": ((ones(2, 3), 2.0, -1, 1e-12, False, False),
                (ones(), 2.0, -1, 1e-12, False, False)),
