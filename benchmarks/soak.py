@@ -161,7 +161,7 @@ def run_samples(count: int, compiler: str, out: Path | None) -> list[dict[str, A
         # A busy machine takes its time to begin a process; only hangs are ended early.
         phase_timeouts_s={"compile": HANG_S, "run": HANG_S},
         timing=TimingSettings(
-            min_pairs=3, max_pairs=3, budget_s=0, hard_budget_s=2, warmup_s=0, min_warmup_calls=1
+            min_pairs=9, max_pairs=9, budget_s=0, hard_budget_s=2, warmup_s=0, min_warmup_calls=1
         ),
     )
     return run(make_samples(count), f"{MODULE}:{compiler}", out=out, settings=settings).to_list()

@@ -160,3 +160,12 @@ def _has_cuda() -> bool:
     import torch
 
     return torch.cuda.is_available()
+
+
+@pytest.fixture(autouse=True)
+def gradients_as_before() -> Iterator[None]:
+    """Undo what the runtime of a benchmark, made inside of a test, does to torch's grad mode."""
+    yield
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "set_grad_enabled"):
+        torch.set_grad_enabled(True)
