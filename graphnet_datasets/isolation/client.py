@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import logging
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +30,7 @@ from .stamps import StampReader, stamp_sockets
 from .watch import KILL_GRACE_S, Outcome, Watch
 
 _LOGGER = logging.getLogger("graphnet_datasets")
+_LOG_NAME = "server.log"
 
 
 class ForkServer:
@@ -50,9 +54,8 @@ class ForkServer:
         self._module = module
         self._environment = dict(environment or {})
         self._start_timeout_s = start_timeout_s
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        self._session: Path | None = None
+        self._lock = threading.Lock()
+        self._running: _Running | None = None
         self._finalizer: weakref.finalize | None = None
         self.num_starts = 0
         self.has_network = True
@@ -71,7 +74,8 @@ class ForkServer:
     @property
     def pid(self) -> int | None:
         """The server's process id, None while it does not run."""
-        return None if self._process is None else self._process.pid
+        running = self._running
+        return None if running is None else running.process.pid
 
     def start(self) -> None:
         """Start the server if it does not run, and wait until it is ready for jobs.
@@ -79,11 +83,46 @@ class ForkServer:
         Raises:
             RunError: it does not start; the message has the end of what it printed.
         """
-        if self._process is not None and self._process.poll() is None:
-            return
+        self._start()
+
+    def _start(self) -> _Running:
+        running = self._running
+        if running is not None and running.process.poll() is None:
+            return running
         self.close()
-        self._session = Path(tempfile.mkdtemp(prefix="graphnet-"))
-        log_path = self._session / "server.log"
+        running = self._launch()
+        ours = running.control
+        told = b""
+        try:
+            with contextlib.suppress(OSError):
+                ours.settimeout(self._start_timeout_s)
+                told = ours.recv(MAX_CONTROL_BYTES)
+                ours.settimeout(None)
+        except BaseException:  # Ctrl-C: it is not ready, and nobody would learn when it is
+            self.close()
+            raise
+        running.is_ready = b"ready" in told
+        if not running.is_ready:
+            if self._running is not running:
+                raise RunError(f"The worker process `{self._module}` was closed as it started.")
+            text = (running.session / _LOG_NAME).read_text(errors="replace")[-2000:].strip()
+            self.close()
+            raise RunError(
+                f"The worker process `{self._module}` did not start within "
+                f"{self._start_timeout_s:g} s. It printed: {text or 'nothing'}"
+            )
+        if self._is_confined:
+            self.has_network = bool(json.loads(told).get("has_network"))
+            if self.has_network:
+                _LOGGER.warning(
+                    "This system allows no network namespaces, so the samples that run in %s can "
+                    "reach the network.",
+                    self._module,
+                )
+        return running
+
+    def _launch(self) -> _Running:
+        session = Path(tempfile.mkdtemp(prefix="graphnet-"))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {
             **(without_secrets(os.environ) if self._is_confined else os.environ),
@@ -92,12 +131,12 @@ class ForkServer:
             "OPENBLAS_NUM_THREADS": "1",
             CONFINED_VARIABLE: "1" if self._is_confined else "",
             # What an import leaves in a temporary directory goes with the server.
-            "TMPDIR": str(self._session),
+            "TMPDIR": str(session),
             **self._environment,
         }
-        with theirs, log_path.open("wb") as log:
-            self._process = subprocess.Popen(  # noqa: S603 (our own module, no shell)
-                [sys.executable, "-m", self._module, str(theirs.fileno()), str(self._session)],
+        with theirs, (session / _LOG_NAME).open("wb") as log:
+            process = subprocess.Popen(  # noqa: S603 (our own module, no shell)
+                [sys.executable, "-m", self._module, str(theirs.fileno()), str(session)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -105,47 +144,30 @@ class ForkServer:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # out of reach of the terminal's Ctrl-C
             )
-        adopt_orphans_of(self._process.pid)
-        self._control = ours
-        self._finalizer = weakref.finalize(
-            self, _shut_down, self._process, self._control, self._session
-        )
+        adopt_orphans_of(process.pid)
+        running = _Running(process, ours, session)
+        with self._lock:
+            self._running = running
+            self._finalizer = weakref.finalize(self, _shut_down, running)
         self.num_starts += 1
-        ours.settimeout(self._start_timeout_s)
-        told = b""
-        try:
-            told = ours.recv(MAX_CONTROL_BYTES)
-            is_ready = b"ready" in told
-        except OSError:
-            is_ready = False
-        ours.settimeout(None)
-        if is_ready and self._is_confined:
-            self.has_network = bool(json.loads(told).get("has_network"))
-            if self.has_network:
-                _LOGGER.warning(
-                    "This system allows no network namespaces, so the samples that run in %s can "
-                    "reach the network.",
-                    self._module,
-                )
-        if not is_ready:
-            text = log_path.read_text(errors="replace")[-2000:].strip()
-            self.close()
-            raise RunError(
-                f"The worker process `{self._module}` did not start within "
-                f"{self._start_timeout_s:g} s. It printed: {text or 'nothing'}"
-            )
+        return running
 
     def close(self) -> None:
-        """Kill the job under way, if any, and end the server."""
-        if self._finalizer is not None:
-            self._finalizer()
-        self._process = self._control = self._session = self._finalizer = None
+        """Kill the job under way, if any, and end the server; any thread may call this.
+
+        A `run` or `start` of another thread ends with it.
+        """
+        with self._lock:
+            finalizer, self._running, self._finalizer = self._finalizer, None, None
+        if finalizer is not None:
+            finalizer()
 
     @contextlib.contextmanager
     def directory(self) -> Iterator[Path]:
         """Give a job an empty directory, which goes with the job or with the server."""
-        self.start()
-        path = Path(tempfile.mkdtemp(prefix="job-", dir=self._session))
+        running = self._start()
+        with _closed_meanwhile(self._module):
+            path = Path(tempfile.mkdtemp(prefix="job-", dir=running.session))
         try:
             yield path
         finally:
@@ -172,7 +194,8 @@ class ForkServer:
             on_phase: told each phase when the job enters it.
 
         Raises:
-            RunError: the payload is too large, or the server cannot be started.
+            RunError: the payload is too large, the server cannot be started, or another thread
+                closed it before the job began. A job that a `close` ends is a crash.
         """
         limits = limits or Limits()
         key = secrets.token_hex(16)
@@ -194,17 +217,18 @@ class ForkServer:
                 f"A job's payload takes {len(data)} bytes; at most {MAX_CONTROL_BYTES} fit. Put "
                 "what is larger into a file in the job's directory."
             )
-        self.start()
-        assert self._control is not None  # noqa: S101 (start has just set it)
+        running = self._start()
+        with running.lock, _closed_meanwhile(self._module):
+            control = running.control.dup()  # ours until the job has ended, whoever closes
         result_read, result_write = os.pipe()
         log_read, log_write = os.pipe()
         stamps, stamps_of_job = stamp_sockets()
         reader = StampReader(stamps, key)
-        watch = Watch(self._control, result_read, log_read, phases, limits, key, reader, on_phase)
+        watch = Watch(control, result_read, log_read, phases, limits, key, reader, on_phase)
         try:
             with stamps_of_job, contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 fds = [result_write, log_write, stamps_of_job.fileno()]
-                socket.send_fds(self._control, [data], fds)
+                socket.send_fds(control, [data], fds)
             os.close(result_write)
             os.close(log_write)
             outcome = watch.watch()
@@ -215,18 +239,51 @@ class ForkServer:
             os.close(result_read)
             os.close(log_read)
             reader.close()
-        if watch.is_server_lost:
+            control.close()
+        if watch.is_server_lost and self._running is running:
             self.close()
         return outcome
 
 
-def _shut_down(process: subprocess.Popen[bytes], control: socket.socket, session: Path) -> None:
-    """End a server: it sees the connection close, kills its job and goes."""
-    control.close()
+@dataclasses.dataclass
+class _Running:
+    """A server's process, this end of its connection, and the directory of all its jobs.
+
+    `lock` is held where `control` is closed or duplicated.
+    """
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    session: Path
+    is_ready: bool = False
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+
+
+@contextlib.contextmanager
+def _closed_meanwhile(module: str) -> Iterator[None]:
     try:
-        process.wait(KILL_GRACE_S)
+        yield
+    except OSError as error:
+        raise RunError(f"The worker process `{module}` was closed before its job began.") from error
+
+
+def _shut_down(running: _Running) -> None:
+    """End a server: it sees the connection end, kills its job and goes.
+
+    So does who waits for a job or for the start, in another thread. Closing alone would tell
+    nobody: a socket that is closed while it is waited for leaves the selector without a word.
+    """
+    with contextlib.suppress(OSError):  # the server has gone before
+        running.control.shutdown(socket.SHUT_RDWR)
+    if not running.is_ready:  # it has no job yet, and hears nothing until its imports are done
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.process.pid, signal.SIGKILL)
+    try:
+        running.process.wait(KILL_GRACE_S)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    kill_orphans_of(process.pid)
-    remove_tree(session)
+        running.process.kill()
+        running.process.wait()
+    with running.lock:
+        running.control.close()
+    kill_orphans_of(running.process.pid)
+    remove_tree(running.session)

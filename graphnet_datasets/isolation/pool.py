@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import os
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..errors import RunError
 from .client import ForkServer
 from .limits import Limits
 from .watch import Ending, Outcome
@@ -82,7 +84,7 @@ class LocalPool:
     not fetched, so neither need fit into memory.
 
     Raises:
-        RunError: from `run`, if a worker cannot be started at all.
+        RunError: from `run`, if a worker cannot be started at all, or the pool is closed.
     """
 
     def __init__(self, work: Work, num_workers: int) -> None:
@@ -122,7 +124,7 @@ class LocalPool:
             thread.start()
         try:
             for _ in threads:
-                while (item := done.get()) is not None:
+                while (item := self._take(done)) is not None:
                     if isinstance(item, BaseException):
                         raise item
                     yield item
@@ -137,10 +139,19 @@ class LocalPool:
                         self.close()
 
     def close(self) -> None:
-        """End all workers, and with them what they are at."""
+        """End all workers, and with them what they are at; a `run` of another thread raises."""
         self._is_closed.set()
-        for server in self._servers:
-            server.close()
+        if self._servers:
+            with concurrent.futures.ThreadPoolExecutor(len(self._servers)) as threads:
+                list(threads.map(ForkServer.close, self._servers))
+
+    def _take(
+        self, done: queue.Queue[Finished | BaseException | None]
+    ) -> Finished | BaseException | None:
+        while not self._is_closed.is_set():
+            with contextlib.suppress(queue.Empty):
+                return done.get(timeout=_POLL_S)
+        raise RunError("The pool of workers is closed. Make another one for more jobs.")
 
 
 def run_in(server: ForkServer, work: Work, job: PoolJob) -> Finished:

@@ -68,6 +68,8 @@ class RayPool:
         self._ray = import_ray("Working on a Ray cluster")
         self._is_ours = connect(self._ray)
         self._actors: set[Any] = set()
+        self._starting: dict[Any, Any] = {}
+        self._idle: collections.deque[Any] = collections.deque()
         num_cpus = int(self._ray.cluster_resources().get("CPU", 0))
         self._num_workers = min(num_cpus, num_workers or num_cpus)
         if self._num_workers < 1:
@@ -75,15 +77,24 @@ class RayPool:
             raise RunError("The Ray cluster offers no processor. Add a node to it.")
 
     def run(self, jobs: Iterable[PoolJob]) -> Iterator[Finished]:
-        """Yield each job as it ends."""
-        ray, fresh = self._ray, iter(jobs)
-        again: collections.deque[tuple[PoolJob, int]] = collections.deque()
-        starting = {actor.describe.remote(): actor for actor in self._start(self._num_workers)}
-        idle: collections.deque[Any] = collections.deque()
+        """Yield each job as it ends; the workers stay for a later run."""
         busy: dict[Any, tuple[Any, PoolJob, int]] = {}
-        waiting = None
+        try:
+            yield from self._run(iter(jobs), busy)
+        finally:
+            for actor, _, _ in busy.values():  # of a reader that stops early
+                self._kill(actor)
+
+    def _run(
+        self, fresh: Iterator[PoolJob], busy: dict[Any, tuple[Any, PoolJob, int]]
+    ) -> Iterator[Finished]:
+        ray, starting, idle = self._ray, self._starting, self._idle
+        again: collections.deque[tuple[PoolJob, int]] = collections.deque()
+        num_wanted, waiting = self._num_workers, None
         while True:
             waiting = waiting or _next(again, fresh)
+            if waiting:
+                self._start(num_wanted - len(self._actors))
             while idle and waiting:
                 actor, (each, attempt) = idle.popleft(), waiting
                 answer = actor.run.remote(each.name, json.dumps(dict(each.payload)))
@@ -102,7 +113,9 @@ class RayPool:
                     actor = starting.pop(answer)
                     if self._is_started(answer, actor):
                         idle.append(actor)
-                    elif not (starting or idle or busy):
+                        continue
+                    num_wanted -= 1
+                    if not (starting or idle or busy):
                         raise RunError("No worker can be started on the Ray cluster; see its logs.")
                     continue
                 actor, each, attempt = busy.pop(answer)
@@ -111,7 +124,6 @@ class RayPool:
                 except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
                     _log.warning("A worker was lost at `%s`; starting another.", each.name)
                     self._actors.discard(actor)
-                    starting |= {new.describe.remote(): new for new in self._start(1)}
                     if attempt < MAX_ATTEMPTS:
                         again.append((each, attempt + 1))
                     else:
@@ -123,27 +135,34 @@ class RayPool:
                     yield Finished(each, _read_outcome(outcome), result)
 
     def close(self) -> None:
-        """End all workers, and the cluster if it was started here."""
+        """End all workers with what they are at, and the cluster if it was started here."""
         ray = self._ray
         if not ray.is_initialized():
             return
         with contextlib.suppress(ray.exceptions.RayError):
-            ended = [actor.close.remote() for actor in self._actors]
+            # One that is at a job, or waits for a processor, would not hear of it. Killing it is
+            # enough: its fork server ends with it.
+            ended = [actor.close.remote() for actor in self._idle]
             if ended:
                 ray.wait(ended, num_returns=len(ended), timeout=_CLOSE_TIMEOUT_S)
-        for actor in self._actors:
-            with contextlib.suppress(ray.exceptions.RayError):
-                ray.kill(actor)
-        self._actors.clear()
+        for actor in [*self._actors]:
+            self._kill(actor)
+        self._starting.clear()
+        self._idle.clear()
         if self._is_ours:
             ray.shutdown()
 
-    def _start(self, count: int) -> list[Any]:
+    def _start(self, count: int) -> None:
         remote = self._ray.remote(PoolWorker)
         options = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
         actors = [remote.options(**options).remote(self._work) for _ in range(count)]
         self._actors.update(actors)
-        return actors
+        self._starting |= {actor.describe.remote(): actor for actor in actors}
+
+    def _kill(self, actor: Any) -> None:
+        self._actors.discard(actor)
+        with contextlib.suppress(self._ray.exceptions.RayError):
+            self._ray.kill(actor)
 
     def _is_started(self, answer: Any, actor: Any) -> bool:
         try:

@@ -47,6 +47,16 @@ def test_every_job_comes_once_and_a_failure_costs_nothing_else(pool: RayPool) ->
     assert finished["a"].reason == "error in only: ValueError not a number"
     assert finished["b"].outcome.ending is Ending.CRASH
     assert list(pool.run([])) == []
+    (later,) = pool.run([square(7)])  # by the same workers, which hold all processors
+    assert later.result == b"49"
+
+
+@pytest.mark.slow
+def test_a_reader_that_stops_leaves_a_pool_that_works(pool: RayPool) -> None:
+    results = pool.run([square(1), PoolJob("sleeps", {"do": "sleep"})])
+    assert next(results).result == b"1"
+    results.close()
+    assert {each.result for each in pool.run(map(square, range(3)))} == {b"0", b"1", b"4"}
 
 
 @pytest.mark.slow
