@@ -1,0 +1,92 @@
+"""A server that one thread closes while another waits for it: nobody waits for a time limit."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graphnet_datasets.errors import RunError
+from graphnet_datasets.isolation import (
+    Ending,
+    ForkServer,
+    Limits,
+    LocalPool,
+    Outcome,
+    PoolJob,
+    Work,
+    descendants,
+)
+
+JOBS = "tests.isolation.pool_jobs"
+NEVER = Limits(default_timeout_s=10_000)
+"""With these limits a test that waits for one fails by `SOON_S` instead."""
+SOON_S = 60.0
+Threads = concurrent.futures.ThreadPoolExecutor
+
+
+def sleep_in(server: ForkServer) -> Outcome:
+    with server.directory() as directory:
+        return server.run({"do": "sleep"}, directory, phases=("only",), limits=NEVER)
+
+
+def wait_for_job(server: ForkServer) -> None:
+    while server.pid is None or not descendants(server.pid):
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def threads() -> Iterator[concurrent.futures.ThreadPoolExecutor]:
+    made = Threads(1)
+    yield made
+    made.shutdown(wait=False, cancel_futures=True)
+
+
+def test_a_job_ends_as_a_crash_when_another_thread_closes_its_server(threads: Threads) -> None:
+    with ForkServer(JOBS) as server:
+        for _ in range(8):  # what wakes up first, and finds what, differs from time to time
+            running = threads.submit(sleep_in, server)
+            wait_for_job(server)
+            server.close()
+            outcome = running.result(SOON_S)
+            assert outcome.ending is Ending.CRASH
+            assert outcome.error == {
+                "type": "",
+                "message": "The worker process and its server were lost.",
+            }
+            assert server.pid is None
+        assert server.num_starts == 8
+
+
+def test_a_server_that_still_imports_is_ended_at_once(threads: Threads, tmp_path: Path) -> None:
+    (tmp_path / "slow_import.py").write_text("import time\ntime.sleep(10_000)\n")
+    with ForkServer("slow_import", environment={"PYTHONPATH": str(tmp_path)}) as server:
+        starting = threads.submit(server.start)
+        while (pid := server.pid) is None:
+            time.sleep(0.005)
+        server.close()
+        with pytest.raises(RunError) as caught:
+            starting.result(SOON_S)
+    assert str(caught.value) == "The worker process `slow_import` was closed as it started."
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_what_is_under_way_in_a_pool_ends_when_another_thread_closes_it(threads: Threads) -> None:
+    before = set(descendants(os.getpid()))
+    pool = LocalPool(Work(JOBS, ("only",), NEVER), 2)
+    running = threads.submit(list, pool.run([PoolJob("a", {"do": "sleep"})] * 5))
+    while len(set(descendants(os.getpid())) - before) < 4:  # two servers with a job each
+        time.sleep(0.005)
+    pool.close()
+    said = "The pool of workers is closed. Make another one for more jobs."
+    with pytest.raises(RunError, match=said):
+        running.result(SOON_S)
+    assert set(descendants(os.getpid())) <= before
+    assert not [each for each in threading.enumerate() if "(serve)" in each.name]
+    with pytest.raises(RunError, match=said):
+        list(pool.run([PoolJob("a", {"do": "square", "number": 2})]))
