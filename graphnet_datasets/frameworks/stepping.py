@@ -37,14 +37,10 @@ def steps(stepper: Stepper) -> Iterator[int]:
     """Run the whole graph and yield the value of each operator before anything writes to it."""
     sample = stepper.sample
     num_inputs = len(sample.inputs)
-    dying: list[list[int]] = [[] for _ in sample.ops]
-    for value, last_use in enumerate(sample.last_uses):
-        if 0 <= last_use < sample.num_ops:
-            dying[last_use].append(value)
-    for position in range(sample.num_ops):
+    for position, dying in enumerate(sample.dying_values):
         stepper.run(position)
         yield num_inputs + position
-        for value in dying[position]:
+        for value in dying:
             stepper.free(value)
 
 

@@ -107,10 +107,7 @@ class _Calibration:
 
     def run(self) -> Sample:
         num_inputs = len(self.sample.inputs)
-        dying: list[list[int]] = [[] for _ in self.sample.ops]
-        for value, last_use in enumerate(self.sample.last_uses):
-            if 0 <= last_use < self.sample.num_ops and value not in self.uses.weight_only:
-                dying[last_use].append(value)
+        dying_values = self.sample.dying_values
         for position, op in enumerate(self.sample.ops):
             norm = self.uses.norms.get(position)
             if norm is not None:
@@ -122,8 +119,9 @@ class _Calibration:
             if num_inputs + position not in self.uses.weight_only:
                 for ref in iterate_refs((op.args, op.kwargs)):
                     self.met_data |= self.roots_of.get(ref, frozenset())
-            for value in dying[position]:
-                self.backend.free(value)
+            for value in dying_values[position]:
+                if value not in self.uses.weight_only:
+                    self.backend.free(value)
         return self.sample
 
     def _roots_of(self) -> dict[int, frozenset[int]]:

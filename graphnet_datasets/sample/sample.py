@@ -312,6 +312,18 @@ class Sample:
             last[ref] = self.num_ops
         return tuple(last)
 
+    @functools.cached_property
+    def dying_values(self) -> tuple[tuple[int, ...], ...]:
+        """For each operator, the values that nothing needs after it, its own among them.
+
+        Inputs that no operator takes are in none, nor is what the outputs hold.
+        """
+        dying: list[list[int]] = [[] for _ in self.ops]
+        for value, last_use in enumerate(self.last_uses):
+            if 0 <= last_use < self.num_ops:
+                dying[last_use].append(value)
+        return tuple(map(tuple, dying))
+
     def shape_of(
         self, value: Value, sizes: Mapping[str, int] | None = None
     ) -> tuple[int, ...] | None:

@@ -47,6 +47,7 @@ def test_inputs_are_named_by_role_and_order() -> None:
 
 def test_a_value_dies_at_its_last_use() -> None:
     assert make_sample().last_uses == (0, 0, -1, 2, 3, 3)
+    assert make_sample().dying_values == ((0, 1), (), (3,))
 
 
 def test_sizes_follow_the_hints_of_the_symbols() -> None:

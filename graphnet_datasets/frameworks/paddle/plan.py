@@ -61,10 +61,9 @@ class Plan:
         self.template: list[Any] = [None] * (self.num_inputs + sample.num_ops)
         self.steps: list[Step] = []
         self._core: set[int] = set()
-        freed = self._freed()
-        for position, op in enumerate(sample.ops):
+        for position, (op, dying) in enumerate(zip(sample.ops, sample.dying_values, strict=True)):
             try:
-                self._add(op, self.num_inputs + position, freed[position])
+                self._add(op, self.num_inputs + position, dying)
             except (MaterializeError, UnknownOperatorError) as error:
                 raise type(error)(self._located(position, op, error)) from error
         try:
@@ -106,14 +105,7 @@ class Plan:
             slots[own] = result
         return slots[self._outputs]
 
-    def _freed(self) -> list[list[int]]:
-        freed: list[list[int]] = [[] for _ in self.sample.ops]
-        for value, last_use in enumerate(self.sample.last_uses):
-            if 0 <= last_use < self.sample.num_ops:
-                freed[last_use].append(value)
-        return freed
-
-    def _add(self, op: Op, own: int, freed: list[int]) -> None:
+    def _add(self, op: Op, own: int, dying: tuple[int, ...]) -> None:
         operator = lookup(op.target)
         call = resolve(operator)
         if self.is_guarded and is_checked(operator):
@@ -128,7 +120,7 @@ class Plan:
             call = _WithKeywords(call, len(positional), tuple(name for name, _ in named))
         # Lists of values that were built for this call alone would keep the values alive.
         built = [step.own for step in self.steps[before:]]
-        self.steps.append(Step(call, _getter(args), own, (*freed, *built)))
+        self.steps.append(Step(call, _getter(args), own, (*dying, *built)))
 
     def _slot(self, arg: Arg) -> int:
         """Return the slot that holds an argument, after adding what fills it."""

@@ -179,15 +179,12 @@ def measure_footprint(
         for values, op in zip(propagate(sample, sizes, limits), sample.ops, strict=True)
     )
     bytes_of = [sum(map(_bytes, values or ())) for values in results]
-    freed_at: list[list[int]] = [[] for _ in results]
-    for position, last_use in enumerate(sample.last_uses[len(sample.inputs) :]):
-        if last_use < sample.num_ops:
-            freed_at[last_use].append(position)
+    num_inputs = len(sample.inputs)
     alive = peak = 0
-    for position, size in enumerate(bytes_of):
+    for size, dying in zip(bytes_of, sample.dying_values, strict=True):
         alive += size
         peak = max(peak, alive)
-        alive -= sum(bytes_of[each] for each in freed_at[position])
+        alive -= sum(bytes_of[value - num_inputs] for value in dying if value >= num_inputs)
     return Footprint(results, sample.input_bytes, sample.input_bytes + peak, sum(bytes_of))
 
 

@@ -143,7 +143,6 @@ class _Body:
     def print_statements(self, releases_values: bool) -> list[str]:
         sample = self.sample
         lines = []
-        dying = _dying_values(sample) if releases_values else {}
         for position, op in enumerate(sample.ops):
             name = f"{op.target.rpartition('.')[2]}_{position}"
             while name in self.used:
@@ -151,8 +150,9 @@ class _Body:
             self.used.add(name)
             self.names.append(name)
             lines.append(self._statement(position, op, name))
-            if position in dying:
-                dead = " = ".join(self.names[value] for value in dying[position])
+            dying = sample.dying_values[position] if releases_values else ()
+            if dying:
+                dead = " = ".join(self.names[value] for value in dying)
                 lines.append(f"        {dead} = None")
         lines.append(f"        return {self.print(sample.outputs)}")
         return lines
@@ -229,12 +229,3 @@ def _can_be_infix(args: tuple[Any, ...]) -> bool:
     return any(isinstance(arg, Ref) for arg in args) and all(
         isinstance(arg, Ref) or type(arg) in (int, float) for arg in args
     )
-
-
-def _dying_values(sample: Sample) -> dict[int, list[int]]:
-    """Return the values that no operator uses after each operator, by operator."""
-    dying: dict[int, list[int]] = {}
-    for value, last in enumerate(sample.last_uses):
-        if 0 <= last < sample.num_ops:
-            dying.setdefault(last, []).append(value)
-    return dying

@@ -200,12 +200,14 @@ class _Walk:
                 for memory in memories:
                     memory.hold_forever(value)
                 self.unsettled.check_elements(value, f"An input of `{self.sample.id}`")
-            dying = self._dying()
+            dying_values = self.sample.dying_values
             self.observer.start(input_bytes, self.values)
             watching.enter_context(self.observer)
             for position, op in enumerate(self.sample.ops):
                 results.append(self._step(position, op, regions))
-                for index in dying[position]:
+                for index in dying_values[position]:
+                    if index < len(self.sample.inputs):
+                        continue
                     for memory in memories:
                         memory.release(index)
                     self.values[index] = None
@@ -218,13 +220,6 @@ class _Walk:
             frozenset(self.unsettled.positions),
             self.unsettled.settled.peak_bytes,
         )
-
-    def _dying(self) -> list[list[int]]:
-        dying: list[list[int]] = [[] for _ in self.sample.ops]
-        for index, last in enumerate(self.sample.last_uses):
-            if index >= len(self.sample.inputs) and last < len(dying):
-                dying[last].append(index)
-        return dying
 
     # Inputs
 
