@@ -10,6 +10,7 @@ from .contract import (
 )
 from .dispatch import (
     calibrate,
+    find_regions,
     find_results,
     make_inputs,
     materialize,
@@ -21,6 +22,7 @@ __all__ = [
     "FRAMEWORK_VARIABLE",
     "Framework",
     "calibrate",
+    "find_regions",
     "find_results",
     "framework_named",
     "framework_names",

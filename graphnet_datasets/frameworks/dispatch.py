@@ -8,8 +8,8 @@ from typing import Any, Literal
 from ..errors import MaterializeError
 from ..inputs import Mode
 from ..sample import Sample
-from .contract import module
-from .results import Observed, Result
+from .contract import module, offers
+from .results import Observed, Region, Result
 from .stepping import observe_by
 
 Weights = Literal["inputs", "parameters"]
@@ -210,6 +210,30 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
     Value(dtype='int8', shape=(2,), stride=None)
     """
     return module(sample.framework, "results").find_results(sample)
+
+
+def find_regions(sample: Sample) -> tuple[Region, ...]:
+    """Return the regions in which a graph computes in another mode, in the order of their ends.
+
+    One operator opens a region and another closes it; both take and give nothing of the graph's
+    data. A framework without a module `regions` has no such operators.
+
+    Raises:
+        UnknownOperatorError: an operator is not in the framework's table.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Named, Ref
+    >>> autocast = "torch.amp.autocast_mode"
+    >>> sample = Sample("example/autocast", "torch", "other",
+    ...     (Input("input", Value("float32", (2,))),),
+    ...     (Op(f"{autocast}._enter_autocast", ("cpu", Named("dtype", "bfloat16"), True, None)),
+    ...      Op("torch.exp", (Ref(0),)), Op(f"{autocast}._exit_autocast", (Ref(1),))), Ref(2))
+    >>> find_regions(sample)
+    (Region(opens=0, closes=2, is_closed=False),)
+    """
+    if not offers(sample.framework, "regions"):
+        return ()
+    return module(sample.framework, "regions").find_regions(sample)
 
 
 def print_source(sample: Sample, names: Names = "canonical") -> str:

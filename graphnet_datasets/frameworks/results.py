@@ -1,4 +1,4 @@
-"""What an operator gives: what is known of it without running it, and what a run showed."""
+"""What a framework tells of operators: what they give, in which mode, and what a run showed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,23 @@ class Result:
     kind: Kind
     value: Value = NOTHING
     number: bool | int | float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Region:
+    """The operators from `opens` to `closes`, both included, which compute in another mode.
+
+    The values of one that is `is_closed` (vmap) have dimensions that are not theirs outside of it,
+    so that it cannot be cut.
+    """
+
+    opens: int
+    closes: int
+    is_closed: bool
+
+    def holds(self, position: int) -> bool:
+        """Tell whether an operator is in it, or opens or closes it."""
+        return self.opens <= position <= self.closes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

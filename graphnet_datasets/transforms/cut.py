@@ -15,13 +15,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import SampleError
-from ..frameworks import find_results
+from ..frameworks import find_regions, find_results
 from ..frameworks.results import Observed
 from ..sample import Input, Op, Sample, Value
 from ..sample.arguments import Arg, Ref, iterate_refs, map_refs
 from ..sample.targets import base_name
 from .dependences import find_dependences, find_detour
-from .regions import find_regions
 
 _GETITEM = "getitem"
 _METADATA = frozenset(

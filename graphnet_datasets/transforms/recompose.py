@@ -7,11 +7,11 @@ import graphlib
 from collections.abc import Iterator, Sequence
 
 from ..errors import SampleError
+from ..frameworks import find_regions
 from ..sample import Op, Sample
 from ..sample.arguments import Ref, map_refs
 from .cut import Part
 from .dependences import find_dependences
-from .regions import find_regions
 
 
 def recompose(whole: Sample, parts: Sequence[Part]) -> Sample:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from graphnet_datasets.errors import MaterializeError
+from graphnet_datasets.frameworks import find_regions
 from graphnet_datasets.frameworks.torch.building.regions import Regions, check_regions
 from graphnet_datasets.frameworks.torch.operators import lookup
 from graphnet_datasets.sample.arguments import Ref
@@ -48,12 +49,23 @@ def test_regions_that_nest_are_accepted(ops: tuple[Any, ...]) -> None:
             (ENTER, (VMAP.format("in"), 2, "error"), (EXIT, Ref(1)), (VMAP.format("de"),)),
             NOT_INNERMOST,
         ),
-        (((GRAD, False),), "sets the grad mode 1 times, so it would not restore it"),
+        (((GRAD, False),), LEFT_OPEN),
+        (((GRAD, False), (GRAD, True), (GRAD, False)), r"Op 2 .*" + LEFT_OPEN),
     ],
 )
 def test_regions_that_do_not_nest_are_refused(ops: tuple[Any, ...], problem: str) -> None:
     with pytest.raises(MaterializeError, match=problem):
         check_regions(build(*ops, outputs=None))
+
+
+def test_regions_come_in_the_order_in_which_they_close() -> None:
+    nested = (ENTER, (VMAP.format("in"), 2, "error"), (VMAP.format("de"),), (EXIT, Ref(1)))
+    found = find_regions(build(*nested, (GRAD, False), (GRAD, True), outputs=None))
+    assert [(each.opens, each.closes, each.is_closed) for each in found] == [
+        (1, 2, True),
+        (0, 3, False),
+        (4, 5, False),
+    ]
 
 
 def test_what_a_walk_opened_is_closed_when_it_fails() -> None:

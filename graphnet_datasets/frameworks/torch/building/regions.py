@@ -12,21 +12,18 @@ import torch
 
 from ....errors import MaterializeError
 from ....sample import Sample
-from ....sample.arguments import Ref
 from ..operators import Operator, lookup, resolve
-from ..operators.python import PAIRS
+from ..operators.python import GRAD_MODE, PAIRS, VMAP
+from ..regions import CLOSERS, pair
 from .entries import entries_of
 
 AUTOCAST = "torch.amp.autocast_mode._enter_autocast"
 _LOG_USAGE = "torch._C._log_api_usage_once"
-_VMAP_ENTER = "torch._functorch.predispatch._vmap_increment_nesting"
-_GRAD_MODE = "torch._C._set_grad_enabled"
-_CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
 
 
 def has_regions(sample: Sample) -> bool:
     """Tell whether a sample opens a region or sets the grad mode."""
-    return any(entry.name in PAIRS or entry.name == _GRAD_MODE for entry in entries_of(sample))
+    return any(entry.name in PAIRS or entry.name == GRAD_MODE for entry in entries_of(sample))
 
 
 def check_regions(sample: Sample) -> None:
@@ -35,35 +32,17 @@ def check_regions(sample: Sample) -> None:
     Raises:
         MaterializeError: a region stays open or is closed without having been opened.
     """
-    opened: list[tuple[str, int]] = []
-    num_grad_mode = 0
-    for position, (op, entry) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
-        name = entry.name
-        value = len(sample.inputs) + position
-        if name in PAIRS:
-            opened.append((name, value))
-        elif name in _CLOSERS:
-            wanted = _CLOSERS[name]
-            by_value = () if wanted == _VMAP_ENTER else (Ref(opened[-1][1] if opened else -1),)
-            if not opened or opened[-1][0] != wanted or op.args != by_value or op.kwargs:
-                raise MaterializeError(
-                    f"Op {position} (`{op.target}`) of `{sample.id}` closes a region that is not "
-                    "the innermost open one. Capture the sample again."
-                )
-            opened.pop()
-        elif name == _GRAD_MODE:
-            num_grad_mode += 1
-    if opened:
-        name, value = opened[-1]
+    pairing = pair(sample)
+    for position in pairing.misplaced:
         raise MaterializeError(
-            f"Op {value - len(sample.inputs)} (`{name}`) of `{sample.id}` opens a region that no "
-            "operator closes, which would change how everything after the graph runs. Capture "
-            "the sample again."
+            f"Op {position} (`{sample.ops[position].target}`) of `{sample.id}` closes a region "
+            "that is not the innermost open one. Capture the sample again."
         )
-    if num_grad_mode % 2:
+    for position in pairing.left_open:
         raise MaterializeError(
-            f"`{sample.id}` sets the grad mode {num_grad_mode} times, so it would not restore it. "
-            "Capture the sample again."
+            f"Op {position} (`{sample.ops[position].target}`) of `{sample.id}` opens a region that "
+            "no operator closes, which would change how everything after the graph runs. Capture "
+            "the sample again."
         )
 
 
@@ -82,7 +61,7 @@ class Regions:
         while self._opened:
             name, value = self._opened.pop()
             close = resolve(lookup(PAIRS[name]))
-            close() if name == _VMAP_ENTER else close(value)
+            close() if name == VMAP else close(value)
         torch._C._set_grad_enabled(self._grad_mode)
 
     @property
@@ -97,6 +76,6 @@ class Regions:
         result = resolve(operator)(*args, **kwargs)
         if operator.name in PAIRS:
             self._opened.append((operator.name, result))
-        elif operator.name in _CLOSERS:
+        elif operator.name in CLOSERS:
             self._opened.pop()
         return result

@@ -44,14 +44,15 @@ STATE = words(
 )
 """Operators that change how later ones run; they survive though nothing uses their values."""
 
+GRAD_MODE = "torch._C._set_grad_enabled"
+VMAP = "torch._functorch.predispatch._vmap_increment_nesting"
+
 PAIRS: Mapping[str, str] = {
     "torch.amp.autocast_mode._enter_autocast": "torch.amp.autocast_mode._exit_autocast",
     "torch.autograd.grad_mode._enter_inference_mode": (
         "torch.autograd.grad_mode._exit_inference_mode"
     ),
-    "torch._functorch.predispatch._vmap_increment_nesting": (
-        "torch._functorch.predispatch._vmap_decrement_nesting"
-    ),
+    VMAP: "torch._functorch.predispatch._vmap_decrement_nesting",
 }
 """What opens a region and what closes it; a graph must close what it opens."""
 
@@ -71,7 +72,7 @@ _FUNCTIONAL = words(
     """
 )
 
-_VMAP = "torch._functorch.predispatch"
+_PREDISPATCH = "torch._functorch.predispatch"
 ALIASES: Mapping[str, str] = {
     "torch._C._nn.log_sigmoid": "torch.nn.functional.logsigmoid",
     "torch.nn.functional._max_pool1d": "torch.nn.functional.max_pool1d",
@@ -82,15 +83,15 @@ ALIASES: Mapping[str, str] = {
     "torch._C._sparse._sparse_mm": "torch.sparse.mm",
     "torch._C._sparse._spsolve": "torch.sparse.spsolve",
     "torch._C._sparse.sparse_sampled_addmm": "torch.sparse.sampled_addmm",
-    "torch._C._functorch._add_batch_dim": f"{_VMAP}._add_batch_dim",
-    "torch._C._functorch._remove_batch_dim": f"{_VMAP}._remove_batch_dim",
-    "torch._C._functorch._vmap_increment_nesting": f"{_VMAP}._vmap_increment_nesting",
-    "torch._C._functorch._vmap_decrement_nesting": f"{_VMAP}._vmap_decrement_nesting",
-    "torch._functorch.vmap._add_batch_dim": f"{_VMAP}._add_batch_dim",
-    "torch._functorch.vmap._remove_batch_dim": f"{_VMAP}._remove_batch_dim",
-    "torch._functorch.vmap._vmap_increment_nesting": f"{_VMAP}._vmap_increment_nesting",
-    "torch._functorch.vmap._vmap_decrement_nesting": f"{_VMAP}._vmap_decrement_nesting",
-    "torch._functorch.vmap.lazy_load_decompositions": f"{_VMAP}.lazy_load_decompositions",
+    "torch._C._functorch._add_batch_dim": f"{_PREDISPATCH}._add_batch_dim",
+    "torch._C._functorch._remove_batch_dim": f"{_PREDISPATCH}._remove_batch_dim",
+    "torch._C._functorch._vmap_increment_nesting": f"{_PREDISPATCH}._vmap_increment_nesting",
+    "torch._C._functorch._vmap_decrement_nesting": f"{_PREDISPATCH}._vmap_decrement_nesting",
+    "torch._functorch.vmap._add_batch_dim": f"{_PREDISPATCH}._add_batch_dim",
+    "torch._functorch.vmap._remove_batch_dim": f"{_PREDISPATCH}._remove_batch_dim",
+    "torch._functorch.vmap._vmap_increment_nesting": f"{_PREDISPATCH}._vmap_increment_nesting",
+    "torch._functorch.vmap._vmap_decrement_nesting": f"{_PREDISPATCH}._vmap_decrement_nesting",
+    "torch._functorch.vmap.lazy_load_decompositions": f"{_PREDISPATCH}.lazy_load_decompositions",
     "torch.amp._enter_autocast": "torch.amp.autocast_mode._enter_autocast",
     "torch.amp._exit_autocast": "torch.amp.autocast_mode._exit_autocast",
     "torch.Tensor.__abs__": "torch.Tensor.abs",
