@@ -9,6 +9,7 @@ through an argument or through one of these.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 from ..errors import UnknownOperatorError
 from ..frameworks import module
@@ -68,12 +69,7 @@ def find_effects(sample: Sample) -> Effects:
     >>> find_effects(sample).seen
     ((), (0,))
     """
-    kinds = [
-        "w" * ("!" in custom.schema)
-        if (custom := sample.custom_operators_by_target.get(op.target)) is not None
-        else classify(sample.framework, op)
-        for op in sample.ops
-    ]
+    kinds = effect_kinds(sample)
     if not any(kinds):
         return Effects(((),) * sample.num_ops, ())
     num_inputs = len(sample.inputs)
@@ -114,7 +110,31 @@ def memory_classes(sample: Sample) -> list[int]:
     >>> memory_classes(sample)
     [1, 1, 2]
     """
-    return _find_memory(sample, [classify(sample.framework, op) for op in sample.ops])
+    return _find_memory(sample, effect_kinds(sample))
+
+
+def effect_kinds(sample: Sample) -> tuple[str, ...]:
+    """Return for each operator of a sample the letters of `classify`.
+
+    A custom operator writes where its schema says so, and is taken to do nothing else.
+
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> sample = Sample("example/noise", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),),
+    ...     ops=(Op("torch.rand_like", (Ref(0),)), Op("torch.Tensor.add_", (Ref(0), Ref(1)))),
+    ...     outputs=Ref(2))
+    >>> effect_kinds(sample)
+    ('r', 'w')
+    """
+    customs = sample.custom_operators_by_target
+    classify_once = functools.cache(lambda op: classify(sample.framework, op))
+    return tuple(
+        "w" * ("!" in custom.schema)
+        if (custom := customs.get(op.target)) is not None
+        else classify_once(op)
+        for op in sample.ops
+    )
 
 
 def classify(framework: str, op: Op) -> str:
@@ -146,7 +166,7 @@ def _is_norm(name: str) -> bool:
     return "batch_norm" in name or "instance_norm" in name
 
 
-def _find_memory(sample: Sample, kinds: list[str]) -> list[int]:
+def _find_memory(sample: Sample, kinds: tuple[str, ...]) -> list[int]:
     """Return for each value a number that it shares with all values it may share memory with."""
     num_inputs = len(sample.inputs)
     parent = list(range(num_inputs + sample.num_ops))

@@ -3,15 +3,15 @@
 An operator waits for those that make its arguments; for writes to the memory of its arguments that
 stand before it in the graph; if it writes, for the earlier readers of what it overwrites; if it is
 random, for the random operator before it. Operators that only switch a mode of their framework
-(autocast, grad mode) are not waited for: a cut takes them along with what they enclose (`regions`).
+(autocast, grad mode) are not waited for: a cut takes them along with what they enclose
+(`frameworks.find_regions`).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Set as AbstractSet
 
-from ..analysis.effects import classify, memory_classes
+from ..analysis.effects import effect_kinds, memory_classes
 from ..sample import Sample
 from ..sample.arguments import iterate_refs
 
@@ -29,7 +29,7 @@ def find_dependences(sample: Sample) -> tuple[frozenset[int], ...]:
     [[], [0], [1]]
     """
     num_inputs = len(sample.inputs)
-    kinds = _kinds(sample)
+    kinds = effect_kinds(sample)
     writers: dict[int, int] = {}
     readers: dict[int, list[int]] = {}
     memory = memory_classes(sample) if any("w" in kind for kind in kinds) else None
@@ -85,14 +85,3 @@ def find_detour(
                 start_of[position] = start_of.get(before, before)
                 break
     return None
-
-
-def _kinds(sample: Sample) -> list[str]:
-    customs = sample.custom_operators_by_target
-    classify_once = functools.cache(lambda op: classify(sample.framework, op))
-    return [
-        "w" * ("!" in custom.schema)
-        if (custom := customs.get(op.target)) is not None
-        else classify_once(op)
-        for op in sample.ops
-    ]
