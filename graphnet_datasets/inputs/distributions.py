@@ -14,7 +14,7 @@ from ..errors import SampleError
 from ..sample import Statistics
 from .draws import SEGMENT_SIZE, fill_bits, fill_normals
 from .elementary import exp, log
-from .encoding import FORMATS, encode
+from .encoding import FORMATS, encode, finite_range
 from .integers import fill_uniform, key_of_part
 from .storage import STORAGE
 
@@ -135,13 +135,8 @@ def _fill_floats(
 
 def _within(wanted: Distribution, dtype: str) -> Distribution:
     """Return `wanted` with bounds that the dtype can hold."""
-    if dtype in FORMATS:
-        largest = FORMATS[dtype].largest
-    elif dtype == "float8_e8m0fnu":
-        largest = 2.0**127
-    else:
-        largest = float(np.finfo(dtype).max)
-    lowest = -largest if dtype != "float8_e8m0fnu" else 2.0**-127
+    smallest, largest = finite_range(dtype)
+    lowest = -largest if dtype != "float8_e8m0fnu" else smallest
     limit = [min(max(bound, lowest), largest) for bound in (wanted.minimum, wanted.maximum)]
     return Distribution(min(max(wanted.mean, lowest), largest), min(wanted.std, largest), *limit)
 

@@ -37,6 +37,20 @@ FORMATS = {
 }
 
 
+def finite_range(dtype: str) -> tuple[float, float]:
+    """Return the smallest normal and the largest finite number of a floating-point format.
+
+    >>> finite_range("float16"), finite_range("float8_e5m2")
+    ((6.103515625e-05, 65504.0), (6.103515625e-05, 57344.0))
+    """
+    if dtype in FORMATS:
+        return 2.0 ** (1 - FORMATS[dtype].exponent_bias), FORMATS[dtype].largest
+    if dtype == "float8_e8m0fnu":
+        return 2.0**-127, 2.0**127
+    limits = np.finfo(dtype)
+    return float(limits.smallest_normal), float(limits.max)
+
+
 def encode(values: npt.NDArray[np.float32], dtype: str) -> npt.NDArray[np.unsignedinteger]:
     """Return the bit patterns of finite `values` in the format `dtype`.
 

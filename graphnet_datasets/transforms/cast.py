@@ -11,22 +11,14 @@ import numpy as np
 from ..errors import GraphNetError, SampleError
 from ..frameworks import find_results
 from ..frameworks.stepping import find_not_finite
-from ..inputs.encoding import FORMATS, encode
+from ..inputs.encoding import encode, finite_range
 from ..sample import Input, Op, Sample, Statistics
-from ..sample.arguments import DictArg, ListArg, Named, Ref, SliceArg, iterate_refs, map_refs
+from ..sample.arguments import DictArg, ListArg, Named, Ref, iterate_refs, map_refs
 from ..sample.targets import base_name
 from .operator_kinds import kind_of
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 """Formats that a graph can be cast between."""
-
-_LIMITS = {
-    "float16": (65504.0, 2.0**-14),
-    "bfloat16": (FORMATS["bfloat16"].largest, 2.0**-126),
-    "float32": (float(np.finfo(np.float32).max), 2.0**-126),
-    "float64": (float(np.finfo(np.float64).max), 2.0**-1022),
-}
-"""The largest finite number and the smallest normal one of each."""
 
 _METHODS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16"}
 _METHOD_OF = {dtype: method for method, dtype in _METHODS.items()}
@@ -148,7 +140,7 @@ class _Casting:
 
     def run(self) -> Sample:
         sample = self.sample
-        result = dataclasses.replace(
+        return dataclasses.replace(
             sample,
             id=f"{sample.id}/{self.dtype}",
             inputs=tuple(
@@ -158,7 +150,6 @@ class _Casting:
             ops=tuple(self._op(position, op) for position, op in enumerate(sample.ops)),
             provenance=dataclasses.replace(sample.provenance, parent_id=sample.id),
         )
-        return result
 
     def _find_wide(self) -> frozenset[int]:
         """Return the inputs that are statistics and weights of norms, and nothing else's."""
@@ -197,7 +188,7 @@ class _Casting:
             values = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
         else:
             values = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
-        largest, _ = _LIMITS[self.dtype]
+        _, largest = finite_range(self.dtype)
         clipped = np.clip(values, -largest, largest)
         kept = np.where(np.isfinite(values), clipped, values)  # an infinity of a mask stays one
         if self.dtype != "bfloat16":
@@ -241,14 +232,12 @@ class _Casting:
             return tuple(map(self._argument, arg))
         if isinstance(arg, ListArg | DictArg):
             return type(arg)(self._argument(arg.items))
-        if isinstance(arg, SliceArg):
-            return arg
         return arg
 
     def _within(self, number: float) -> float:
-        largest, smallest = _LIMITS[self.dtype]
         if not math.isfinite(number) or number == 0:
             return number
+        smallest, largest = finite_range(self.dtype)
         return math.copysign(min(max(abs(number), smallest), largest), number)
 
 
