@@ -23,6 +23,8 @@ GRAPHNET = Path(sys.executable).with_name("graphnet")
 
 
 def torch_sees_cuda() -> bool:
+    if importlib.util.find_spec("torch") is None:
+        return False
     import torch
 
     return torch.cuda.is_available()
@@ -135,9 +137,8 @@ def test_output_that_cannot_be_written_ends_in_a_sentence(root: Path, output: st
         assert done.stderr.startswith("Error: There is no space left")
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None or torch_sees_cuda(), reason="CUDA is here"
-)
+@pytest.mark.torch
+@pytest.mark.skipif(torch_sees_cuda(), reason="this machine has a CUDA device")
 @pytest.mark.parametrize("device", ["cuda", "cuda:1", "cpu,cuda"])
 def test_a_device_that_is_not_there_stops_a_run_before_its_first_sample(
     root: Path, tmp_path: Path, device: str
