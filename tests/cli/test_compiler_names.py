@@ -11,7 +11,9 @@ import pytest
 
 from graphnet_datasets.benchmark import read_runs
 from graphnet_datasets.compilers import resolve_name
+from graphnet_datasets.compilers.registry import ENTRY_POINT_GROUP
 from graphnet_datasets.errors import CompilerError
+from tests.distributions import write_distribution
 from tests.tables import write_dataset
 
 pytest.importorskip("torch", reason="torch is not installed")
@@ -69,14 +71,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(here / "package" / "names.py", site / "installed_example" / "names.py"),
     ):
         path.write_text('NAME = "mine"\n')
-    information = site / "installed_example-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: installed-example\nVersion: 1.0\n"
-    )
-    (information / "entry_points.txt").write_text(
-        "[graphnet_datasets.compilers]\nfrom-entry-point = installed_example.module:Mine\n"
-    )
+    entry_points = {"from-entry-point": "installed_example.module:Mine"}
+    write_distribution(site, "installed-example", ENTRY_POINT_GROUP, entry_points)
     write_dataset(here / "dataset")
     return here
 

@@ -11,6 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets.cli.app import app
+from graphnet_datasets.compilers.registry import ENTRY_POINT_GROUP
+from tests.distributions import write_distribution
 
 torch = pytest.importorskip("torch")
 
@@ -53,12 +55,8 @@ def test_options_are_shown_with_their_defaults() -> None:
 def test_a_broken_entry_point_is_listed_with_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "broken_example-1.0.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-example\nVersion: 1\n")
-    (folder / "entry_points.txt").write_text(
-        "[graphnet_datasets.compilers]\nbroken = broken_example_module:Compiler\n"
-    )
+    entry_points = {"broken": "broken_example_module:Compiler"}
+    write_distribution(tmp_path, "broken-example", ENTRY_POINT_GROUP, entry_points)
     monkeypatch.syspath_prepend(str(tmp_path))
     (row,) = [row for row in json.loads(printed("--json")) if row["name"] == "broken"]
     assert row["is_available"] is False

@@ -8,20 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import DatasetNotFoundError
 from tests.tables import write_dataset
 
+from .calling import call
+
 GRAPHNET = Path(sys.executable).with_name("graphnet")
-
-
-def call(*arguments: str | Path, exit_code: int = 0) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == exit_code, result.output
-    return result
 
 
 @pytest.fixture

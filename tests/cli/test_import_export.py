@@ -5,21 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
 from graphnet_datasets import Sample, load_dataset, read_directory, write_directory
-from graphnet_datasets.cli.app import app
 from graphnet_datasets.cli.counting import PARTLY
 from graphnet_datasets.storage.importing import read_report
 from tests.exact import exact
 from tests.tables import chain, write_dataset
 
-
-def call(*arguments: str | Path, exit_code: int = 0) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == exit_code, result.output
-    return result
+from .calling import call
 
 
 @pytest.fixture

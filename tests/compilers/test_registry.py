@@ -24,6 +24,7 @@ from graphnet_datasets.errors import (
     MissingExtraError,
     UnknownCompilerError,
 )
+from tests.distributions import write_distribution
 
 
 class Doubling(Compiler):
@@ -217,17 +218,9 @@ def installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     (tmp_path / "entry_point_example.py").write_text(
         "def identity(module, example_inputs):\n    return module\n"
     )
-    folder = tmp_path / "entry_point_example-1.0.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: entry-point-example\nVersion: 1\n"
-    )
-    (folder / "entry_points.txt").write_text(
-        "[graphnet_datasets.compilers]\n"
-        "found = entry_point_example:identity\n"
-        "paddle.found = entry_point_example:identity\n"
-        "eager = entry_point_example:identity\n"
-    )
+    names = ("found", "paddle.found", "eager")
+    entry_points = dict.fromkeys(names, "entry_point_example:identity")
+    write_distribution(tmp_path, "entry-point-example", registry.ENTRY_POINT_GROUP, entry_points)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield "entry-point-example"
     sys.modules.pop("entry_point_example", None)

@@ -35,6 +35,7 @@ from graphnet_datasets.sample import Input, Op, Statistics, Value, vocabulary
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.storage.table import read_table, write_table
 from graphnet_datasets.validation import validate
+from tests.distributions import write_distribution
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,14 +43,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sample]:
     """A sample of the framework `toy`, which this process and its children find."""
-    metadata = tmp_path / "packages" / "toy-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(
-        f"[{vocabulary.FRAMEWORK_GROUP}]\ntoy = tests.frameworks.toy\n"
-    )
-    monkeypatch.syspath_prepend(str(metadata.parent))
-    paths = [str(metadata.parent), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    site = tmp_path / "packages"
+    write_distribution(site, "toy", vocabulary.FRAMEWORK_GROUP, {"toy": "tests.frameworks.toy"})
+    monkeypatch.syspath_prepend(str(site))
+    paths = [str(site), str(ROOT), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     vocabulary.framework_entry_points.cache_clear()
     statistics = Statistics(0.0, 0.3, -1.0, 1.0)
