@@ -59,7 +59,7 @@ def score(
     from ..scores.text import text_table
 
     arms = read_arms(runs, compiler)
-    options = {"p": p, "b": b, "variant": variant, "duplicates": check_duplicates(duplicates)}
+    options = _score_options(p, b, variant, duplicates)
     if as_json:
         if len(arms) > 1:
             raise ScoreError(
@@ -131,6 +131,10 @@ def check_duplicates(duplicates: str) -> Any:
     return duplicates
 
 
+def _score_options(p: float | None, b: float, variant: str, duplicates: str) -> dict[str, Any]:
+    return {"p": p, "b": b, "variant": variant, "duplicates": check_duplicates(duplicates)}
+
+
 def _both(table: pa.Table, options: dict[str, Any]) -> tuple[Scores, Scores]:
     from ..scores import error_aware_speedup_score, speedup_score
 
@@ -199,10 +203,7 @@ def plot(
         written = plot_runs(
             _run_sets(runs, compiler),
             out,
-            p=p,
-            b=b,
-            variant=variant,
-            duplicates=check_duplicates(duplicates),
+            **_score_options(p, b, variant, duplicates),
         )
     for path in written:
         echo(str(path))
@@ -230,10 +231,7 @@ def report(
             _run_sets(runs, compiler),
             out,
             title=title,
-            p=p,
-            b=b,
-            variant=variant,
-            duplicates=check_duplicates(duplicates),
+            **_score_options(p, b, variant, duplicates),
         )
     echo(str(written))
 

@@ -14,9 +14,9 @@ from .dispatch import (
     find_results,
     make_inputs,
     materialize,
-    observe,
     print_source,
 )
+from .stepping import observe
 
 __all__ = [
     "FRAMEWORK_VARIABLE",

@@ -9,8 +9,7 @@ from ..errors import MaterializeError
 from ..inputs import Mode
 from ..sample import Sample
 from .contract import module, offers
-from .results import Observed, Region, Result
-from .stepping import observe_by
+from .results import Region, Result
 
 Weights = Literal["inputs", "parameters"]
 Names = Literal["canonical", "source"]
@@ -153,42 +152,6 @@ def calibrate(
     """
     return module(sample.framework, "calibration").calibrate(
         sample,
-        memory_limit_bytes=memory_limit_bytes,
-        allow_unchecked_operators=allow_unchecked_operators,
-        trust_remote_code=trust_remote_code,
-    )
-
-
-def observe(
-    sample: Sample,
-    seed: int = 0,
-    *,
-    memory_limit_bytes: int | None = None,
-    trust_remote_code: bool = False,
-    allow_unchecked_operators: bool | None = None,
-) -> dict[int, Observed]:
-    """Run a sample once on the CPU and return what the tensors that its operators give are like.
-
-    The keys are numbers of values. The elements are kept where statistics do not make up for them
-    (small integers, indices, masks), by the rules of a capture. The options are those of
-    `materialize`.
-
-    Raises:
-        CalibrationError: an operator of the graph fails when it is run.
-        UnknownOperatorError, UntrustedCodeError, MemoryLimitError, MaterializeError: as
-            `materialize`.
-        MissingExtraError: the sample's framework is not installed.
-
-    >>> from graphnet_datasets.sample import Input, Op, Statistics, Value
-    >>> from graphnet_datasets.sample.arguments import Ref
-    >>> sample = Sample("example/relu", "torch", "other",
-    ...     (Input("input", Value("float32", (64, 64))),), (Op("torch.relu", (Ref(0),)),), Ref(1))
-    >>> observe(sample)[1].statistics.min
-    0.0
-    """
-    return observe_by(
-        sample,
-        seed,
         memory_limit_bytes=memory_limit_bytes,
         allow_unchecked_operators=allow_unchecked_operators,
         trust_remote_code=trust_remote_code,

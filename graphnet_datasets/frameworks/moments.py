@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..sample import Statistics
+from ..sample.vocabulary import Role
 
 MAX_STORED_ELEMENTS = 1024
 """Integer and boolean inputs up to this size are stored; the value is GraphNet's."""
@@ -88,6 +89,44 @@ def round_significant(value: float, digits: int = 4) -> float:
     """
     rounded = float(f"{value:.{digits - 1}e}")
     return rounded if math.isfinite(rounded) else value
+
+
+def must_store(
+    role: Role,
+    count: int,
+    *,
+    is_inexact: bool,
+    is_mask: Callable[[], bool],
+    is_uniform: Callable[[], bool],
+    is_structured: Callable[[], bool],
+) -> bool:
+    """Tell whether drawing a tensor from its statistics would change what its graph does.
+
+    Stored are the constants of the traced program; integers and booleans that may be indices,
+    positions or masks, if they are few or have structure; and masks among floats, which hold
+    infinities or the smallest number of their type. Parameters never are. `is_inexact` says that
+    the elements are floating-point or complex numbers, and `is_uniform` that all are the same.
+
+    >>> asked = dict(is_mask=lambda: False, is_uniform=lambda: False, is_structured=lambda: False)
+    >>> must_store("input", 100, is_inexact=False, **asked)
+    True
+    >>> must_store("input", 100, is_inexact=True, **asked)
+    False
+    """
+    if role == "parameter" or count == 0:
+        return False
+    if role == "constant" and count <= MAX_CONSTANT_ELEMENTS:
+        return True
+    if count > MAX_STRUCTURED_ELEMENTS:
+        return False
+    if is_inexact:
+        if role != "constant" and not is_mask():
+            return False
+    elif count <= MAX_STORED_ELEMENTS:
+        return True
+    elif is_uniform():
+        return False  # the range says it all
+    return is_structured()
 
 
 def is_structured(encodings: Iterable[bytes]) -> bool:

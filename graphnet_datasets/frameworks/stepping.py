@@ -44,8 +44,26 @@ def steps(stepper: Stepper) -> Iterator[int]:
             stepper.free(value)
 
 
-def observe_by(sample: Sample, seed: int, **options: Any) -> dict[int, Observed]:
-    """Return what a run shows of the tensors that the operators of a sample give."""
+def observe(sample: Sample, seed: int = 0, **options: Any) -> dict[int, Observed]:
+    """Run a sample once on the CPU and return what the tensors that its operators give are like.
+
+    The keys are numbers of values. The elements are kept where statistics do not make up for them
+    (small integers, indices, masks), by the rules of a capture. The options are those of
+    `calibrate`.
+
+    Raises:
+        CalibrationError: an operator of the graph fails when it is run.
+        UnknownOperatorError, UntrustedCodeError, MemoryLimitError, MaterializeError: as
+            `materialize`.
+        MissingExtraError: the sample's framework is not installed.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> sample = Sample("example/relu", "torch", "other",
+    ...     (Input("input", Value("float32", (64, 64))),), (Op("torch.relu", (Ref(0),)),), Ref(1))
+    >>> observe(sample)[1].statistics.min
+    0.0
+    """
     observing = module(sample.framework, "observing")
     with observing.stepping(sample, seed, **options) as stepper:
         return {
@@ -58,10 +76,10 @@ def observe_by(sample: Sample, seed: int, **options: Any) -> dict[int, Observed]
 def find_not_finite(sample: Sample, seed: int = 0, **options: Any) -> list[int]:
     """Return the operators that give NaN or infinity in a run, by position.
 
+    The options are those of `calibrate`.
+
     Raises:
-        CalibrationError: an operator of the graph fails.
-        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
-        MissingExtraError: the sample's framework is not installed.
+        CalibrationError and others: as `observe`.
     """
     with module(sample.framework, "observing").stepping(sample, seed, **options) as stepper:
         return [

@@ -39,7 +39,7 @@ def cast(
     dtype: str,
     *,
     check: bool = True,
-    allow_unchecked_operators: bool | None = None,
+    allow_unchecked_operators: bool = False,
 ) -> Sample:
     """Return the graph with its floating-point tensors in another format.
 
@@ -83,7 +83,7 @@ def autocast(
     dtype: str = "bfloat16",
     *,
     check: bool = True,
-    allow_unchecked_operators: bool | None = None,
+    allow_unchecked_operators: bool = False,
 ) -> Sample:
     """Return a graph of torch that runs under autocast on the CPU; weights stay as they are.
 

@@ -16,11 +16,9 @@ from ...sample.vocabulary import Role
 from ..moments import (
     CHUNK,
     MASK_MAGNITUDE,
-    MAX_CONSTANT_ELEMENTS,
-    MAX_STORED_ELEMENTS,
-    MAX_STRUCTURED_ELEMENTS,
     Moments,
     is_structured,
+    must_store,
 )
 
 _NOT_IN_NUMPY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -72,25 +70,17 @@ def encode(tensor: paddle.Tensor) -> bytes:
 def elements_to_store(tensor: paddle.Tensor, role: Role) -> bytes | None:
     """Return the elements of `tensor` if drawing it from its statistics would change the graph.
 
-    Stored are the constants of the traced program; integers and booleans that may be indices,
-    positions or masks, if they are few or have structure; and masks among floats, which hold
-    infinities or the smallest number of their type. Parameters never are.
+    Which these are, `frameworks.moments.must_store` says.
     """
-    count = tensor.size
-    if role == "parameter" or count == 0:
-        return None
-    if role == "constant" and count <= MAX_CONSTANT_ELEMENTS:
-        return encode(tensor)
-    if count > MAX_STRUCTURED_ELEMENTS:
-        return None
-    if tensor.is_floating_point() or tensor.is_complex():
-        if role != "constant" and not _is_mask(tensor):
-            return None
-    elif count <= MAX_STORED_ELEMENTS:
-        return encode(tensor)
-    elif bool((tensor == tensor.reshape([-1])[0]).all()):
-        return None  # the range says it all
-    return encode(tensor) if _is_structured(tensor) else None
+    is_stored = must_store(
+        role,
+        tensor.size,
+        is_inexact=tensor.is_floating_point() or tensor.is_complex(),
+        is_mask=lambda: _is_mask(tensor),
+        is_uniform=lambda: bool((tensor == tensor.reshape([-1])[0]).all()),
+        is_structured=lambda: _is_structured(tensor),
+    )
+    return encode(tensor) if is_stored else None
 
 
 def _as_numbers(tensor: paddle.Tensor) -> npt.NDArray:

@@ -76,23 +76,24 @@ def _check_rows(args: Sequence[Any]) -> None:
         raise MaterializeError(f"looks up rows that a table of {size} does not have.")
 
 
+def _check_indices(indices: Any, size: int, does: str) -> None:
+    if not _is_within(indices, -size, size):
+        raise MaterializeError(f"{does} elements where an axis of {size} has none.")
+
+
 def _check_along_axis(args: Sequence[Any]) -> None:
-    size = args[0].shape[args[3]]
-    if not _is_within(args[1], -size, size):
-        raise MaterializeError(f"puts elements where an axis of {size} has none.")
+    _check_indices(args[1], args[0].shape[args[3]], "puts")
 
 
 def _check_places(args: Sequence[Any]) -> None:
     shape = args[0].shape
     for size, indices in zip(shape, args[1], strict=False):
-        if dtype_name(indices) != "bool" and not _is_within(indices, -size, size):
-            raise MaterializeError(f"puts elements where an axis of {size} has none.")
+        if dtype_name(indices) != "bool":
+            _check_indices(indices, size, "puts")
 
 
 def _check_added(args: Sequence[Any]) -> None:
-    size = args[0].shape[args[3]]
-    if not _is_within(args[1], -size, size):
-        raise MaterializeError(f"adds elements where an axis of {size} has none.")
+    _check_indices(args[1], args[0].shape[args[3]], "adds")
 
 
 def _check_bins(args: Sequence[Any]) -> None:
