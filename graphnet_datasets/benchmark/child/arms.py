@@ -59,7 +59,9 @@ class Workload:
             weights=weights,
         )
         self._memory_limit_bytes = memory_limit_bytes
-        self.module = self._materialize()
+        # Eager's weights are a copy as the candidate's are (`for_candidate`), which the framework
+        # has laid out: where memory lies, and on what pages, makes per cents.
+        self.module, _ = self._copy(self._materialize())
         self.first = self._make_inputs(0)
         self._weight_names = frozenset(
             name
@@ -77,13 +79,17 @@ class Workload:
     def for_candidate(self) -> Workload:
         """Return the same on a module of its own, whose weights lie elsewhere if there is room."""
         other = copy.copy(self)
-        num_bytes = self.runtime.num_bytes(*self._held.values())
+        other.module, other.copied_bytes = self._copy(self.module)
+        other._held = self.runtime.tensors_of(other.module)
+        return other
+
+    def _copy(self, module: Any) -> tuple[Any, int]:
+        """Return a copy of the module, and of how many bytes its weights are if they are its own."""
+        num_bytes = self.runtime.num_bytes(*self.runtime.tensors_of(module).values())
         limit = self._memory_limit_bytes
         is_separate = limit is None or 4 * num_bytes <= limit
-        other.module = self.runtime.copy_module(self.module, is_separate=is_separate)
-        other._held = self.runtime.tensors_of(other.module)
-        other.copied_bytes = num_bytes if is_separate else 0
-        return other
+        copied = self.runtime.copy_module(module, is_separate=is_separate)
+        return copied, num_bytes if is_separate else 0
 
     def inputs(self, index: int) -> dict[str, Any]:
         """Return set `index`, which is not to be written to."""

@@ -94,8 +94,9 @@ class TimedCalls:
     def after_each(self, arm: str, pair: int, result: Any) -> None:
         """Hand over what the first call gave; keep an excerpt of what each timed call gave.
 
-        One is taken of eager's outputs as well, so that the call after either arm's finds the
-        caches alike, and it is known how long that takes.
+        One is taken of eager's outputs as well and its inputs are looked at too, so that the call
+        after either arm's, which is more often the other's, finds the caches alike; and it is known
+        how long that takes.
         """
         del result
         outputs = self._arms[arm].results()
@@ -105,6 +106,8 @@ class TimedCalls:
         excerpt = [] if pair < 0 else self._look(arm, pair, outputs, start)
         if arm != "candidate":
             self._baseline_pair = pair
+            if pair >= 0:
+                self._arms[arm].find_foreign_write()
             return
         if self._num_calls == 1:
             taken = self._excerpt(outputs, None)

@@ -329,6 +329,10 @@ class SampleRunner:
                     FRAMEWORK_VARIABLE: framework,
                     "OMP_NUM_THREADS": threads,
                     "MKL_NUM_THREADS": threads,
+                    # NumPy would ask for huge pages, on which calls are faster by per cents: for
+                    # the inputs and weights that it draws, and for whichever arm's come to lie
+                    # where those have been. A model has none of NumPy's memory.
+                    "NUMPY_MADVISE_HUGEPAGE": "0",
                     COMPILERS_VARIABLE: ",".join(self._compilers),
                     OPTIONS_VARIABLE: json.dumps(dict(self._options)),
                     # Workers of a pool would outlast the compilation and disturb the timing.
