@@ -247,3 +247,14 @@ def takes_a_while(module: Module, example_inputs: Inputs) -> Module:
     """Compile for long enough that a run can be stopped in the middle of it."""
     time.sleep(2.0)
     return module
+
+
+def refusing_huge_pages(module: Module, example_inputs: Inputs) -> Module:
+    """Raise where huge pages were asked for any memory of the process."""
+    if any(
+        "hg" in line.split()
+        for line in Path("/proc/self/smaps").read_text().splitlines()
+        if line.startswith("VmFlags:")
+    ):
+        raise MemoryError("huge pages were asked for")
+    return module

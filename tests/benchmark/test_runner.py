@@ -67,6 +67,20 @@ def ending(record: dict[str, Any]) -> tuple[Any, ...]:
     return record["status"], record["reason"], record["phase"], record["error_code"]
 
 
+def test_elements_lie_on_pages_as_those_of_a_model_do(runner: SampleRunner) -> None:
+    """NumPy, which draws the elements, asks for huge pages from 4 MB on, torch never does."""
+    large = samples.make_sample(
+        "large",
+        Op("torch.nn.functional.linear", (Ref(0), Ref(1))),
+        inputs=(
+            Input("input", Value("float32", (1024, 1536))),
+            Input("parameter", Value("float32", (1024, 1536))),
+        ),
+    )
+    record = run_one(runner, "refusing_huge_pages", large)
+    assert ending(record) == ("ok", "", "judge", None), record["error_message"]
+
+
 def test_eager_against_itself_is_bit_equal_and_timed(runner: SampleRunner) -> None:
     record = run_one(runner, "eager")
     assert ending(record) == ("ok", "", "judge", None)
