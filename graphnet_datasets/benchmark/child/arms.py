@@ -84,7 +84,7 @@ class Workload:
         return other
 
     def _copy(self, module: Any) -> tuple[Any, int]:
-        """Return a copy of the module, and of how many bytes its weights are if they are its own."""
+        """Return a copy of the module, and how many bytes of weights it has of its own."""
         num_bytes = self.runtime.num_bytes(*self.runtime.tensors_of(module).values())
         limit = self._memory_limit_bytes
         is_separate = limit is None or 4 * num_bytes <= limit
