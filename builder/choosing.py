@@ -50,7 +50,8 @@ class Candidate:
 def choose(captures: Sequence[Capture], count: int) -> list[str]:
     """Return the catalog lines of `count` graphs to embed beside those of `starter.txt`.
 
-    Half of them are shared out equally between the tasks, the rest goes by worth alone.
+    Of a library whose catalog is embedded whole there is nothing left to choose. Half of the graphs
+    are shared out equally between the tasks, the rest goes by worth alone.
     """
     embedded = {entry.name for entry in read_catalog(BUILDER / "starter.txt")}
     candidates = [each for capture in captures if (each := _candidate(capture)) is not None]
@@ -86,7 +87,7 @@ def _worth(candidate: Candidate, seen: Counter[tuple[str, Hashable]]) -> float:
 
 
 def _candidate(capture: Capture) -> Candidate | None:
-    if capture.path is None or LIBRARIES[capture.entry.library].framework == "paddle":
+    if capture.path is None or LIBRARIES[capture.entry.library].is_embedded_whole:
         return None
     (row,) = read_table(capture.path, columns=list(_COLUMNS)).to_pylist()
     if row["license"] in LEFT_OUT_LICENSES or not 3 <= row["num_ops"] <= MAX_OPS:

@@ -43,6 +43,8 @@ class Library:
     preload: Callable[[], None]
     has_weights: bool = False
     """Whether models have to be built with weights: their constructors call them."""
+    is_embedded_whole: bool = False
+    """Whether the embedded dataset has all graphs of its catalog, so that none is chosen."""
     framework: str = "torch"
     worker: str = "builder.worker"
     """The program whose jobs capture its models."""
@@ -102,7 +104,8 @@ LIBRARIES = {
     ),
     "paddle": Library(
         "paddlepaddle", "PaddlePaddle/Paddle", "Apache-2.0", "paddle",
-        paddle.build, paddle.preload, framework="paddle", worker="builder.paddle_worker",
+        paddle.build, paddle.preload, is_embedded_whole=True, framework="paddle",
+        worker="builder.paddle_worker",
     ),
 }  # fmt: skip
 

@@ -16,6 +16,29 @@ from ..schema.sample_files import read_sample
 from .reading import Failed, Skipped
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CheckJob:
+    """One check to be made in a process of its own: written by the parent and read by the child."""
+
+    check: str
+    memory_limit_bytes: int
+    trust_remote_code: bool
+
+    def to_payload(self) -> dict[str, Any]:
+        """Return the job as an object that JSON can hold."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> CheckJob:
+        """Return the job that `to_payload` gave.
+
+        >>> job = CheckJob(check="runnable", memory_limit_bytes=2**30, trust_remote_code=False)
+        >>> CheckJob.from_payload(job.to_payload()) == job
+        True
+        """
+        return cls(**payload)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
     """What a sample may do while it is checked: the memory it takes, and whether its code runs.
@@ -36,13 +59,14 @@ def work(
     checks: Mapping[str, Check], payload: Mapping[str, Any], reporter: Reporter, directory: Path
 ) -> None:
     """Make one check in this process and report its outcome."""
+    job = CheckJob.from_payload(payload)
     sample = read_sample(directory)
     outcome, reason = "passed", ""
     try:
-        terms = Terms(payload["memory_limit_bytes"], payload["trust_remote_code"])
+        terms = Terms(job.memory_limit_bytes, job.trust_remote_code)
         if sample.custom_operators and not terms.trust_remote_code:
             raise Skipped("It would run the source of custom operators, which was not allowed.")
-        reason = checks[payload["check"]](sample, terms) or ""
+        reason = checks[job.check](sample, terms) or ""
     except (Skipped, MemoryLimitError, MissingExtraError) as skipped:
         outcome, reason = "skipped", str(skipped)
     except Failed as failed:

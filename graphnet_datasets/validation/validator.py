@@ -13,6 +13,7 @@ from ..isolation import Ending, ForkServer, Limits, Outcome
 from ..sample import Sample
 from ..schema.sample_files import write_sample
 from ..version import __version__
+from .jobs import CheckJob
 from .outcomes import CHECKS, CheckResult, Validation
 from .reading import READING, check
 
@@ -137,16 +138,12 @@ class Validator:
     def _attempt(self, server: ForkServer, name: str, sample: Sample) -> Outcome:
         with server.directory() as directory:
             write_sample(sample, directory)
-            return server.run(
-                {
-                    "check": name,
-                    "memory_limit_bytes": self._memory_limit_bytes,
-                    "trust_remote_code": self._trust_remote_code,
-                },
-                directory,
-                phases=(name,),
-                limits=self._limits,
+            job = CheckJob(
+                check=name,
+                memory_limit_bytes=self._memory_limit_bytes,
+                trust_remote_code=self._trust_remote_code,
             )
+            return server.run(job.to_payload(), directory, phases=(name,), limits=self._limits)
 
 
 def _needs_process(name: str, sample: Sample) -> bool:

@@ -10,6 +10,8 @@ import pytest
 from builder.__main__ import main
 from builder.capturing import Keys
 from builder.catalog import read_catalog
+from builder.libraries import LIBRARIES
+from builder.starter import CATALOGS
 from graphnet_datasets.storage.table import read_table
 
 CATALOG = """\
@@ -69,3 +71,8 @@ def test_a_key_changes_with_what_decides_the_row(tmp_path: Path) -> None:
     keys = Keys()
     assert len({keys.of(entry) for entry in read_catalog(path)}) == 4
     assert Keys().of(read_catalog(path)[0]) == keys.of(read_catalog(path)[0])
+
+
+def test_a_library_is_embedded_whole_where_its_catalog_is_the_starters() -> None:
+    whole = {name for name, library in LIBRARIES.items() if library.is_embedded_whole}
+    assert whole == {Path(catalog).stem for catalog in CATALOGS} & LIBRARIES.keys()

@@ -20,7 +20,7 @@ from ..handover import (
     read_outputs,
 )
 from .correctness import Output, compare_outputs, find_mismatch, overall_min_t
-from .equivalence_worker import PHASES
+from .equivalence_worker import PHASES, OneRun
 
 LIMITS = Limits(phase_timeouts_s={"load": 120.0, "run": 300.0}, memory_bytes=16 * 2**30)
 
@@ -47,7 +47,7 @@ class Comparer:
     def __init__(
         self, *, seed: int = 0, mode: Mode = "replay", num_threads: int = 1, limits: Limits = LIMITS
     ) -> None:
-        self._payload = {"seed": seed, "mode": mode, "num_threads": num_threads}
+        self._job = OneRun(seed=seed, mode=mode, num_threads=num_threads)
         self._limits = limits
         self._servers: dict[str, ForkServer] = {}
 
@@ -83,7 +83,8 @@ class Comparer:
         server = self._server(sample.framework)
         directory = stack.enter_context(server.directory())
         write_sample(sample, directory)
-        outcome = server.run(self._payload, directory, phases=PHASES, limits=self._limits)
+        payload = self._job.to_payload()
+        outcome = server.run(payload, directory, phases=PHASES, limits=self._limits)
         if outcome.ending is not Ending.FINISHED:
             said = outcome.error or {}
             text = str(said.get("message", outcome.log[-300:])).strip()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...frameworks import FRAMEWORK_VARIABLE, make_inputs, materialize, module
 from ...frameworks.runtime import make_runtime
-from ...inputs import prepare_blocks
+from ...inputs import Mode, prepare_blocks
 from ...isolation import Reporter, serve
 from ...schema.sample_files import read_sample
 from ..handover import FIRST
@@ -16,14 +18,38 @@ from ..handover import FIRST
 PHASES = ("load", "run")
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OneRun:
+    """How a sample is run once: written by the parent and read by the child."""
+
+    seed: int
+    mode: Mode
+    num_threads: int
+
+    def to_payload(self) -> dict[str, Any]:
+        """Return the job as an object that JSON can hold."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> OneRun:
+        """Return the job that `to_payload` gave.
+
+        >>> job = OneRun(seed=3, mode="probe", num_threads=1)
+        >>> OneRun.from_payload(job.to_payload()) == job
+        True
+        """
+        return cls(**payload)
+
+
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Run the sample in `directory` on its inputs and write what it gives."""
+    job = OneRun.from_payload(payload)
     sample = read_sample(directory)
-    runtime = make_runtime(sample.framework, "cpu", payload["num_threads"])
+    runtime = make_runtime(sample.framework, "cpu", job.num_threads)
     callable_ = materialize(sample, allow_unchecked_operators=True)  # in a process of its own
-    inputs = make_inputs(sample, payload["seed"], payload["mode"])
+    inputs = make_inputs(sample, job.seed, job.mode)
     reporter.enter("run")
-    runtime.seed(payload["seed"])
+    runtime.seed(job.seed)
     outputs = callable_(**inputs)
     reporter.send({"outputs": runtime.write_outputs(outputs, directory / FIRST)})
 
