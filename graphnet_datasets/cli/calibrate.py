@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
+from .disk import new_output
 from .terminal import echo
 
 app = typer.Typer()
@@ -44,7 +45,8 @@ def run_calibration(
     """Calibrate the tables at a path, print what was done, and tell whether every graph was."""
     from ..storage.calibrating import calibrate_tables
 
-    with show_count("Calibrating", "graphs") as count:
+    places = (path, *path.glob("*/*.parquet")) if path.exists() else ()
+    with new_output(*places), show_count("Calibrating", "graphs") as count:
         done = calibrate_tables(
             path,
             jobs=jobs,

@@ -12,11 +12,13 @@ import typer
 
 from ..errors import DatasetNotFoundError, DiskError
 from ..terminal import printable_line
+from .disk import new_output
 from .terminal import GAP, echo, width
 
 if TYPE_CHECKING:
     import pyarrow.dataset
 
+    from ..frameworks.dispatch import Names
     from ..sample import Sample
 
 app = typer.Typer()
@@ -141,12 +143,22 @@ def print_sample(
 
     With `--svg` it is drawn: modules, repeated blocks and operators as boxes, with shapes.
     """
+    if names not in ("canonical", "source"):
+        raise typer.BadParameter("it is `canonical` or `source`", param_hint="--names")
+    if svg is not None and not svg.absolute().parent.is_dir():
+        raise DiskError(
+            f"There is no directory `{svg.parent}`, in which the picture would stand. Make it, "
+            "or choose another place."
+        )
+    with new_output(svg):
+        _show(what, dataset, names, svg, max_boxes)
+
+
+def _show(what: str, dataset: str, names: Names, svg: Path | None, max_boxes: int) -> None:
     from ..frameworks import print_source
     from ..sample import Sample
     from ..storage.selection import select_rows
 
-    if names not in ("canonical", "source"):
-        raise typer.BadParameter("it is `canonical` or `source`", param_hint="--names")
     rows = select_rows(what, dataset=dataset)
     if len(rows) != 1:
         listed = ", ".join(f"`{row['id']}`" for row in rows[:5])
@@ -160,11 +172,6 @@ def print_sample(
     if svg is not None:
         from ..report.graph_picture import write_graph
 
-        if not svg.absolute().parent.is_dir():
-            raise DiskError(
-                f"There is no directory `{svg.parent}`, in which the picture would stand. Make it, "
-                "or choose another place."
-            )
         echo(f"\nThe picture is `{write_graph(sample, svg, max_boxes)}`.")
         return
     echo("")

@@ -68,21 +68,23 @@ def _path_of(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def new_output(out: Path | str | None) -> Iterator[None]:
-    """Try at once that a path can be written, and leave no empty folders of it where work fails.
+def new_output(*outputs: Path | str | None) -> Iterator[None]:
+    """Try at once that paths can be written, and leave no empty folders of them where work fails.
 
-    The work may take hours, and where its result goes is known before. None is no result, and a URL
+    The work may take hours, and where its results go is known before. None is no result, and a URL
     is not looked at.
 
     Raises:
         OSError: nothing can be written there.
     """
-    if out is None or "://" in str(out):
-        yield
-        return
-    out = Path(out).absolute()
-    missing = [place for place in (out, *out.parents) if not place.exists()]
-    _try_to_write(out.parents[len(missing) - 1] if missing else out, out)
+    missing: list[Path] = []
+    for each in outputs:
+        if each is None or "://" in str(each):
+            continue
+        out = Path(each).absolute()
+        absent = [place for place in (out, *out.parents) if not place.exists()]
+        _try_to_write(out.parents[len(absent) - 1] if absent else out, out)
+        missing += absent
     try:
         yield
     except BaseException:
@@ -94,9 +96,9 @@ def new_output(out: Path | str | None) -> Iterator[None]:
 
 def _try_to_write(there: Path, out: Path) -> None:
     """Make a file without a name in the folder that is there already, which leaves no trace."""
+    if there == out and not there.is_dir():
+        there = out.parent  # a file is replaced by one that is written beside it
     if not there.is_dir():
-        if there == out:  # a file, which the command itself refuses or replaces
-            return
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(out))
     try:
         with tempfile.TemporaryFile(dir=there):

@@ -50,7 +50,7 @@ def import_trees(
     """
     from ..storage.importing import import_directories
 
-    with new_output(out), show_count("Reading", "directories") as count:
+    with new_output(out, report), show_count("Reading", "directories") as count:
         done = import_directories(
             directories,
             out,

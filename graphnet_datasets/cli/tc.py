@@ -208,7 +208,7 @@ def tune_file(
 
     parameters = parameters_of(definition, name)
     passed = [values.get(each.name, arrays.get(each.name)) for each in parameters]
-    with _quiet(), new_output(cache):
+    with _quiet(), new_output(cache, log):
         options = definition.autotune(
             name, *passed, config=config, cache=cache, log=log, progress=show
         )
@@ -301,12 +301,13 @@ def _compiled(
     cache: Path | None = None,
 ) -> tuple[Any, list[Any]]:
     from ..tensor_comprehensions import preset as options_of
+    from ..tensor_comprehensions.codegen.toolchain import object_directory
 
     values = constants_of(constant)
     shapes = shapes_of(definition, name, shape, values)
     arrays = list(random_arrays(definition, name, shapes, values, seed).values())
     options = options_of(preset)
-    with _quiet():
+    with _quiet(), new_output(object_directory()):
         if cache is not None:
             options = definition.cached_options(name, *arrays, cache=cache) or options
         kernel = definition.compile(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
 import resource
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,6 +109,24 @@ def test_where_nothing_can_be_written_a_sentence_says_so(
     }[fault]
     check_failed(words_of(verb, inputs, out), elsewhere)
     assert (elsewhere / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("verb", ["calibrate", "show", "tc bench"])
+def test_the_place_of_the_result_is_tried_before_the_work(
+    verb: str, inputs: dict[str, Path], elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(*words: Any, **_: Any) -> None:
+        pytest.fail(f"{words} was begun before the place was tried")
+
+    def refuse(dir: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(dir))
+
+    monkeypatch.setattr(subprocess, "Popen", begin)  # a worker, or a compiler of C
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    result = CliRunner().invoke(app, words_of(verb, inputs, elsewhere))
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert "is on a file system that cannot be written" in result.stderr
 
 
 @contextlib.contextmanager
