@@ -209,9 +209,10 @@ class Mutator:
         if isinstance(value, bool):
             return not value
         if isinstance(value, int):
-            return (
-                value + chance.choice((-1, 1, 2)) if chance.random() < 0.3 else chance.choice(EDGES)
-            )
+            what = chance.random()
+            if what < 0.6:  # near, and as an axis or a window may be
+                return value + chance.choice((-1, 1, 2)) if what < 0.3 else chance.randint(-6, 9)
+            return chance.choice(EDGES)
         if isinstance(value, float):
             return chance.choice(FLOAT_EDGES)
         if isinstance(value, list | tuple):

@@ -43,7 +43,7 @@ _KINDS = """
     frobenius_norm: t I b b | full: EItT fitb d p | full_: t EItT fitb d p |
     full_int_array: IF d p | full_like: t fitb d p | full_with_tensor: t EItT d |
     fused_softmax_mask: t t | fused_softmax_mask_upper_triangle: t | gammaincc: t t | gammaln: t |
-    gather: t t t | gather_nd: t t | gaussian: ItT f f i d p | gaussian_inplace_: t f f i |
+    gather: t t it | gather_nd: t t | gaussian: ItT f f i d p | gaussian_inplace_: t f f i |
     gelu: t b | generate_proposals: t t t t t i i f f f b | greater_equal: t t | greater_than: t t |
     grid_sample: t t s s b | group_norm: t t t f i s | hardshrink: t i | hardsigmoid: t f f |
     hardswish: t | hardtanh: t f f | heaviside: t t | huber_loss: t t f | i0: t | i0e: t | i1: t |

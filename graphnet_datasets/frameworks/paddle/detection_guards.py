@@ -112,10 +112,26 @@ def _check_suppressed(args: Sequence[Any]) -> None:
         raise MaterializeError(f"has the threshold {threshold}.")
 
 
+def _check_decoded(args: Sequence[Any]) -> None:
+    """Grids of boxes; what must be one number is compared in Python, where nothing wraps around."""
+    tensor, sizes, anchors, classes, _, ratio = args[:6]
+    shape = shape_of(tensor)
+    if len(anchors) % 2 or not 1 <= classes <= MAX_BOXES or not 1 <= ratio <= 2**15:
+        raise MaterializeError(f"has {len(anchors)} anchors and {classes} classes.")
+    number = len(anchors) // 2
+    if shape is not None and (
+        len(shape) != 4 or 0 in shape or shape[1] != number * (5 + classes + bool(args[8]))
+    ):
+        raise _refuse(args)
+    if shape is not None and shape_of(sizes) not in (None, (shape[0], 2)):
+        raise _refuse(args)
+
+
 CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}distribute_fpn_proposals": _check_levels,
     f"{CORE}roi_align": _check_regions,
     f"{CORE}prior_box": _check_priors,
     f"{CORE}generate_proposals": _check_proposals,
     f"{CORE}nms": _check_suppressed,
+    f"{CORE}yolo_box": _check_decoded,
 }

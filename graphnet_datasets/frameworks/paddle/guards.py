@@ -25,26 +25,21 @@ from .argument_kinds import (
     read_numbers,
     shape_of,
 )
+from .axis_guards import AXES, MAX_RANK, check_axes, num_axes
 from .checked import KINDS
 from .operator_names import words
 from .operators import CORE
 from .signatures import argument_names
 from .single_guards import CHECKS, MAX_ELEMENTS, MAX_PADDING
 from .sizes import BROADCASTING, RANGES, check_size, has_size
+from .text_guards import check_texts
 from .value_guards import DIVIDING, VALUE_CHECKS, check_divisor
 
 _UNSEEN = object()
-MAX_RANK = 9
 MAX_PARTS = 100_000
 _STEPS = words("strides dilations kernel_size ksize")
 _SIZES = words("shape repeat_times")
 _NUMBERS = frozenset("iIfF")
-_AXES = frozenset(
-    {
-        "axis", "axes", "dim", "dims", "axis1", "axis2", "start_axis", "stop_axis",
-        "decrease_axis", "perm", "begin_norm_axis",
-    }
-)  # fmt: skip
 _ANY_INTEGER = frozenset(
     {"starts", "ends", "padding_idx", "ignore_index", "value", "seed", "shape"}
 )
@@ -195,11 +190,13 @@ def _check_of(name: str) -> Check:
             raise MaterializeError(f"has {len(args)} arguments where it takes {len(kinds)}.")
         for position, (arg, kind) in enumerate(zip(args, kinds, strict=True)):
             check_kind(arg, kind, names[position], position)
-        rank = _rank(args[0])
-        if rank is not None and plain == f"{CORE}unsqueeze" and isinstance(args[1], (list, tuple)):
-            rank += len(args[1])  # each axis that it adds may stand behind the others
+        axes = num_axes(plain.removeprefix(CORE), args)
         for argument, arg in zip(names, args, strict=True):
-            _check_integers(argument, arg, rank)
+            if argument in AXES:
+                check_axes(plain.removeprefix(CORE), argument, arg, axes)
+            else:
+                _check_integers(argument, arg)
+        check_texts(plain.removeprefix(CORE), names, args)
         _check_counts(names, args, lowest)
         if is_broadcasting:
             _check_broadcast(args)
@@ -212,23 +209,19 @@ def _check_of(name: str) -> Check:
 # Numbers
 
 
-def _check_integers(name: str, arg: Any, rank: int | None) -> None:
+def _check_integers(name: str, arg: Any) -> None:
     if name in _ANY_INTEGER:
         return
     for number in arg if isinstance(arg, (list, tuple)) else (arg,):
         if type(number) is not int:
             continue
-        limit = MAX_INTEGER
-        if name in _AXES:
-            limit = MAX_RANK if rank is None else rank + 1
-        elif "padding" in name:
-            limit = MAX_PADDING
-            if number > limit:
-                raise MemoryLimitError(
-                    f"pads by {number} elements, more than the {limit} that any graph needs. "
-                    "Skip the sample."
-                )
-        if abs(number) > limit or (name == "decrease_axis" and number < 0):
+        limit = MAX_PADDING if "padding" in name else MAX_INTEGER
+        if "padding" in name and number > limit:
+            raise MemoryLimitError(
+                f"pads by {number} elements, more than the {limit} that any graph needs. "
+                "Skip the sample."
+            )
+        if abs(number) > limit:
             raise MaterializeError(f"has the number {number} as `{name}`, out of its range.")
 
 

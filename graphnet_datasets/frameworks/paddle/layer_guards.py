@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import MaterializeError
-from .argument_kinds import shape_of
+from .argument_kinds import is_tensor, shape_of
 from .index_guards import check_indices, dtype_name
 from .operators import CORE
 
 MAX_LAYERS = 1000
+MAX_FACTOR = 2**20
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 _WAYS = ("SUM", "MEAN", "MAX", "MIN")
 
@@ -18,7 +20,7 @@ _WAYS = ("SUM", "MEAN", "MAX", "MIN")
 def _check_recurrent(args: Sequence[Any]) -> None:
     tensor, states, weights, lengths, _, chance, is_both, fed, hidden, layers, mode, _, _ = args
     shape, sides = shape_of(tensor), 2 if is_both else 1
-    if mode not in _GATES or not 1 <= layers <= MAX_LAYERS or hidden < 1 or not 0 <= chance <= 1:
+    if not 1 <= layers <= MAX_LAYERS or hidden < 1 or not 0 <= chance <= 1:
         raise MaterializeError(f"has {layers} layers of the kind {mode[:20]!r}.")
     if len(states) != 1 + (mode == "LSTM") or len(weights) != 4 * layers * sides:
         raise MaterializeError(f"has {len(states)} states and {len(weights)} weights.")
@@ -85,9 +87,9 @@ def _check_deformable(args: Sequence[Any]) -> None:
 
 
 def _check_grid(args: Sequence[Any]) -> None:
-    images, grid, mode, padding, _ = args
-    if mode not in ("bilinear", "nearest") or padding not in ("zeros", "reflection", "border"):
-        raise MaterializeError(f"samples by {mode[:20]!r}, with {padding[:20]!r} outside.")
+    images, grid, _, padding, _ = args
+    if padding not in ("zeros", "reflection", "border"):
+        raise MaterializeError(f"samples with {padding[:20]!r} outside.")
     shape, places = shape_of(images), shape_of(grid)
     if shape is None or places is None:
         return
@@ -96,9 +98,88 @@ def _check_grid(args: Sequence[Any]) -> None:
         raise MaterializeError(f"has images of {list(shape)} and a grid of {list(places)}.")
 
 
+def _check_parts(tensor: Any, size: int, parts: Sequence[Any]) -> None:
+    """Refuse vectors, where they are given, that have another length or dtype than the others."""
+    given = [part for part in parts if part is not None]
+    if len({part.dtype for part in given}) > 1:
+        raise MaterializeError("has weights and statistics of several dtypes.")
+    for part in given:
+        if shape_of(part) not in ((size,), None):
+            raise MaterializeError(f"has {list(part.shape)} for {list(tensor.shape)}.")
+
+
+def _check_normalized(args: Sequence[Any]) -> None:
+    """Batch, group and instance normalization: a number for each channel."""
+    tensor = args[0]
+    shape = shape_of(tensor)
+    if shape is None:
+        return
+    layout = next((arg for arg in args if isinstance(arg, str)), "NC")
+    if len(shape) < 2:
+        raise MaterializeError(f"normalizes the shape {list(shape)}.")
+    channels = shape[1] if layout.startswith("NC") else shape[-1]
+    _check_parts(tensor, channels, [arg for arg in args[1:] if is_tensor(arg)])
+    if len(args) == 6 and channels % args[4]:  # group_norm
+        raise MaterializeError(f"has {args[4]} groups of {channels} channels.")
+
+
+def _check_layer_norm(args: Sequence[Any]) -> None:
+    shape = shape_of(args[0])
+    if shape is not None:
+        _check_parts(args[0], math.prod(shape[args[4] :]), args[1:3])
+
+
+def _check_rms_norm(args: Sequence[Any]) -> None:
+    shape, sizes = shape_of(args[0]), tuple(args[2])
+    if shape is None:
+        return
+    if not sizes or shape[-len(sizes) :] != sizes:
+        raise MaterializeError(f"normalizes {list(sizes)} of {list(shape)}.")
+    if args[1] is not None and math.prod(shape_of(args[1]) or sizes) != math.prod(sizes):
+        raise MaterializeError(f"has a scale of {list(args[1].shape)} for {list(sizes)}.")
+
+
+def _check_leaking(args: Sequence[Any]) -> None:
+    shape, slopes = shape_of(args[0]), shape_of(args[1])
+    if shape is None or slopes is None:
+        return
+    last = args[2][-1] == "C"
+    channels = shape[-1 if last else 1] if len(shape) > 1 else 1
+    wanted = {"all": 1, "channel": channels}.get(args[3], math.prod(shape[1:]))
+    if math.prod(slopes) != wanted or 0 in shape:
+        raise MaterializeError(f"has {list(slopes)} slopes for {list(shape)}.")
+
+
+def _check_scaled(args: Sequence[Any]) -> None:
+    """Images that are made larger or smaller: by sizes, or by factors."""
+    sizes, factors = args[5:8], args[8] if isinstance(args[8], (list, tuple)) else [args[8]]
+    if not all(size == -1 or size >= 1 for size in sizes):
+        raise MaterializeError(f"makes images of {list(sizes)}.")
+    if len(factors) > 3 or not all(0 < factor <= MAX_FACTOR for factor in factors):
+        raise MaterializeError(f"scales images by {factors[:4]}.")
+    shape = shape_of(args[0])
+    if shape is not None and (not 3 <= len(shape) <= 5 or 0 in shape):
+        raise MaterializeError(f"scales images of shape {list(shape)}.")
+
+
 CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}rnn": _check_recurrent,
     f"{CORE}send_u_recv": _check_messages,
     f"{CORE}deformable_conv": _check_deformable,
     f"{CORE}grid_sample": _check_grid,
+    **dict.fromkeys(
+        (
+            f"{CORE}{name}"
+            for name in ("batch_norm", "sync_batch_norm", "sync_batch_norm_", "group_norm")
+        ),
+        _check_normalized,
+    ),
+    f"{CORE}instance_norm": _check_normalized,
+    f"{CORE}layer_norm": _check_layer_norm,
+    f"{CORE}rms_norm": _check_rms_norm,
+    f"{CORE}prelu": _check_leaking,
+    **{
+        f"{CORE}{name}_interp": _check_scaled
+        for name in ("bicubic", "bilinear", "linear", "nearest")
+    },
 }

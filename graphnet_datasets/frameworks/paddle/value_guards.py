@@ -178,17 +178,8 @@ def _check_lengths(args: Sequence[Any]) -> None:
         raise MaterializeError(f"has sequences of a length that {steps} steps do not have.")
 
 
-def _check_gathered(args: Sequence[Any]) -> None:
-    axis, rank = args[2], len(args[0].shape)
-    numbers = _elements(axis).reshape(-1).tolist() if isinstance(axis, paddle.Tensor) else [axis]
-    for number in numbers or [rank]:
-        if isinstance(number, int) and not -rank <= number < max(1, rank):
-            raise MaterializeError(f"has no axis {number}.")
-
-
 VALUE_CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}embedding": _check_rows,
-    f"{CORE}gather": _check_gathered,
     f"{CORE}put_along_axis": _check_along_axis,
     f"{CORE}index_put": _check_places,
     f"{CORE}index_add": _check_added,
