@@ -11,7 +11,7 @@ from graphnet_datasets.errors import MaterializeError, MemoryLimitError, TimeLim
 from graphnet_datasets.frameworks.torch.costs import measure
 from graphnet_datasets.frameworks.torch.walking import recurrent
 from graphnet_datasets.sample import Input, Op, Sample, Value
-from graphnet_datasets.sample.arguments import ListArg, Ref
+from graphnet_datasets.sample.arguments import ListArg, Named, Ref
 from tests.frameworks.paddle.installed import paddle
 
 NUMBER = Input("input", Value("int64", ()))
@@ -51,6 +51,15 @@ def test_loops_that_an_argument_counts_are_bounded(op: Op) -> None:
 def test_windows_beyond_their_input_are_refused(target: str, size: Any) -> None:
     with pytest.raises(TimeLimitError, match="goes round a window of more than 10000 elements"):
         materialize(sample_of(Op(target, (Ref(0), size, 2)), inputs=(MATRIX,)))
+
+
+@pytest.mark.parametrize("target", ["torch.nn.functional.adaptive_avg_pool3d",
+                                    "torch.ops.aten._adaptive_avg_pool3d.default"])  # fmt: skip
+def test_empty_results_of_huge_sizes_are_refused(target: str) -> None:
+    empty = Input("input", Value("float32", (3, 3, 8, 8, 6)))
+    op = Op(target, (Ref(0), ListArg((2**31, 7, 0))))
+    with pytest.raises(TimeLimitError, match="goes round a window"):
+        materialize(sample_of(op, inputs=(empty,)), allow_unchecked_operators=True)
 
 
 @pytest.mark.parametrize("name", ["pca_lowrank", "svd_lowrank"])
@@ -129,3 +138,37 @@ def test_paddle_builds_nothing_huge(op: Op) -> None:
     with pytest.raises(MaterializeError):
         module = materialize(sample)
         module(**make_inputs(sample))
+
+
+@pytest.mark.paddle
+def test_preparing_a_graph_of_paddle_ends_in_time() -> None:
+    assert paddle
+    ops = [Op("paddle._C_ops.relu", (Ref(at),)) for at in range(20_000)]
+    chain = sample_of(*ops, inputs=(MATRIX,), framework="paddle")
+    for limit, phase in ((0.0, "Planning the calls"), (0.5, "(Planning the|Finding the shapes)")):
+        with pytest.raises(TimeLimitError, match=f"{phase} .* Raise it, or skip the sample"):
+            materialize(chain, time_limit_s=limit)
+    weight = sample_of(inputs=(Input("parameter", Value("float32", (2**29,))),), framework="paddle")
+    with pytest.raises(TimeLimitError, match="Making the weights"):
+        materialize(weight, weights="parameters", time_limit_s=0.05)
+    with pytest.raises(TimeLimitError, match="Making the inputs"):
+        make_inputs(weight, time_limit_s=0.05)
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize(
+    "op",
+    [
+        Op("paddle._C_ops.unbind", (Ref(0), 0)),
+        Op("paddle._C_ops.split_with_num", (Ref(0), 10**8, 0)),
+        Op("paddle._C_ops.pow", (Ref(0), 1e9)),
+        Op("paddle._C_ops.repeat_interleave", (Ref(0), 10**9, 0, -1)),
+        Op("paddle._C_ops.eye", (-1, -1, Named("dtype", "float32"), Named("place", "cpu"))),
+    ],
+)
+def test_what_takes_paddle_long_by_an_argument_is_refused(op: Op) -> None:
+    assert paddle
+    long = Input("input", Value("int8", (10**8,)))
+    with pytest.raises(MaterializeError, match=r"paddle\._C_ops"):
+        module = materialize(sample_of(op, inputs=(long,), framework="paddle"))
+        module(paddle.zeros([2], "int8"))

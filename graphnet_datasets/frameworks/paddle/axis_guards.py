@@ -50,9 +50,8 @@ def num_axes(name: str, args: Sequence[Any]) -> int | None:
     >>> num_axes("sum", [paddle.ones([2, 3])]), num_axes("stack", [[paddle.ones([2, 3])]])
     (2, 3)
     """
-    tensor = args[0]
-    if isinstance(tensor, (list, tuple)) and tensor:
-        tensor = tensor[0]
+    first = args[0]
+    tensor: Any = first[0] if isinstance(first, (list, tuple)) and first else first
     if not is_tensor(tensor):
         return None
     rank = len(tensor.shape)

@@ -30,13 +30,13 @@ from .checked import KINDS
 from .operator_names import words
 from .operators import CORE
 from .signatures import argument_names
-from .single_guards import CHECKS, MAX_ELEMENTS, MAX_PADDING
+from .single_guards import CHECKS, MAX_ELEMENTS, MAX_PARTS
 from .sizes import BROADCASTING, RANGES, check_size, has_size
 from .text_guards import check_texts
 from .value_guards import DIVIDING, VALUE_CHECKS, check_divisor
+from .window_guards import MAX_PADDING
 
 _UNSEEN = object()
-MAX_PARTS = 100_000
 _STEPS = words("strides dilations kernel_size ksize")
 _SIZES = words("shape repeat_times")
 _NUMBERS = frozenset("iIfF")

@@ -12,6 +12,7 @@ from ...errors import MaterializeError
 from ...inputs import MODES, Mode
 from ...sample import Sample
 from ..choices import check_choice, is_weight
+from ..deadline import Deadline, drawing_until
 from ..input_limits import check_inputs
 from .plan import Plan
 from .shapes import check_memory
@@ -40,7 +41,8 @@ def materialize(
         UnknownOperatorError: an operator is not in the table.
         UncheckedOperatorError: an operator may not run in any process, and
             `allow_unchecked_operators` is false.
-        TimeLimitError: finding the shapes takes longer than `time_limit_s`.
+        TimeLimitError: planning the calls, finding the shapes, or making the weights takes longer
+            than `time_limit_s` (default: two minutes).
         MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default:
             the memory of this machine).
         MaterializeError: the sample cannot be turned into something that runs.
@@ -56,6 +58,7 @@ def materialize(
         device,
         is_guarded=not allow_unchecked_operators,
         memory_limit_bytes=memory_limit_bytes,
+        deadline=Deadline(time_limit_s),
     )
     check_memory(
         sample,
@@ -66,7 +69,8 @@ def materialize(
     check_inputs(sample, None, memory_limit_bytes, are_laid_out=False)
     layer = _layer_class(sample, weights)(plan, weights)
     if weights == "parameters":
-        layer.make_weights(seed, mode)
+        with drawing_until(Deadline(time_limit_s), f"Making the weights of `{sample.id}`"):
+            layer.make_weights(seed, mode)
     return layer
 
 

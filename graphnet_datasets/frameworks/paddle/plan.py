@@ -16,6 +16,7 @@ import psutil
 from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
 from ...sample import Op, Sample
 from ...sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
+from ..deadline import Deadline
 from .calls import check_lists, in_order
 from .checked import is_checked
 from .guards import Guarded
@@ -42,6 +43,7 @@ class Plan:
     Raises:
         UnknownOperatorError: an operator is not in the table.
         MaterializeError: an argument means nothing to paddle, or paddle lacks the operator.
+        TimeLimitError: the deadline passes.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Plan:
         *,
         is_guarded: bool = False,
         memory_limit_bytes: int | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         self.sample = sample
         memory = psutil.virtual_memory().total
@@ -62,6 +65,8 @@ class Plan:
         self.steps: list[Step] = []
         self._core: set[int] = set()
         for position, (op, dying) in enumerate(zip(sample.ops, sample.dying_values, strict=True)):
+            if deadline is not None:
+                deadline.check(f"Planning the calls of `{sample.id}`")
             try:
                 self._add(op, self.num_inputs + position, dying)
             except (MaterializeError, UnknownOperatorError) as error:

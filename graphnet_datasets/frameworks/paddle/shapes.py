@@ -100,12 +100,13 @@ def walk(
         TimeLimitError: it takes longer than `limits` allows.
     """
     limits = limits or Limits()
+    deadline = Deadline(limits.time_s)
     plan = Plan(
         sample,
         memory_limit_bytes=limits.memory_bytes,
         is_guarded=not limits.allow_unchecked_operators,
+        deadline=deadline,
     )
-    deadline = Deadline(limits.time_s)
     skipped = frozenset(
         position
         for position, op in enumerate(sample.ops)

@@ -35,6 +35,7 @@ def whole(*numbers: int, dtype: str = "int64") -> Any:
     return paddle.to_tensor(numbers, dtype)
 
 
+WINDOWS = ([2, 2], [1, 1], [0, 0])
 BOXES = [[0.0, 0.0, 9.0, 9.0], [1.0, 1.0, 4.0, 3.0]]
 CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "argmax": ((ones(3, 4), 1, False, False, paddle.int64),
@@ -66,6 +67,37 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         (ones(2, 4, 6, 6), ones(4, 1, 3, 3), [1, 1], [1, 1], "EXPLICIT", 4, [1, 1], "NCHW"),
         (ones(2, 4, 6, 6), ones(4, 1, 3, 3), [1, 1], [9, -2], "ii", 4, [1, 1], "NCHW"),
     ),
+    "batch_norm": (
+        (ones(2, 4, 3), *[ones(4)] * 4, True, 0.9, 1e-5, "NCHW", True, False),
+        (ones(2, 4, 3), *[ones(4)] * 3, ones(2), True, 0.9, 1e-5, "NCHW", True, False),
+    ),
+    "group_norm": ((ones(2, 4, 3), ones(4), ones(4), 1e-5, 2, "NCHW"),
+                   (ones(2, 4, 3), ones(4), ones(4), 1e-5, 3, "NCHW")),
+    "layer_norm": ((ones(2, 3), ones(3), None, 1e-5, 1), (ones(2, 3), ones(2), None, 1e-5, 1)),
+    "prelu": ((ones(2, 4, 3), ones(4), "NCHW", "channel"), (ones(2, 4, 3), ones(3), "NCHW", "all")),
+    "bilinear_interp": (
+        (ones(1, 2, 4, 4), None, None, None, "NCHW", -1, 8, 8, [], "bilinear", False, 0),
+        (ones(1, 2, 4, 4), None, None, None, "NCHW", -1, 8, -7, [], "bilinear", False, 0),
+    ),
+    "pool2d": (
+        (ones(1, 2, 4, 4), *WINDOWS, True, True, "NCHW", "avg", False, False, "VALID"),
+        (ones(1, 2, 4, 4), *WINDOWS, True, True, "NCHW", "sum", False, False, "VALID"),
+    ),
+    "yolo_box": (
+        (ones(1, 18, 3, 3), whole(96, 96, dtype="int32").reshape([1, 2]), [10, 13, 16, 30], 4,
+         0.005, 32, True, 1.0, False, 0.5),
+        (ones(1, 18, 3, 3), whole(96, 96, dtype="int32").reshape([1, 2]), [10, 13, 16, 30],
+         2**31 - 1, 0.005, 32, True, 1.0, False, 0.5),
+    ),
+    "uniform_inplace_": ((ones(3, 3), 0.0, 1.0, 0, 3, 3, 1.0),
+                         (ones(3, 3), 0.0, 1.0, 0, 7, 2**31 - 1, 1.0)),
+    "assign_value_": ((ones(2), [2], paddle.float32, [1.0, 2.0], paddle.CPUPlace()),
+                      (ones(2), [2, 9], paddle.float32, [1.0, 2.0], paddle.CPUPlace())),
+    "dropout": ((ones(2), None, 0.5, True, "upscale_in_train", 0, False),
+                (ones(2), None, 0.5, True, "upscale", 0, False)),
+    "stack": (([ones(2, 3)] * 2, -3), ([ones(2, 3)] * 2, 3)),
+    "sum": ((ones(2, 3), [-1, 0], None, False), (ones(2, 3), [-1, 1], None, False)),
+    "norm": ((ones(2, 3), 1, 1e-10, False), (ones(2, 3), 2, 1e-10, False)),
     "flatten": ((ones(2, 3, 4), 1, 2), (ones(2, 3), -3, 3)),
     "einsum": (([ones(2, 3)], "ab->ba"), ([ones(2, 3)], "ab")),
     "p_norm": ((ones(2, 3), 2.0, -1, 1e-12, False, False),
@@ -108,6 +140,38 @@ def test_right_operands_are_taken_and_wrong_ones_refused(name: str) -> None:
     with pytest.raises(MaterializeError, match=rf"`paddle\._C_ops\.{name}"):
         call(*wrong)
     call(*(each.clone() if isinstance(each, paddle.Tensor) else each for each in right))
+
+
+@pytest.mark.parametrize("operands", [ones, lambda *_: None], ids=["known", "unknown"])
+@pytest.mark.parametrize(
+    ("name", "added", "of_scalar"),
+    [
+        ("softmax", 0, True), ("log_softmax", 0, True), ("argsort", 0, True), ("sum", 0, True),
+        ("squeeze", 0, True), ("index_select", 0, False), ("gather", 0, False),
+        ("concat", 0, False), ("p_norm", 0, False), ("unbind", 0, False), ("reverse", 0, False),
+        ("split_with_num", 0, False), ("stack", 1, False), ("diag_embed", 1, False),
+    ],
+)  # fmt: skip
+def test_axes_are_those_of_the_tensor_and_no_others(
+    name: str, added: int, of_scalar: bool, operands: Any
+) -> None:
+    from graphnet_datasets.frameworks.paddle.axis_guards import check_axes, num_axes
+
+    for shape in ((), (2,), (2, 3), (1, 1, 1, 1)):
+        tensor = operands(*shape)
+        rank = len(shape) + added if shape or not of_scalar else 1
+        count = num_axes(name, [[tensor, tensor]] if name in ("concat", "stack") else [tensor])
+        if tensor is None:
+            assert count is None
+            rank = 9
+        assert count in (None, rank)
+        for axis in range(-rank, rank):
+            check_axes(name, "axis", axis, count)
+            check_axes(name, "axis", [axis], count)
+        for axis in (rank, -rank - 1, 2**31 - 1, -(2**31), 2**63 - 1):
+            for given in (axis, [0, axis] if rank else [axis]):
+                with pytest.raises(MaterializeError, match=f"has the axis {axis} as `axis`"):
+                    check_axes(name, "axis", given, count)
 
 
 def test_a_form_is_compared_once_and_elements_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,8 @@ _WINDOWS = frozenset(
         "mkldnn_max_pool2d",
     }
 )  # fmt: skip
-"""Pools whose kernels go round their windows even where these lie outside of the input."""
+"""Pools whose kernels go round their windows even where these lie outside of the input; those that
+are told their result's size go round it even where it has no elements."""
 
 _COMPARISONS = frozenset({"eq", "ne", "is_", "is_not"})
 _SPLITS_BY_SIZE = frozenset({"split", "split_copy", "unsafe_split"})
@@ -102,7 +103,7 @@ def _check_loops(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, A
     is_loop = last in _LOOPS or "polynomial" in last
     if is_loop and any(not abs(number) <= MAX_ITERATIONS for number in numbers):
         raise TimeLimitError(f"goes round a loop more than {MAX_ITERATIONS} times.")
-    if last in _WINDOWS:
+    if last in _WINDOWS or last.lstrip("_").startswith("adaptive_"):
         sizes = [size for each in (*args, *kwargs.values()) for size in _sizes(each)]
         limit = max([MAX_ITERATIONS, *sizes])
         windows = [*args[1:], *kwargs.values()]
