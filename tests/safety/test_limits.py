@@ -53,6 +53,13 @@ def test_windows_beyond_their_input_are_refused(target: str, size: Any) -> None:
         materialize(sample_of(Op(target, (Ref(0), size, 2)), inputs=(MATRIX,)))
 
 
+@pytest.mark.parametrize("size", [2**31, 2**62, (2**40,)])
+def test_windows_of_norms_beyond_their_input_are_refused(size: Any) -> None:
+    op = Op("torch.nn.functional.lp_pool1d", (Ref(0), 2.0, size))
+    with pytest.raises(TimeLimitError, match="goes round a window of more than 10000 elements"):
+        materialize(sample_of(op, inputs=(MATRIX,)))
+
+
 @pytest.mark.parametrize("target", ["torch.nn.functional.adaptive_avg_pool3d",
                                     "torch.ops.aten._adaptive_avg_pool3d.default"])  # fmt: skip
 def test_empty_results_of_huge_sizes_are_refused(target: str) -> None:

@@ -36,9 +36,9 @@ _LOOPS = frozenset(
 )  # fmt: skip
 _WINDOWS = frozenset(
     {
-        "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool1d_with_indices",
-        "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
-        "mkldnn_max_pool2d",
+        "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+        "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices",
+        "max_pool3d", "max_pool3d_with_indices", "mkldnn_max_pool2d",
     }
 )  # fmt: skip
 """Pools whose kernels go round their windows even where these lie outside of the input; those that
