@@ -26,7 +26,7 @@ Penalty = Annotated[
 ]
 FailureValue = Annotated[float, typer.Option("--b", help="What a failed sample counts for.")]
 VariantName = Annotated[
-    str, typer.Option("--variant", help="report, upstream or upstream-extended.")
+    str, typer.Option("--variant", help="report, decidable, upstream or upstream-extended.")
 ]
 CompilerName = Annotated[
     str | None, typer.Option("--compiler", help="Only the runs of this compiler.")

@@ -66,8 +66,9 @@ REPORT = Variant(
     upstream_codes=None,
 )
 """The equations of the technical report (arXiv 2510.24035, section 3.2, appendices B and C): a
-positive t is a level of forgiven errors, correctness stays that at t = 0, S has no positive t. The
-one addition is that zeros are never correct: at t = 0 the report's tolerance passes them all."""
+positive t is a level of forgiven errors, correctness stays that at t = 0, S has no positive t. Two
+things are added: zeros are never correct, all of which the report's tolerance passes at t = 0, and
+nothing is wrong by as little as eager differs from itself."""
 
 DECIDABLE = dataclasses.replace(REPORT, name="decidable", leaves_out_undecidable=True)
 """The report's equations over the samples of which t tells right from wrong: at each t those are
