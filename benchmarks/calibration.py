@@ -1,24 +1,28 @@
 """How graphs behave on drawn inputs, as recorded and calibrated.
 
     nice -n 19 python benchmarks/calibration.py RESULTS.jsonl [DIRECTORY OR ARCHIVE OF SAMPLES]
-        [--embedded] [--limit-gb 2] [--timeout 300] [--summary]
+        [--embedded] [--again] [--framework torch] [--limit-gb 2] [--timeout 300] [--summary]
 
-Each graph is run in a process of its own by eager: on recorded statistics, then calibrated, on the
-draws of seeds 0, 11 and 12 (mode `fresh`), and, calibrated, in float64. One JSON line a graph is
-appended to RESULTS.jsonl; a graph that stands there already is not run again, so an interrupted
-sweep goes on. Graphs whose inputs take more than --limit-gb are listed as skipped. At the end, or
-with --summary alone, the shares are printed as JSON lines: graphs without a non-finite output,
-with the largest |output| in [1e-3, 1e4], and where eager agrees with float64 at t = -4.
+Each graph is run in a process of its own by eager: on recorded statistics, then calibrated (as its
+row is, or anew with --again), on the draws of seeds 0, 11 and 12 (mode `fresh`), and both in
+float64. One JSON line a graph is appended to RESULTS.jsonl; a graph that stands there already is
+not run again, so an interrupted sweep goes on. Graphs whose inputs take more than --limit-gb are
+listed as skipped. At the end, or with --summary alone, the shares are printed as JSON lines: graphs
+without a non-finite output, with the largest |output| in [1e-3, 1e4], and where eager agrees with
+float64 at t = -4 (graphs in float32; in the tolerances of each output's dtype).
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import json
+import math
 import multiprocessing
 import resource
 import statistics
+import subprocess
 import sys
 import time
 import warnings
@@ -31,7 +35,11 @@ from import_directories import folders_of, open_samples
 
 from graphnet_datasets import Sample, calibrate, load_dataset, make_inputs, materialize
 from graphnet_datasets.directory import read_directory
-from graphnet_datasets.scores.tolerance import min_t
+from graphnet_datasets.frameworks import module
+from graphnet_datasets.frameworks.outputs import leaves
+from graphnet_datasets.frameworks.runtime import make_runtime
+from graphnet_datasets.inputs import prepare_blocks
+from graphnet_datasets.scores.tolerance import oracle_t
 
 SEEDS = (0, 11, 12)
 LEAST, MOST, TOLERANCE = 1e-3, 1e4, -4.0
@@ -43,17 +51,25 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("samples", nargs="*")
     parser.add_argument("--embedded", action="store_true")
+    parser.add_argument("--again", action="store_true", help="also what its row has calibrated")
     parser.add_argument("--limit-gb", type=float, default=2.0)
     parser.add_argument("--timeout", type=float, default=300.0)
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--framework", choices=("torch", "paddle"))
     options = parser.parse_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
-    known = {line["key"] for line in _lines(options.results)}
-    if not options.summary:
+    frameworks = [options.framework] if options.framework else ["torch", "paddle"]
+    if not options.summary and len(frameworks) > 1:
+        for name in frameworks:  # never both in one process
+            command = [sys.executable, __file__, *sys.argv[1:], "--framework", name]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - this file
+    elif not options.summary:
+        known = {line["key"] for line in _lines(options.results)}
+        make_runtime(options.framework, "cpu", 1)  # imported once, before the forks
+        prepare_blocks()
         for origin, sample in _samples(options):
             key = f"{origin}:{sample.framework}:{sample.id}"
-            if key in known or options.framework not in (None, sample.framework):
+            if key in known or options.framework != sample.framework:
                 continue
             line = {"key": key, "framework": sample.framework, "num_ops": sample.num_ops}
             line |= _in_process(sample, options)
@@ -90,7 +106,7 @@ def _in_process(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
         return {"status": "skipped", "input_gb": round(sample.input_bytes / 2**30, 2)}
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    worker = context.Process(target=_work, args=(sample, sender, options.limit_gb))
+    worker = context.Process(target=_work, args=(sample, sender, options.limit_gb, options.again))
     started = time.monotonic()
     worker.start()
     sender.close()
@@ -105,58 +121,70 @@ def _in_process(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
     return {**found, "wall_s": round(time.monotonic() - started, 1)}
 
 
-def _work(sample: Sample, sender: Any, limit_gb: float) -> None:
+def _work(sample: Sample, sender: Any, limit_gb: float, is_again: bool) -> None:
     warnings.simplefilter("ignore")
     limit = int(limit_gb * 4 * 2**30) + 8 * 2**30  # address space, of which little is touched
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
-        sender.send(_measure(sample))
+        sender.send(_measure(sample, is_again))
     except Exception as error:
         sender.send({"status": "failed", "reason": f"{type(error).__name__}: {error}"[:300]})
 
 
-def _measure(sample: Sample) -> dict[str, Any]:
-    if sample.framework == "torch":
-        import torch
-
-        torch.set_num_threads(1)
-        torch.set_grad_enabled(False)
+def _measure(sample: Sample, is_again: bool) -> dict[str, Any]:
     run = materialize(sample, allow_unchecked_operators=True)
+    inputs = [dataclasses.replace(each, calibrated=None) for each in sample.inputs]
+    plain = dataclasses.replace(sample, inputs=tuple(inputs), calibration="")
     started = time.process_time()
-    recorded = _largest(_outputs(run(**make_inputs(sample))))
+    recorded = _largest(_outputs(run(**make_inputs(plain))))
     plain_s = time.process_time() - started
     started = time.process_time()
-    fitted = calibrate(sample, allow_unchecked_operators=True)
+    fitted = sample
+    if is_again or not sample.calibration:
+        fitted = calibrate(plain, allow_unchecked_operators=True)
     calibration_s = time.process_time() - started
     sizes = [
         _largest(_outputs(run(**make_inputs(fitted, seed, "fresh" if seed else "replay"))))
         for seed in SEEDS
     ]
+    eager_t = _eager_t(fitted, run)
     return {
         "status": "ok",
+        "dtype": _dtype_of(sample),
         "recorded": recorded,
         "calibration": fitted.calibration,
         "num_calibrated": sum(each.calibrated is not None for each in fitted.inputs),
         "calibrated": sizes,
-        "eager_t": _eager_t(fitted, run) if sample.framework == "torch" else None,
+        "eager_t": eager_t,
+        "recorded_eager_t": eager_t if fitted.inputs == plain.inputs else _eager_t(plain, run),
         "run_s": round(plain_s, 3),
         "calibration_s": round(calibration_s, 3),
     }
 
 
+def _dtype_of(sample: Sample) -> str:
+    """Return the dtype that most floating-point elements of the inputs have."""
+    sizes: collections.Counter[str] = collections.Counter()
+    for each in sample.inputs:
+        if each.value.dtype and "float" in each.value.dtype:
+            sizes[each.value.dtype] += max(1, math.prod(sample.shape_of(each.value) or ()))
+    return sizes.most_common(1)[0][0] if sizes else ""
+
+
 def _outputs(results: Any) -> list[np.ndarray]:
-    """Return the floating-point outputs as float64, complex ones as pairs."""
+    """Return the floating-point outputs as float64, complex ones as they are."""
+    return [wide for _, wide in _named(results)]
+
+
+def _named(results: Any) -> list[tuple[str, np.ndarray]]:
     found = []
-    pending = [results]
-    while pending:
-        each = pending.pop(0)
-        if isinstance(each, dict):
-            pending += each.values()
-        elif isinstance(each, list | tuple):
-            pending += each
-        elif hasattr(each, "is_floating_point") and each.is_floating_point():
+    for each in leaves(results):
+        dtype = str(getattr(each, "dtype", "")).rpartition(".")[2]
+        if "float" in dtype:
             wide = each.double() if hasattr(each, "double") else each.astype("float64")
-            found.append(wide.detach().cpu().numpy())
+            found.append((dtype, wide.detach().cpu().numpy()))
+        elif "complex" in dtype:
+            found.append((dtype, each.detach().cpu().resolve_conj().numpy()))
     return found
 
 
@@ -171,35 +199,60 @@ def _largest(outputs: list[np.ndarray]) -> float | str | None:
 
 def _eager_t(sample: Sample, run: Any) -> float | None:
     """Return the smallest t at which eager agrees with the graph in float64, None without one."""
-    from graphnet_datasets.frameworks.torch.oracle import widen
-
-    if any(node.target in ("rand", "randn", "dropout") for node in run.graph.nodes):
-        return None
-    import torch
-
-    def wide(value: Any) -> Any:
-        is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
-        return value.double() if is_float else value
-
-    torch.manual_seed(0)
-    narrow = _outputs(run(**make_inputs(sample)))
-    wider = torch.fx.GraphModule(run, widen(run.graph))
-    torch.set_default_dtype(torch.float64)
+    arguments = [make_inputs(sample) for _ in range(2)]
+    _seed(sample)
+    narrow = _named(run(**arguments[0]))
+    wide = {name: _widened(value) for name, value in arguments[1].items()}
     try:
-        torch.manual_seed(0)
-        oracle = _outputs(wider(**{name: wide(x) for name, x in make_inputs(sample).items()}))
+        _seed(sample)
+        oracle = _named(_run_wide(sample, run, wide))
     except Exception:  # an operator without float64
         return None
-    finally:
-        torch.set_default_dtype(torch.float32)
-    if [each.shape for each in narrow] != [each.shape for each in oracle]:
+    if [each.shape for _, each in narrow] != [each.shape for _, each in oracle]:
         return None
     found = [
-        min_t(one.astype(np.float32), other.astype(np.float32), "float32")
-        for one, other in zip(narrow, oracle, strict=True)
-        if one.size
+        oracle_t(one.astype(dtype if dtype in ("float32", "float16") else one.dtype), other, dtype)
+        for (dtype, one), (_, other) in zip(narrow, oracle, strict=True)
+        if one.size and dtype != "bfloat16"
     ]
-    return max(found, default=None)
+    return max((each for each in found if each is not None), default=None)
+
+
+def _seed(sample: Sample) -> None:
+    make_runtime(sample.framework, "cpu", 1).seed(0)
+
+
+def _widened(value: Any) -> Any:
+    is_float = hasattr(value, "is_floating_point") and value.is_floating_point()
+    if not is_float:
+        return value
+    return value.double() if hasattr(value, "double") else value.astype("float64")
+
+
+def _run_wide(sample: Sample, run: Any, arguments: dict[str, Any]) -> Any:
+    """Run a graph in float64; None stands for one that draws other numbers then."""
+    oracle = module(sample.framework, "oracle")
+    draws = module(sample.framework, "operators").draws_random_numbers
+    if any(map(draws, sample.ops)):
+        return None
+    if sample.framework == "torch":
+        import torch
+
+        torch.set_default_dtype(torch.float64)
+        try:
+            return torch.fx.GraphModule(run, oracle.widen(run.graph))(**arguments)
+        finally:
+            torch.set_default_dtype(torch.float32)
+    import paddle
+
+    from graphnet_datasets.frameworks.paddle.plan import Plan
+
+    plan = Plan(oracle.widen(sample), run.plan.device, is_guarded=False)
+    paddle.set_default_dtype("float64")
+    try:
+        return plan.run([arguments[name] for name in sample.input_names])
+    finally:
+        paddle.set_default_dtype("float32")
 
 
 def _summarise(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -229,13 +282,14 @@ def _summarise(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 "non_finite": len(real) - len(finite),
                 "share_in_range": round(len(usual) / max(1, len(real)), 4),
             }
-        decided = [line["eager_t"] for line in done if line["eager_t"] is not None]
-        if decided:
+        single = [line for line in done if line["dtype"] == "float32"]
+        for name, key in (("recorded", "recorded_eager_t"), ("calibrated", "eager_t")):
+            decided = [line[key] for line in single if line[key] is not None]
             yield {
                 "framework": framework,
-                "case": "eager against float64 at t = -4",
+                "case": f"{name}, eager against float64 at t = {TOLERANCE:g}",
                 "graphs": len(decided),
-                "share": round(sum(t <= TOLERANCE for t in decided) / len(decided), 4),
+                "share": round(sum(t <= TOLERANCE for t in decided) / max(1, len(decided)), 4),
             }
         if done:
             ratio = [line["calibration_s"] / max(line["run_s"], 1e-3) for line in done]

@@ -7,69 +7,18 @@ Everything else of that kind becomes a symbolic integer or stays unknown.
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import weakref
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-import torch
-
-from ...errors import (
-    GraphNetError,
-    MaterializeError,
-    MemoryLimitError,
-    TimeLimitError,
-    UncheckedOperatorError,
-)
-from ...inputs import make_array
-from ...sample import Op, Sample, Value
-from ...sample.vocabulary import ITEM_SIZE_BYTES
+from ...errors import UncheckedOperatorError
+from ...sample import Sample
 from ..deadline import Deadline
 from ..input_limits import memory_limit
-from .building.entries import custom_operator_of
-from .building.literals import autocast_arguments, to_fx
-from .building.regions import AUTOCAST, Regions, check_regions
-from .building.unchecked import refusal
-from .operators import Operator, is_walkable, lookup, resolve
-from .tensors import concrete_stride, storage_elements, to_tensor
-from .walking.confined_fakes import ConfinedFakeMode
-from .walking.costly_calls import check_call, check_repeats, check_result
-from .walking.describing import describe
-from .walking.known_numbers import gives_nothing, why_unknown
-from .walking.live_memory import LiveMemory
+from .building.regions import check_regions
 from .walking.observer import Observer
-from .walking.operands import check_operands, is_trusting, why_guessed
-from .walking.recurrent import WALKED_STEPS, Layer, kind_of, make_results, read_call
-from .walking.repeated_calls import Remembered, key_of, remember
-from .walking.unknown import Guesses, Unknown, empty, quietly, refuse_overflow
-from .walking.unsettled import Unsettled
+from .walking.walk import Footprint, Results, Walk
 
-CPU = torch.device("cpu")
-Results = tuple["tuple[Value, ...] | None", ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Footprint:
-    """What a walk on fake tensors finds.
-
-    `results` has, per operator, one `Value` per tensor that it gives, or None where they cannot be
-    known without running it. `input_bytes` is the memory of all inputs, `peak_bytes` the most that
-    inputs and live values take at one time when values die at their last use, `total_bytes` all
-    that operators allocate. Views and in-place operators allocate nothing; the working memory
-    inside an operator is not counted. `unchecked` says why the sample may not run in any process,
-    as far as the operands of its checked operators tell; "" if it may. `unsettled` are the
-    positions of the operators of which only a run tells how large their operands or results are,
-    `settled_bytes` the peak without those.
-    """
-
-    results: Results
-    input_bytes: int
-    peak_bytes: int
-    total_bytes: int
-    unchecked: str = ""
-    unsettled: frozenset[int] = frozenset()
-    settled_bytes: int = 0
+__all__ = ["Footprint", "Observer", "Results", "check_memory", "measure_footprint", "propagate"]
 
 
 def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results:
@@ -96,12 +45,16 @@ def measure_footprint(
     time_limit_s: float | None = None,
     *,
     allow_unchecked_operators: bool = False,
+    is_quick: bool = False,
 ) -> Footprint:
     """Return shapes and memory of a sample for the given sizes of its symbols.
 
-    `observer` sees each operator before and after its call. No kernel runs but harmless ones, on
-    single elements (see `confined_fakes`), whatever the sample stores. Of unchecked operators not
-    even the shapes are asked for, unless they are allowed: what the sample records stands in.
+    `observer` sees each operator before and after its call. With `is_quick`, and no observer,
+    common operators are answered by rules of this library (`walking.rules`), many times faster;
+    the strides of axes of one element may then differ from torch's. No kernel runs but harmless
+    ones, on single elements (see `confined_fakes`), whatever the sample stores. Of unchecked
+    operators not even the shapes are asked for, unless they are allowed: what the sample records
+    stands in.
 
     Raises:
         MemoryLimitError: inputs and live values would take more than `limit_bytes`, or an operator
@@ -113,7 +66,8 @@ def measure_footprint(
     check_regions(sample)
     sizes = sample.hints if sizes is None else sizes
     deadline = Deadline(time_limit_s)
-    walk = _Walk(sample, sizes, limit_bytes, observer, deadline, allow_unchecked_operators)
+    walk = Walk(sample, sizes, limit_bytes, observer, deadline, allow_unchecked_operators)
+    walk.is_quick = is_quick and observer is None  # which sees fake tensors alone
     return walk.run()
 
 
@@ -146,6 +100,7 @@ def check_memory(
             limit,
             time_limit_s=time_limit_s,
             allow_unchecked_operators=allow_unchecked_operators,
+            is_quick=True,
         )
         key = id(sample)
         _WALKED[key] = (weakref.ref(sample, lambda _: _WALKED.pop(key, None)), footprint)
@@ -155,237 +110,3 @@ def check_memory(
 
 
 _WALKED: dict[int, tuple[weakref.ref[Sample], Footprint]] = {}
-
-
-class _Walk:
-    def __init__(
-        self,
-        sample: Sample,
-        sizes: Mapping[str, int],
-        limit_bytes: int | None,
-        observer: Observer | None,
-        deadline: Deadline,
-        allow_unchecked_operators: bool,
-    ) -> None:
-        self.allow_unchecked_operators = allow_unchecked_operators
-        self.observer = observer or Observer()
-        self.sample = sample
-        self.sizes = sizes
-        self.limit_bytes = limit_bytes
-        self.mode = ConfinedFakeMode(deadline, f"Finding the shapes of `{sample.id}`")
-        self.values: list[Any] = []
-        self.memory = LiveMemory()
-        self.unsettled = Unsettled(sample, deadline.limit_s)
-        self.is_told = False
-        self.calls: dict[Hashable, Remembered | None] = {}
-        self.guesses = Guesses()
-        self.unchecked = ""
-
-    def run(self) -> Footprint:
-        input_bytes = self._input_bytes()
-        self._check_limit(input_bytes, f"The inputs of `{self.sample.id}` take")
-        memories = self.memory, self.unsettled.settled
-        for each in memories:
-            each.live_bytes = each.peak_bytes = input_bytes
-        results = []
-        with (
-            quietly(),
-            self.mode,
-            torch.no_grad(),
-            contextlib.ExitStack() as watching,
-            Regions() as regions,
-        ):
-            self.values = [self._input(index) for index in range(len(self.sample.inputs))]
-            for value in self.values:
-                for memory in memories:
-                    memory.hold_forever(value)
-                self.unsettled.check_elements(value, f"An input of `{self.sample.id}`")
-            dying_values = self.sample.dying_values
-            self.observer.start(input_bytes, self.values)
-            watching.enter_context(self.observer)
-            for position, op in enumerate(self.sample.ops):
-                results.append(self._step(position, op, regions))
-                for index in dying_values[position]:
-                    if index < len(self.sample.inputs):
-                        continue
-                    for memory in memories:
-                        memory.release(index)
-                    self.values[index] = None
-        return Footprint(
-            tuple(results),
-            input_bytes,
-            self.memory.peak_bytes,
-            self.memory.total_bytes,
-            self.unchecked,
-            frozenset(self.unsettled.positions),
-            self.unsettled.settled.peak_bytes,
-        )
-
-    # Inputs
-
-    def _input_bytes(self) -> int:
-        total = 0
-        for index, each in enumerate(self.sample.inputs):
-            if each.value.dtype is not None and each.role not in ("symbol", "scalar"):
-                shape = self.sample.shape_of(each.value, self.sizes) or ()
-                stride = concrete_stride(self.sample, index, shape, self.sizes)
-                size = 1
-                for dim in shape:
-                    size *= dim
-                if stride is not None:
-                    size = storage_elements(shape, stride)
-                total += size * ITEM_SIZE_BYTES[each.value.dtype]
-        return total
-
-    def _input(self, index: int) -> Any:
-        each = self.sample.inputs[index]
-        if each.role in ("symbol", "scalar"):
-            return make_array(self.sample, index, sizes=self.sizes).item()
-        shape = self.sample.shape_of(each.value, self.sizes)
-        if shape is None or each.value.dtype is None:
-            return Unknown()
-        try:
-            if shape == ():
-                with torch._C._DisableTorchDispatch():
-                    real = to_tensor(
-                        make_array(self.sample, index, sizes=self.sizes), each.value.dtype
-                    )
-                converter = self.mode.fake_tensor_converter
-                return converter.from_real_tensor(self.mode, real, make_constant=True)
-            stride = concrete_stride(self.sample, index, shape, self.sizes)
-            return empty(shape, stride, each.value.dtype)
-        except GraphNetError:
-            raise
-        except RuntimeError:
-            return Unknown()
-
-    # Operators
-
-    def _step(self, position: int, op: Op, regions: Regions) -> tuple[Value, ...] | None:
-        index = self.index = len(self.sample.inputs) + position
-        where = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
-        try:
-            self.observer.begin(position)
-            before, self.is_told = self.unchecked, False
-            result = self._call(op, regions)
-            if self.unchecked != before:
-                self.unchecked = refusal(where, self.unchecked)
-            self.unsettled.note(position, op, result, self.is_told)
-            check_result(result)
-            self.observer.end(result)
-        except TimeLimitError as error:
-            located = str(error) if str(error).startswith("Finding") else f"{where} {error}"
-            raise TimeLimitError(located) from error
-        except MemoryLimitError as error:
-            raise MemoryLimitError(f"{where} {error}") from error
-        except MaterializeError as error:
-            raise MaterializeError(f"{where} {error}") from error
-        self.guesses.end(index, op)
-        self.values.append(result)
-        self.memory.hold(index, result)
-        self._check_limit(self.memory.live_bytes, f"{where} brings the tensors that are alive to")
-        self.unsettled.check_elements(result, where)
-        return None if isinstance(result, Unknown) else tuple(describe(result))
-
-    def _call(self, op: Op, regions: Regions) -> Any:
-        if custom_operator_of(self.sample, op) is not None:
-            recorded = self._recorded(op)  # asking the operator itself would run its source
-            self.guesses.forget()  # whoever trusts that source may trust what it gives
-            return recorded
-        operator = lookup(op.target)
-        unknown: list[int] = []
-
-        def value_of(index: int) -> Any:
-            if isinstance(self.values[index], Unknown):
-                unknown.append(index)
-            return self.values[index]
-
-        to_device = operator.last_name == "to"
-        args = tuple(to_fx(arg, value_of, CPU, is_device=to_device) for arg in op.args)
-        kwargs = {
-            name: to_fx(arg, value_of, CPU, is_device=name == "device") for name, arg in op.kwargs
-        }
-        kwargs.pop("pin_memory", None)
-        if operator.name == AUTOCAST:
-            args = autocast_arguments(args, CPU)
-        check_repeats(op, args)
-        check_call(operator, args, kwargs)
-        if unknown and is_trusting(operator):
-            raise MaterializeError("has operands whose sizes are not known before it runs.")
-        check_operands(operator, args, kwargs)
-        self.unchecked = self.unchecked or why_unknown(operator, args, kwargs)
-        if not self.unchecked and self.guesses.reach(op):
-            self.unchecked = why_guessed(operator)
-        if not (self.allow_unchecked_operators or is_walkable(operator)):
-            self.mode.forget_elements(args, kwargs)
-            return self._recorded(op)
-        if unknown and not operator.is_state:
-            return None if gives_nothing(operator) else self._recorded(op)
-        try:
-            if operator.is_state:
-                return regions.call(operator, args, kwargs)
-            if regions.is_open:
-                return _apply(operator, args, kwargs)
-            return self._apply_once(operator, args, kwargs)
-        except GraphNetError:
-            raise
-        except Exception as error:
-            # Which exceptions torch raises for a data-dependent shape differs from version to
-            # version; a call that is simply wrong will say so when the graph runs.
-            refuse_overflow(error)
-            return None if gives_nothing(operator) else self._recorded(op)
-
-    def _apply_once(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call an operator, or give what an earlier call with operands of the same form gave."""
-        if kind_of(operator.name) is not None:
-            layer = read_call(operator.name, args, kwargs)
-            if layer.steps > WALKED_STEPS[-1]:
-                return self._apply_loop(operator, layer)
-        key = key_of(operator, args, kwargs)
-        known = None if key is None else self.calls.get(key)
-        if known is not None:
-            with self.observer.repeat(known.noted):
-                return known.make()
-        result = _apply(operator, args, kwargs)
-        if key is not None and key not in self.calls:
-            self.calls[key] = remember(args, kwargs, result, self.observer.noted())
-        return result
-
-    def _apply_loop(self, operator: Operator, layer: Layer) -> Any:
-        """Call a recurrent layer for few steps, twice, and tell the rest from them."""
-        noted = []
-        for steps in WALKED_STEPS:
-            resolve(operator)(*layer.arguments(steps))
-            noted.append(self.observer.noted())
-        with self.observer.repeat(self.observer.extrapolate(*noted, WALKED_STEPS, layer.steps)):
-            return make_results(layer)
-
-    def _recorded(self, op: Op) -> Any:
-        """Return fake tensors as recorded in the sample, where nothing better is known."""
-        self.observer.fail()
-        self.guesses.begin()
-        self.is_told = True
-        if not op.results or self.unsettled.is_number(self.index):
-            return Unknown()
-        results = tuple([self._recorded_tensor(value) for value in op.results])
-        if any(isinstance(each, Unknown) for each in results):
-            return Unknown()
-        return results[0] if len(results) == 1 else results
-
-    def _recorded_tensor(self, value: Value) -> Any:
-        shape = self.sample.shape_of(value, self.sizes)
-        if shape is None or value.dtype is None:
-            return Unknown()
-        return empty(shape, None, value.dtype)
-
-    def _check_limit(self, live_bytes: int, what: str) -> None:
-        if self.limit_bytes is not None and live_bytes > self.limit_bytes:
-            live, limit = f"{live_bytes / 1e9:,.3f}", f"{self.limit_bytes / 1e9:,.3f}"
-            raise MemoryLimitError(
-                f"{what} {live} GB; the limit is {limit} GB. Raise `memory_limit_bytes`, or skip "
-                "the sample."
-            )
-
-
-def _apply(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return resolve(operator)(*args, **kwargs)

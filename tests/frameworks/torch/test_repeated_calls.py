@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 
 from graphnet_datasets import Sample
-from graphnet_datasets.frameworks.torch import shapes
 from graphnet_datasets.frameworks.torch.costs import Walked, measure
+from graphnet_datasets.frameworks.torch.walking import walk
 from graphnet_datasets.sample import Input, Op, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref
 from tests.strategies import runnable_samples
@@ -17,7 +17,7 @@ from tests.strategies import runnable_samples
 def measure_anew(sample: Sample) -> Walked:
     """Measure without remembering any call."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shapes, "key_of", lambda *_: None)
+        patch.setattr(walk, "key_of", lambda *_: None)
         return measure(sample)
 
 
@@ -58,13 +58,13 @@ def test_any_graph(sample: Sample) -> None:
 
 def test_a_repeated_call_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    apply = shapes._apply
+    apply = walk._apply
 
     def counting(operator: object, *arguments: object) -> object:
         calls.append(operator)
         return apply(operator, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(shapes, "_apply", counting)
+    monkeypatch.setattr(walk, "_apply", counting)
     measure(repeated(Op("torch.softmax", (1,)), Op("torch.cumsum", (0,)), times=6))
     assert len(calls) == 2
 

@@ -53,6 +53,7 @@ class ConfinedFakeMode(FakeTensorMode):
         )
         self._deadline = deadline
         self._what = what
+        self._shared: dict[int, torch.Tensor] = {}  # elements, by the memory of views without them
 
     def dispatch(
         self,
@@ -64,10 +65,31 @@ class ConfinedFakeMode(FakeTensorMode):
         """Call one operator, after the look at the clock and at what it is called with."""
         self._deadline.check(self._what)
         kwargs = kwargs or {}
+        if self._shared and (
+            not isinstance(func, torch._ops.OpOverload) or func._schema.is_mutable
+        ):
+            self._forget_shared(args, kwargs)
         if _is_folded(func, args):
             return super().dispatch(func, types, args, kwargs)
-        with self._without_constants(func, args, kwargs):
-            return super().dispatch(func, types, args, kwargs)
+        with self._without_constants(func, args, kwargs) as held:
+            result = super().dispatch(func, types, args, kwargs)
+            if held:
+                self._note_shared(held, result)
+            return result
+
+    def _note_shared(self, held: list[tuple[FakeTensor, Any]], result: object) -> None:
+        """Note which elements lie in the memory of a result that does not have them itself."""
+        given = {_memory(each) for each in pytree.tree_leaves(result) if _is_tensor(each)}
+        for each, constant in held:
+            if _memory(each) in given:
+                self._shared[_memory(each)] = constant
+
+    def _forget_shared(self, *operands: Any) -> None:
+        """Forget elements that a call may write to under another name."""
+        for each in pytree.arg_tree_leaves(operands):
+            constant = self._shared.pop(_memory(each), None) if _is_tensor(each) else None
+            if constant is not None:
+                self.fake_tensor_converter.invalidate_constant_aliases(constant)
 
     def forget_elements(self, *operands: Any) -> None:
         """Forget the elements of operands that a call may have written to."""
@@ -78,11 +100,14 @@ class ConfinedFakeMode(FakeTensorMode):
     @contextlib.contextmanager
     def _without_constants(
         self, func: Any, args: Sequence[object], kwargs: Mapping[str, object]
-    ) -> Iterator[None]:
-        """Hide the elements of operands; what may be written to is not known afterwards either."""
+    ) -> Iterator[list[tuple[FakeTensor, Any]]]:
+        """Hide the elements of operands; what may be written to is not known afterwards either.
+
+        It gives the operands with the elements that are hidden.
+        """
         if not self.fake_tensor_converter.constant_storage_mapping:
             _refuse_numbers(func, args, kwargs)
-            yield
+            yield []
             return
         leaves = pytree.arg_tree_leaves(*args, **kwargs)
         if not any(isinstance(each, torch.Tensor) for each in leaves):
@@ -99,10 +124,18 @@ class ConfinedFakeMode(FakeTensorMode):
         for each, _ in held:
             each.constant = None
         try:
-            yield
+            yield held
         finally:
             for each, constant in held:
                 each.constant = constant
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided
+
+
+def _memory(tensor: Any) -> int:
+    return tensor.untyped_storage()._cdata
 
 
 def _is_folded(func: Any, args: Sequence[object]) -> bool:

@@ -9,12 +9,23 @@ import torch
 
 from ....sample import Value
 from ....sample.vocabulary import ITEM_SIZE_BYTES
+from .forms import Form
 from .live_memory import tensors_in
+
+_NAMES = {
+    getattr(torch, name): name
+    for name in ITEM_SIZE_BYTES
+    if isinstance(getattr(torch, name, None), torch.dtype)
+}
 
 
 def describe(result: Any) -> Iterator[Value]:
     """Yield a value for each tensor of a result; what only a run tells stays out of it."""
     for tensor in tensors_in(result):
+        if type(tensor) is Form:
+            strides = None if tensor.is_contiguous else tensor.strides
+            yield Value(_NAMES.get(tensor.dtype), tensor.shape, strides)
+            continue
         name = str(tensor.dtype).removeprefix("torch.")
         dtype = name if name in ITEM_SIZE_BYTES else None
         if any(isinstance(size, torch.SymInt) for size in tensor.shape):

@@ -8,10 +8,15 @@ from typing import Any
 
 import torch
 
+from .forms import Form
 
-def tensors_in(result: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors of a result, which may be nested in tuples, lists and dictionaries."""
-    if isinstance(result, torch.Tensor):
+
+def tensors_in(result: Any) -> Iterator[Any]:
+    """Yield the tensors of a result, which may be nested in tuples, lists and dictionaries.
+
+    In a walk some of them are forms.
+    """
+    if type(result) is Form or isinstance(result, torch.Tensor):
         yield result
     elif isinstance(result, tuple | list):
         for item in result:
@@ -103,6 +108,9 @@ class LiveMemory:
 
 def _storages(value: Any) -> Iterator[tuple[int, int]]:
     for tensor in tensors_in(value):
+        if type(tensor) is Form:
+            yield tensor.storage.key, tensor.storage.num_bytes
+            continue
         try:
             storage = tensor.untyped_storage()
             num_bytes = storage.nbytes()

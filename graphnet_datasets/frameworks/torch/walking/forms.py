@@ -1,0 +1,236 @@
+"""Tensors of a walk as plain numbers, which is all that most operators look at.
+
+A fake tensor costs hundreds of microseconds an operator, nearly all of it in Python. A `Form` has
+what a walk asks a tensor for (shape, strides, dtype, and which memory it lies in) and becomes a
+fake tensor where an operator has no rule of its own (`rules`).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+CPU = torch.device("cpu")
+
+Sizes = tuple[int, ...]
+
+MAX_ELEMENTS = 2**60
+"""Of larger tensors torch is asked, which says in its own words that there are none such."""
+
+PLAIN_DTYPES = frozenset(
+    getattr(torch, name)
+    for name in (
+        *("bool", "uint8", "int8", "int16", "int32", "int64"),
+        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    )
+)
+
+
+class UnfitError(Exception):
+    """There is no such form; fake tensors know more."""
+
+
+class Storage:
+    """The memory of one or several forms; `key` tells it apart from others while it lives.
+
+    `base` is a fake tensor that lies in it, once there is one, or the tensor that it came from.
+    """
+
+    __slots__ = ("base", "key", "num_bytes")
+
+    def __init__(self, num_bytes: int, base: torch.Tensor | None = None) -> None:
+        self.num_bytes = num_bytes
+        self.base = base
+        self.key = id(self) if base is None else base.untyped_storage()._cdata
+
+
+class Form:
+    """A strided tensor on the CPU without elements.
+
+    Raises:
+        UnfitError: it is too large, or of a dtype that is seldom met.
+    """
+
+    __slots__ = ("dtype", "fake", "is_contiguous", "offset", "shape", "storage", "strides")
+
+    def __init__(
+        self,
+        shape: Sizes,
+        strides: Sizes | None,
+        dtype: torch.dtype,
+        storage: Storage | None = None,
+        offset: int = 0,
+    ) -> None:
+        if math.prod(shape) > MAX_ELEMENTS or dtype not in PLAIN_DTYPES:
+            raise UnfitError
+        plain = contiguous_strides(shape)
+        self.shape = shape
+        self.strides = plain if strides is None else strides
+        self.dtype = dtype
+        self.offset = offset
+        self.fake: torch.Tensor | None = None
+        self.is_contiguous = self.strides == plain or _is_contiguous(shape, self.strides)
+        if storage is None:
+            reach = 0 if 0 in shape else _reach(shape, self.strides)
+            storage = Storage(reach * dtype.itemsize)
+        self.storage = storage
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return math.prod(self.shape)
+
+    def with_view(self, shape: Sizes, strides: Sizes, offset: int = 0) -> Form:
+        """Return a view of this form, `offset` elements further on in its memory."""
+        return Form(shape, strides, self.dtype, self.storage, self.offset + offset)
+
+
+def form_of(fake: Any, known: dict[int, Storage]) -> Any:
+    """Return a fake tensor, or the items of a tuple or list of them, as forms.
+
+    What has elements, or is not a plain strided tensor of known sizes on the CPU, stays as it is.
+    `known` has the storages of fake tensors by their address.
+    """
+    kind = type(fake)
+    if kind is tuple or kind is list:
+        return kind(form_of(each, known) for each in fake)
+    if kind is not FakeTensor or fake.constant is not None or fake.layout is not torch.strided:
+        return fake
+    shape, strides = tuple(fake.shape), tuple(fake.stride())
+    offset = fake.storage_offset()
+    if (
+        fake.device != CPU
+        or fake.is_conj()
+        or fake.is_neg()
+        or fake.requires_grad
+        or fake.is_quantized
+        or not all(type(size) is int for size in (*shape, *strides, offset))
+    ):
+        return fake
+    memory = fake.untyped_storage()
+    num_bytes = memory.nbytes()
+    if type(num_bytes) is not int:
+        return fake
+    storage = known.get(memory._cdata) or Storage(num_bytes, fake)
+    try:
+        form = Form(shape, strides, fake.dtype, storage, offset)
+    except UnfitError:
+        return fake
+    known[memory._cdata] = storage
+    form.fake = fake
+    return form
+
+
+def fake_of(form: Form, known: dict[int, Storage]) -> torch.Tensor:
+    """Return the fake tensor of a form, in the memory of the others that share its storage.
+
+    Raises:
+        RuntimeError: torch has none such.
+    """
+    if form.fake is None:
+        storage = form.storage
+        reach = _reach(form.shape, form.strides) * form.dtype.itemsize
+        if storage.base is None and form.offset == 0 and reach == storage.num_bytes:
+            form.fake = torch.empty_strided(form.shape, form.strides, dtype=form.dtype)
+            storage.base = form.fake
+            known[form.fake.untyped_storage()._cdata] = storage
+            return form.fake
+        if storage.base is None:
+            base = torch.empty(storage.num_bytes // form.dtype.itemsize, dtype=form.dtype)
+            storage.base = base
+            known[base.untyped_storage()._cdata] = storage
+        base = storage.base
+        if base.dtype != form.dtype:
+            base = base.as_strided((storage.num_bytes // base.dtype.itemsize,), (1,), 0)
+            base = base.view(form.dtype)
+        form.fake = base.as_strided(form.shape, form.strides, form.offset)
+    return form.fake
+
+
+@functools.lru_cache(maxsize=4096)
+def contiguous_strides(shape: Sizes) -> Sizes:
+    """Return the strides of a contiguous tensor.
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def view_strides(form: Form, shape: Sizes) -> Sizes | None:
+    """Return the strides of a view of another shape, None where only a copy has that shape.
+
+    The first axes that stay as they are keep their strides. Of the others those that lie in memory
+    as one are taken together, and cut anew.
+
+    >>> view_strides(Form((2, 3, 4), None, torch.float32), (6, 2, 2))
+    (4, 2, 1)
+    >>> view_strides(Form((3, 2), (1, 3), torch.float32), (6,)) is None
+    True
+    """
+    if form.strides == contiguous_strides(form.shape):
+        return contiguous_strides(shape)
+    num_kept = 0
+    for size, wanted in zip(form.shape, shape, strict=False):
+        if size != wanted:
+            break
+        num_kept += 1
+    blocks: list[tuple[int, int]] = []  # size and step of what lies in memory as one
+    for size, step in zip(form.shape[num_kept:], form.strides[num_kept:], strict=True):
+        if blocks and blocks[-1][1] == size * step:
+            blocks[-1] = (blocks[-1][0] * size, step)
+        elif size != 1:
+            blocks.append((size, step))
+    if not blocks and num_kept and num_kept == len(form.shape):
+        blocks.append((1, form.shape[-1] * form.strides[-1]))
+    strides: list[int] = []
+    left, step = blocks.pop() if blocks else (1, 1)
+    inner = 1
+    for size in reversed(shape[num_kept:]):
+        if size != 1 and inner == left:
+            if not blocks:
+                return None
+            left, step = blocks.pop()
+            inner = 1
+        strides.append(step * inner)
+        inner *= size
+        if left % inner:
+            return None
+    if inner != left or blocks:
+        return None
+    return (*form.strides[:num_kept], *reversed(strides))
+
+
+def map_forms(value: Any, change: Callable[[Form], Any]) -> Any:
+    """Return nested arguments with `change` of each form in them."""
+    kind = type(value)
+    if kind is Form:
+        return change(value)
+    if kind is tuple or kind is list:
+        return kind([map_forms(item, change) for item in value])
+    if kind is dict:
+        return {key: map_forms(item, change) for key, item in value.items()}
+    return value
+
+
+def _reach(shape: Sizes, strides: Sizes) -> int:
+    return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+
+
+def _is_contiguous(shape: Sizes, strides: Sizes) -> bool:
+    """Tell whether strides are those of a contiguous tensor but for axes of one element."""
+    step = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True

@@ -1,0 +1,37 @@
+"""What common operators give, told from the forms of their operands alone.
+
+Each rule covers the plain use of an operator and gives nothing for all else, of which torch's own
+fake tensors are asked then: other dtypes than one, memory formats, sizes that only a run tells,
+operands that do not fit. A rule says nothing that torch does not say
+(`tests/frameworks/torch/walking/test_rules.py` compares them), and no operator that trusts its
+operands has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .forms import UnfitError
+from .value_rules import VALUE_RULES
+from .view_rules import VIEW_RULES
+
+RULES: Mapping[str, Callable[..., Any]] = {**VALUE_RULES, **VIEW_RULES}
+"""Rules by the names that the table of operators keeps."""
+
+
+def apply_rule(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Return what the rule of an operator gives, `NotImplemented` where none covers the call.
+
+    >>> import torch
+    >>> from .forms import Form
+    >>> apply_rule("torch.Tensor.unsqueeze", (Form((2, 3), None, torch.float32), 0), {}).shape
+    (1, 2, 3)
+    """
+    rule = RULES.get(name)
+    if rule is None:
+        return NotImplemented
+    try:
+        return rule(*args, **kwargs)
+    except (UnfitError, TypeError):  # TypeError: arguments that the rule does not know
+        return NotImplemented

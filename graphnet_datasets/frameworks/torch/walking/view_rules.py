@@ -1,0 +1,247 @@
+"""Rules of `rules` for operators that give another look at memory, or a copy of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from .forms import Form, Sizes, UnfitError, contiguous_strides, view_strides
+from .rule_operands import axis_of, given, sizes_of
+
+MAX_PARTS = 4096
+"""Items into which a rule takes a tensor apart; for more, torch is asked."""
+
+
+def _transpose(input: Any, dim0: Any, dim1: Any) -> Form:
+    form = given(input)
+    order = list(range(len(form.shape)))
+    one, other = axis_of(form, dim0), axis_of(form, dim1)
+    order[one], order[other] = order[other], order[one]
+    return _ordered(form, order)
+
+
+def _permute(input: Any, *dims: Any) -> Form:
+    form = given(input)
+    order = [axis_of(form, dim) for dim in sizes_of(dims)]
+    if sorted(order) != list(range(len(form.shape))):
+        raise UnfitError
+    return _ordered(form, order)
+
+
+def _ordered(form: Form, order: list[int]) -> Form:
+    shape, strides = form.shape, form.strides
+    return form.with_view(tuple(shape[at] for at in order), tuple(strides[at] for at in order))
+
+
+def _view(input: Any, *sizes: Any) -> Form:
+    form = given(input)
+    shape = _filled(form, sizes_of(sizes))
+    strides = view_strides(form, shape)
+    if strides is None:
+        raise UnfitError
+    return form.with_view(shape, strides)
+
+
+def _reshape(input: Any, *sizes: Any) -> Form:
+    form = given(input)
+    shape = _filled(form, sizes_of(sizes))
+    strides = view_strides(form, shape)
+    return Form(shape, None, form.dtype) if strides is None else form.with_view(shape, strides)
+
+
+def _filled(form: Form, shape: Sizes) -> Sizes:
+    """Return a shape with the size that a single -1 stands for."""
+    if -1 in shape:
+        rest = -math.prod(shape)
+        if shape.count(-1) > 1 or rest <= 0 or form.numel() % rest:
+            raise UnfitError
+        shape = tuple(form.numel() // rest if size == -1 else size for size in shape)
+    if min(shape, default=1) < 1 or math.prod(shape) != form.numel():
+        raise UnfitError
+    return shape
+
+
+def _flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Form:
+    form = given(input)
+    first, last = axis_of(form, start_dim), axis_of(form, end_dim)
+    if first >= last or not form.is_contiguous:
+        raise UnfitError
+    merged = math.prod(form.shape[first : last + 1])
+    shape = (*form.shape[:first], merged, *form.shape[last + 1 :])
+    return form.with_view(shape, contiguous_strides(shape))
+
+
+def _unsqueeze(input: Any, dim: Any) -> Form:
+    form = given(input)
+    rank = len(form.shape)
+    if type(dim) is not int or not -rank - 1 <= dim <= rank:
+        raise UnfitError
+    axis = dim % (rank + 1)
+    step = form.shape[axis] * form.strides[axis] if axis < rank else 1
+    return form.with_view(
+        (*form.shape[:axis], 1, *form.shape[axis:]),
+        (*form.strides[:axis], step, *form.strides[axis:]),
+    )
+
+
+def _contiguous(input: Any) -> Form:
+    form = given(input)
+    if form.is_contiguous:
+        return form.with_view(form.shape, form.strides)
+    return Form(form.shape, None, form.dtype)
+
+
+def _to(input: Any, dtype: Any) -> Form:
+    form = given(input)
+    if type(dtype) is not torch.dtype:
+        raise UnfitError
+    if dtype == form.dtype:
+        return form.with_view(form.shape, form.strides)
+    if not form.is_contiguous:
+        raise UnfitError
+    return Form(form.shape, None, dtype)
+
+
+def _float(input: Any) -> Form:
+    return _to(input, torch.float32)
+
+
+def _expand(input: Any, *sizes: Any) -> Form:
+    form = given(input)
+    shape = sizes_of(sizes)
+    extra = len(shape) - len(form.shape)
+    if extra < 0 or (extra > 0 and -1 in shape[:extra]):
+        raise UnfitError
+    strides = [0] * extra
+    wanted = list(shape[:extra])
+    for size, held, step in zip(shape[extra:], form.shape, form.strides, strict=True):
+        if size in (-1, held):
+            wanted.append(held)
+            strides.append(step)
+        elif held == 1 and size > 1:
+            wanted.append(size)
+            strides.append(0)
+        else:
+            raise UnfitError
+    if extra or min(wanted, default=1) < 1:
+        raise UnfitError
+    return form.with_view(tuple(wanted), tuple(strides))
+
+
+def _getitem(value: Any, index: Any) -> Any:
+    if type(value) in (tuple, list):
+        if type(index) is not int or not -len(value) <= index < len(value):
+            raise UnfitError
+        return value[index]
+    form = given(value)
+    parts = list(index) if type(index) is tuple else [index]
+    if Ellipsis in [part for part in parts if type(part) in (type(Ellipsis),)]:
+        place = next(at for at, part in enumerate(parts) if part is Ellipsis)
+        used = sum(part is not None and part is not Ellipsis for part in parts)
+        parts[place : place + 1] = [slice(None)] * (len(form.shape) - used)
+    shape: list[int] = []
+    strides: list[int] = []
+    offset = axis = 0
+    for part in parts:
+        if part is None:
+            if axis < len(form.shape):
+                strides.append(form.shape[axis] * form.strides[axis])
+            else:
+                strides.append(1)
+            shape.append(1)
+            continue
+        if axis >= len(form.shape):
+            raise UnfitError
+        size, step = form.shape[axis], form.strides[axis]
+        axis += 1
+        if type(part) is int:
+            if not -size <= part < size:
+                raise UnfitError
+            offset += (part % size) * step
+        elif type(part) is slice:
+            bounds = (part.start, part.stop, part.step)
+            if any(type(each) not in (int, type(None)) for each in bounds):
+                raise UnfitError
+            if part.step is not None and part.step < 1:
+                raise UnfitError
+            first, last, by = part.indices(size)
+            count = len(range(first, last, by))
+            if count < 1:
+                raise UnfitError
+            offset += first * step
+            shape.append(count)
+            strides.append(step * by)
+        else:
+            raise UnfitError
+    return form.with_view((*shape, *form.shape[axis:]), (*strides, *form.strides[axis:]), offset)
+
+
+def _split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form, ...]:
+    form = given(tensor)
+    axis = axis_of(form, dim)
+    size = form.shape[axis]
+    if type(split_size_or_sections) is int:
+        part = split_size_or_sections
+        if part < 1 or size > part * MAX_PARTS:
+            raise UnfitError
+        counts = [min(part, size - start) for start in range(0, size, part)]
+    elif type(split_size_or_sections) in (tuple, list):
+        counts = list(split_size_or_sections)
+        if any(type(each) is not int or each < 1 for each in counts) or sum(counts) != size:
+            raise UnfitError
+    else:
+        raise UnfitError
+    return _parts(form, axis, counts)
+
+
+def _chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[Form, ...]:
+    form = given(input)
+    axis = axis_of(form, dim)
+    if type(chunks) is not int or not 1 <= chunks <= MAX_PARTS:
+        raise UnfitError
+    return _split(form, -(-form.shape[axis] // chunks), axis)
+
+
+def _unbind(input: Any, dim: Any = 0) -> tuple[Form, ...]:
+    form = given(input)
+    axis = axis_of(form, dim)
+    if form.shape[axis] > MAX_PARTS:
+        raise UnfitError
+    shape = (*form.shape[:axis], *form.shape[axis + 1 :])
+    strides = (*form.strides[:axis], *form.strides[axis + 1 :])
+    return tuple(
+        form.with_view(shape, strides, place * form.strides[axis])
+        for place in range(form.shape[axis])
+    )
+
+
+def _parts(form: Form, axis: int, counts: list[int]) -> tuple[Form, ...]:
+    found = []
+    start = 0
+    for count in counts:
+        shape = (*form.shape[:axis], count, *form.shape[axis + 1 :])
+        found.append(form.with_view(shape, form.strides, start * form.strides[axis]))
+        start += count
+    return tuple(found)
+
+
+VIEW_RULES: Mapping[str, Callable[..., Any]] = {
+    **dict.fromkeys(("torch.Tensor.transpose", "torch.transpose"), _transpose),
+    **dict.fromkeys(("torch.Tensor.permute", "torch.permute"), _permute),
+    "torch.Tensor.view": _view,
+    **dict.fromkeys(("torch.Tensor.reshape", "torch.reshape"), _reshape),
+    **dict.fromkeys(("torch.Tensor.flatten", "torch.flatten"), _flatten),
+    **dict.fromkeys(("torch.Tensor.unsqueeze", "torch.unsqueeze"), _unsqueeze),
+    "torch.Tensor.contiguous": _contiguous,
+    "torch.Tensor.to": _to,
+    "torch.Tensor.float": _float,
+    "torch.Tensor.expand": _expand,
+    "operator.getitem": _getitem,
+    **dict.fromkeys(("torch.split", "torch.Tensor.split"), _split),
+    **dict.fromkeys(("torch.chunk", "torch.Tensor.chunk"), _chunk),
+    **dict.fromkeys(("torch.Tensor.unbind", "torch.unbind"), _unbind),
+}  # fmt: skip
+"""By the names that the table of operators keeps."""

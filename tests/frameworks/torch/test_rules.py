@@ -1,0 +1,337 @@
+"""Rules for the shapes of common operators say what torch says, or nothing."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+import torch
+
+from graphnet_datasets import load_dataset
+from graphnet_datasets.errors import TimeLimitError, UncheckedOperatorError
+from graphnet_datasets.frameworks.torch.operators import is_checked, is_walkable, lookup, resolve
+from graphnet_datasets.frameworks.torch.shapes import Footprint, check_memory, measure_footprint
+from graphnet_datasets.frameworks.torch.walking import repeated_calls
+from graphnet_datasets.frameworks.torch.walking.forms import (
+    Form,
+    Storage,
+    UnfitError,
+    fake_of,
+    form_of,
+)
+from graphnet_datasets.frameworks.torch.walking.operands import is_trusting
+from graphnet_datasets.frameworks.torch.walking.rules import RULES, apply_rule
+from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
+
+F32, F16, I64, BOOL = torch.float32, torch.float16, torch.int64, torch.bool
+
+
+def tensor(draw: random.Random, shape: tuple[int, ...], dtype: torch.dtype = F32) -> torch.Tensor:
+    """Return a tensor of a shape: contiguous, permuted, with gaps, or of larger memory."""
+    way = draw.choice(("plain", "plain", "permuted", "sliced", "expanded"))
+    if way == "permuted":
+        order = draw.sample(range(len(shape)), len(shape))
+        made = torch.zeros([shape[axis] for axis in order], dtype=dtype, device="meta")
+        return made.permute([order.index(axis) for axis in range(len(shape))])
+    if way == "sliced" and shape:
+        made = torch.zeros((*shape[:-1], shape[-1] + 2), dtype=dtype, device="meta")
+        return made[..., 1:-1]
+    if way == "expanded" and 1 in shape:
+        return torch.zeros(shape, dtype=dtype, device="meta").expand(shape)
+    return torch.zeros(shape, dtype=dtype, device="meta")
+
+
+def shape(draw: random.Random, rank: int | None = None) -> tuple[int, ...]:
+    return tuple(draw.choice((1, 2, 3, 4, 6)) for _ in range(rank or draw.randint(1, 4)))
+
+
+def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return random arguments of an operator, which often fit, and in part do not."""
+    last = name.rpartition(".")[2]
+    dtype = draw.choice((F32, F32, F32, F16, I64))
+    sizes = shape(draw)
+    axis = draw.randint(-len(sizes) - 1, len(sizes))
+    x = tensor(draw, sizes, dtype)
+    if last in ("add", "sub", "mul", "truediv", "iadd", "imul"):
+        other = draw.choice(
+            (tensor(draw, sizes, dtype), tensor(draw, (sizes[-1],), dtype), 2, 0.5, True,
+             tensor(draw, tuple(1 if draw.random() < 0.4 else size for size in sizes), F32))
+        )  # fmt: skip
+        return ((other, x) if draw.random() < 0.2 and last[0] != "i" else (x, other)), {}
+    if last == "pow":
+        return (x, draw.choice((2, 0.5, 3, x))), {}
+    if last in ("softmax", "unbind"):
+        return (x, axis), {}
+    if last == "dropout":
+        return (x, 0.1, draw.random() < 0.2, draw.random() < 0.5), {}
+    if last == "masked_fill":
+        return (x, tensor(draw, draw.choice((sizes, sizes[-1:])), BOOL), 1.5), {}
+    if last == "linear":
+        out = draw.randint(1, 5)
+        fitting = sizes[-1] if draw.random() < 0.9 else 7
+        bias = tensor(draw, (out,), dtype) if draw.random() < 0.5 else None
+        return (x, tensor(draw, (out, fitting), dtype), bias), {}
+    if last in ("matmul", "bmm"):
+        rank = 3 if last == "bmm" else draw.randint(2, 4)
+        sizes = shape(draw, rank)
+        other = (*sizes[:-2], sizes[-1], draw.randint(1, 4))
+        return (tensor(draw, sizes), tensor(draw, other)), {}
+    if last in ("conv1d", "conv2d"):
+        rank = int(last[4])
+        groups = draw.choice((1, 1, 2))
+        channels = groups * draw.randint(1, 3)
+        image = tensor(draw, (draw.randint(1, 2), channels, *[draw.choice((1, 5, 8))] * rank))
+        kernel = tensor(draw, (2 * groups, channels // groups, *[draw.choice((1, 3))] * rank))
+        bias = tensor(draw, (2 * groups,)) if draw.random() < 0.5 else None
+        padding = draw.choice((0, 1, (1,) * rank, "same"))
+        return (image, kernel, bias, draw.choice((1, 2, (2,) * rank)), padding, 1, groups), {}
+    if last == "batch_norm":
+        sizes = shape(draw, draw.randint(2, 4))
+        channels = sizes[1] if draw.random() < 0.9 else 5
+        each = [tensor(draw, (channels,)) for _ in range(4)]
+        return (tensor(draw, sizes), *each, draw.random() < 0.2, 0.1, 1e-5), {}
+    if last == "layer_norm":
+        tail = sizes[-draw.randint(1, len(sizes)) :]
+        held = [tensor(draw, tail) if draw.random() < 0.6 else None for _ in range(2)]
+        return (tensor(draw, sizes), tail, *held, 1e-5), {}
+    if last == "adaptive_avg_pool2d":
+        return (tensor(draw, shape(draw, 4)), draw.choice((1, 2, (1, 1), (2, 3)))), {}
+    if last == "mean":
+        dims = draw.choice((axis, [axis], list({axis, 0}), -1))
+        return (tensor(draw, sizes), dims), {"keepdim": draw.random() < 0.5}
+    if last == "embedding":
+        rest = draw.choice(((), (None,), (0, None, 2.0, False, False)))
+        return (tensor(draw, sizes, I64), tensor(draw, (9, 4)), *rest), {}
+    if last == "transpose":
+        return (x, axis, draw.randint(0, len(sizes) - 1)), {}
+    if last == "permute":
+        order = draw.sample(range(len(sizes)), len(sizes))
+        return ((x, *order) if name.startswith("torch.Tensor") else (x, order)), {}
+    if last in ("view", "reshape"):
+        wanted = other_shape(draw, sizes)
+        if draw.random() < 0.3:
+            wanted[draw.randrange(len(wanted))] = -1
+        return ((x, *wanted) if name.startswith("torch.Tensor") else (x, wanted)), {}
+    if last in ("flatten", "unsqueeze"):
+        return (x, axis), {}
+    if last == "to":
+        return (x, draw.choice((F32, F16, dtype, "cpu"))), {}
+    if last == "expand":
+        wanted = [5 if size == 1 and draw.random() < 0.7 else size for size in sizes]
+        return (x, *([-1] * draw.randint(0, 1)), *wanted), {}
+    if last == "getitem":
+        return (x, index(draw, sizes)), {}
+    if last == "split":
+        size = sizes[axis % len(sizes)]
+        return (x, draw.choice((1, 2, size, [1, size - 1])), axis), {}
+    if last == "chunk":
+        return (x, draw.randint(1, 4), axis), {}
+    if last in ("cat", "concat"):
+        axis = draw.randrange(len(sizes))
+        parts = [tensor(draw, (*sizes[:axis], n, *sizes[axis + 1 :]), dtype) for n in (1, 2, 3)]
+        return (parts, axis), {}
+    if last in ("relu", "silu", "hardswish", "hardsigmoid"):
+        return (x, draw.random() < 0.3), {}
+    return (x,), {}
+
+
+def other_shape(draw: random.Random, sizes: tuple[int, ...]) -> list[int]:
+    """Return another shape of as many elements, now and then one of more."""
+    wanted = list(sizes)
+    for _ in range(draw.randint(1, 3)):
+        at = draw.randrange(len(wanted))
+        factor = draw.choice((1, 2, 3))
+        if wanted[at] % factor == 0 and draw.random() < 0.6:
+            wanted[at : at + 1] = [wanted[at] // factor, factor]
+        elif at:
+            wanted[at - 1 : at + 1] = [wanted[at - 1] * wanted[at]]
+    return wanted if draw.random() < 0.95 else [*wanted, 2]
+
+
+def index(draw: random.Random, sizes: tuple[int, ...]) -> Any:
+    parts: list[Any] = []
+    for size in sizes[: draw.randint(1, len(sizes))]:
+        first = draw.randint(-size - 1, size)
+        parts.append(
+            draw.choice((0, first, slice(None), slice(first, None), slice(0, size, 2), None))
+        )
+    if draw.random() < 0.2:
+        parts.append(Ellipsis)
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    operator = lookup(name)
+    if operator.kind == "method":
+        return getattr(args[0], operator.last_name)(*args[1:], **kwargs)
+    return resolve(operator)(*args, **kwargs)
+
+
+def as_forms(value: Any, known: dict[int, Storage]) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(as_forms(each, known) for each in value)
+    if not isinstance(value, torch.Tensor):
+        return value
+    memory = value.untyped_storage()
+    storage = known.setdefault(memory._cdata, Storage(memory.nbytes()))
+    return Form(
+        tuple(value.shape), tuple(value.stride()), value.dtype, storage, value.storage_offset()
+    )
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_a_rule_says_what_torch_says(name: str) -> None:
+    draw = random.Random(name)  # noqa: S311 - not for secrets
+    num_covered = 0
+    for number in range(400):
+        args, kwargs = arguments(name, draw)
+        known: dict[int, Storage] = {}
+        found = apply_rule(name, as_forms(args, known), kwargs)
+        if found is NotImplemented:
+            continue
+        num_covered += 1
+        truth = call(name, args, kwargs)
+        ours = found if isinstance(found, tuple | list) else [found]
+        theirs = truth if isinstance(truth, tuple | list) else [truth]
+        assert len(ours) == len(theirs), number
+        for mine, real in zip(ours, theirs, strict=True):
+            assert mine.shape == tuple(real.shape), (number, args)
+            assert mine.dtype == real.dtype, (number, args)
+            assert mine.is_contiguous == real.is_contiguous(), (number, args)
+            assert mine.offset == real.storage_offset(), (number, args)
+            strides = [
+                (step, size_step)
+                for size, step, size_step in zip(
+                    real.shape, real.stride(), mine.strides, strict=True
+                )
+                if size != 1
+            ]
+            assert all(step == other for step, other in strides), (number, args)
+            shared = known.get(real.untyped_storage()._cdata)
+            if shared is None:
+                assert mine.storage not in known.values(), (number, args)
+                assert mine.storage.num_bytes == real.untyped_storage().nbytes(), (number, args)
+            else:
+                assert mine.storage is shared, (number, args)
+    assert num_covered >= 20, "the rule was hardly tried"
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_no_operator_with_a_rule_trusts_its_operands(name: str) -> None:
+    operator = lookup(name)
+    assert operator.name == name, "rules are found by canonical names"
+    assert is_walkable(operator) and is_checked(operator)
+    assert not is_trusting(operator)
+    assert not operator.is_state
+
+
+def told(footprint: Footprint) -> tuple[Any, ...]:
+    results = [
+        None if each is None else [(value.dtype, value.shape) for value in each]
+        for each in footprint.results
+    ]
+    return (
+        footprint.input_bytes, footprint.peak_bytes, footprint.total_bytes, footprint.unchecked,
+        footprint.unsettled, footprint.settled_bytes, results,
+    )  # fmt: skip
+
+
+def small_samples() -> list[Sample]:
+    filters = [("framework", "=", "torch"), ("num_ops", "<", 120)]
+    rows = [
+        row for part in load_dataset("graphnet", "all", filters=filters).values() for row in part
+    ]
+    return [Sample.from_row(row) for row in itertools.islice(rows, 0, None, 9)]
+
+
+def test_the_quick_walk_finds_what_the_full_one_finds() -> None:
+    samples = small_samples()
+    assert len(samples) >= 15
+    for sample in samples:
+        assert told(measure_footprint(sample, is_quick=True)) == told(measure_footprint(sample))
+
+
+def test_a_call_of_an_earlier_sample_is_not_made_again() -> None:
+    sample = next(each for each in small_samples() if each.num_ops > 20)
+    repeated_calls.forget_all()
+    first = measure_footprint(sample, is_quick=True)
+    assert told(measure_footprint(sample, is_quick=True)) == told(first)
+
+
+def repeating(way: str) -> Sample:
+    """Return a graph that repeats by a stored number, which was written to under another name."""
+    number = Input("input", Value("int64", ()), data=(3).to_bytes(8, "little"))
+    image = Input("input", Value("float32", (4,)), statistics=Statistics(0.0, 1.0))
+    ops = {
+        "told": (),
+        "expanded": (
+            Op("torch.Tensor.expand", (Ref(0), 1)),
+            Op("operator.iadd", (Ref(2), 2**40)),
+        ),
+        "viewed": (
+            Op("torch.Tensor.view", (Ref(0), 1)),
+            Op("torch.Tensor.add_", (Ref(2), 2**40)),
+        ),
+    }[way]
+    item = Op("torch.Tensor.item", (Ref(0),))
+    place = 2 + len(ops)
+    last = Op("torch.repeat_interleave", (Ref(1), Ref(place)))
+    return Sample("example/repeat", "torch", "other", (number, image), (*ops, item, last),
+                  Ref(place + 1))  # fmt: skip
+
+
+def test_what_is_written_to_under_another_name_is_not_known_any_more() -> None:
+    sample = repeating("expanded")
+    for is_quick in (True, False):
+        assert measure_footprint(sample, is_quick=is_quick).unchecked
+    with pytest.raises(UncheckedOperatorError):
+        check_memory(sample)
+
+
+def test_what_is_written_to_in_one_place_is_computed_with() -> None:
+    for is_quick in (True, False):
+        with pytest.raises(TimeLimitError, match="4,398,046,511,116 elements"):
+            measure_footprint(repeating("viewed"), is_quick=is_quick)
+
+
+def test_a_number_that_nothing_writes_to_is_known() -> None:
+    quick = measure_footprint(repeating("told"), is_quick=True)
+    assert not quick.unchecked
+    assert quick.results[-1] == (Value("float32", (12,)),)
+
+
+def test_an_operator_in_place_that_changes_a_shape_changes_it_for_all() -> None:
+    image = Input("input", Value("float32", (4, 6)), statistics=Statistics(0.0, 1.0))
+    ops = (
+        Op("torch.nn.functional.relu", (Ref(0),)),
+        Op("torch.Tensor.t_", (Ref(1),)),
+        Op("torch.Tensor.contiguous", (Ref(1),)),
+    )
+    sample = Sample("example/turned", "torch", "other", (image,), ops, Ref(3))
+    quick = measure_footprint(sample, is_quick=True)
+    assert told(quick) == told(measure_footprint(sample))
+    assert quick.results[-1] == (Value("float32", (6, 4)),)
+
+
+def test_forms_and_fake_tensors_lie_in_the_same_memory() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    known: dict[int, Storage] = {}
+    whole = Form((4, 6), None, F32)
+    part = whole.with_view((4, 2), (6, 1), 3)
+    with FakeTensorMode():
+        fake = fake_of(part, known)
+        assert fake_of(whole, known).untyped_storage()._cdata == fake.untyped_storage()._cdata
+        assert (fake.stride(), fake.storage_offset()) == ((6, 1), 3)
+        again = form_of(fake[0], known)
+    assert again.storage is whole.storage
+    assert (again.shape, again.offset) == ((2,), 3)
+
+
+def test_tensors_that_no_memory_holds_have_no_form() -> None:
+    with pytest.raises(UnfitError):
+        Form((2**40, 2**40), None, F32)
+    assert apply_rule("torch.Tensor.expand", (Form((1,), None, F32), 2**62), {}) is NotImplemented
