@@ -33,6 +33,8 @@ class ArmFailedError(RunError):
 class Calls:
     """Calls arms with the hooks around them and keeps the times."""
 
+    CHANGING = frozenset({"is_candidate_first"})
+
     def __init__(
         self,
         baseline: Call,

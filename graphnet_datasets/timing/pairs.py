@@ -105,6 +105,7 @@ def measure_pairs(
     num_compilations: Callable[[], int] | None = None,
     evict_caches: Callable[[], None] | None = None,
     stamps: StampSender | None = None,
+    on_begin: Callable[[Calls], None] | None = None,
 ) -> PairedTimes:
     """Warm both arms up, time them in interleaved pairs, and stop by the settings.
 
@@ -114,6 +115,7 @@ def measure_pairs(
     last before each call that is timed (`caches.make_evictor`); without it caches are warm.
     `stamps` has the kernel note the moments directly around each timed call, for whoever reads them
     and trusts no clock of this process: labels `+ARM PAIR` and `-ARM PAIR`.
+    `on_begin` is given what makes the calls, before the first of them.
 
     Pairs of which the kernel interrupted a call count only where there are too few others
     (`disturbance.paired_speedup`); more pairs are timed in their place.
@@ -129,6 +131,8 @@ def measure_pairs(
     """
     started_s = clock.now_s()
     run = Calls(baseline, candidate, clock, before_each, after_each, evict_caches, stamps)
+    if on_begin is not None:
+        on_begin(run)
     count = num_compilations or (lambda: 0)
     with no_garbage_collection():
         first_call_s, num_warmup_calls, warnings = _warm_up(run, settings, count)

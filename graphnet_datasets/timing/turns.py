@@ -88,18 +88,22 @@ def measure_turns(
     num_compilations: Callable[[], int] | None = None,
     evict_caches: Callable[[], None] | None = None,
     stamps: StampSender | None = None,
+    on_begin: Callable[[Calls], None] | None = None,
 ) -> TurnTimes:
     """Time one arm in blocks while another process times the other arm between them.
 
     The candidate gives the turn when it is warm, for which the baseline has waited before this is
     called. The baseline leads: it ends the measurement after `MIN_ROUNDS` blocks of each and
-    `settings.budget_s`, or `FEW_ROUNDS` and the hard budget.
+    `settings.budget_s`, or `FEW_ROUNDS` and the hard budget. `on_begin` is given what makes the
+    calls before the first of them.
 
     Raises:
         ArmFailedError: the arm raised.
         RunError: the other process is gone.
     """
     calls = Calls(call, call, clock, before_each, after_each, evict_caches, stamps)
+    if on_begin is not None:
+        on_begin(calls)
     times: list[float] = []
     walls: list[float] = []
     usage: list[Usage] = []

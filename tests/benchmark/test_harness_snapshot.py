@@ -37,3 +37,40 @@ def test_a_function_whose_code_was_replaced_is_named(monkeypatch: pytest.MonkeyP
     snapshot = HarnessSnapshot()
     monkeypatch.setattr(clocks.WallClock.now_s, "__code__", (lambda _: 0.0).__code__)
     assert snapshot.find_replaced() == "graphnet_datasets.timing.clocks.WallClock.now_s"
+
+
+class Held:
+    CHANGING = frozenset({"count"})
+
+    def __init__(self) -> None:
+        self.count, self.parts, self.named = 0, [1], {"a": 1}
+
+    def draw(self) -> int:
+        return self.count
+
+
+class Other(Held):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda held: setattr(held, "draw", lambda: 1), "Held.draw"),
+        (lambda held: held.parts.append(2), "Held.parts"),
+        (lambda held: held.named.update(a=1000), "Held.named"),
+        (lambda held: setattr(held, "__class__", Other), "Held.__class__"),
+        (lambda held: setattr(held, "count", 7), None),
+    ],
+)
+def test_an_attribute_that_was_replaced_is_named(change: Any, said: str | None) -> None:
+    snapshot, held = HarnessSnapshot(), Held()
+    snapshot.hold(held)
+    change(held)
+    assert snapshot.find_replaced() == said
+
+
+def test_a_constant_that_was_replaced_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = HarnessSnapshot()
+    monkeypatch.setattr(timing, "_STABLE_LOOKS", 1000)
+    assert snapshot.find_replaced() == "graphnet_datasets.timing.pairs._STABLE_LOOKS"

@@ -27,6 +27,8 @@ class Workload:
     weights inside the module that it writes to, as they were; `note_writes` finds both.
     """
 
+    CHANGING = frozenset({"_latest"})
+
     def __init__(
         self,
         runtime: Runtime,
@@ -238,6 +240,8 @@ class Arm:
     returns memory without writing to it finds no answer there. Those that eager gives alike for all
     inputs are spared: a compiler may have folded them, and hold the only copy.
     """
+
+    CHANGING = frozenset({"_arguments", "_outputs", "_set_index", "_captured"})
 
     def __init__(self, workload: Workload, call: Callable[..., Any]) -> None:
         self._workload, self._call = workload, call

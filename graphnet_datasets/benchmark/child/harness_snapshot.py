@@ -1,11 +1,13 @@
 """Whether a candidate has replaced a part of the harness that times and reports it.
 
 The candidate runs in the process that times it, so it can reach every function of the harness by
-its name. What is there after its run is compared with what was there before it was imported.
+its name, and every object of it through the garbage collector. What is there after its run is
+compared with what was there before it was imported, and before it was first called.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -13,7 +15,7 @@ import random
 import statistics
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _HARNESS = __name__.partition(".")[0]
@@ -27,39 +29,85 @@ _LENT: Mapping[Any, tuple[str, ...]] = {
 """What the harness uses of Python's library between a call and the report of its time."""
 
 _Place = tuple[str, str]
+_Parts = tuple[int, ...]
 
 
 class HarnessSnapshot:
-    """Remembers the functions of the harness as they were when it was made.
+    """Remembers functions and constants of the harness as they were when it was made.
+
+    It has slots, so that nobody can give it methods of its own.
 
     >>> snapshot = HarnessSnapshot()
     >>> snapshot.find_replaced() is None
     True
     """
 
+    __slots__ = ("_before", "_held")
+
     def __init__(self) -> None:
         self._before = dict(_functions())
+        self._held: list[tuple[object, type, dict[str, _Parts]]] = []
+
+    def hold(self, *objects: object) -> None:
+        """Remember what objects of the harness are made of from now on.
+
+        What their class names in `CHANGING` may become something else.
+        """
+        self._held += [(each, type(each), _attributes(each)) for each in objects]
 
     def find_replaced(self) -> str | None:
-        """Return the name of a function that is another one now, or None."""
+        """Return the name of a function, constant or attribute that is another one now, or None."""
         now = dict(_functions())
         for place, function in self._before.items():
             if now.get(place) != function:
                 return ".".join(place)
+        return self.find_changed()
+
+    def find_changed(self) -> str | None:
+        """Return the name of an attribute of what is held that is another one now, or None.
+
+        It takes some tens of microseconds: time for a look around each call.
+        """
+        for each, kind, before in self._held:
+            if type(each) is not kind:
+                return f"{kind.__name__}.__class__"
+            attributes = _attributes(each)
+            for name in sorted(before.keys() | attributes.keys()):
+                if before.get(name) != attributes.get(name):
+                    return f"{kind.__name__}.{name}"
         return None
 
 
-def _functions() -> Iterator[tuple[_Place, tuple[int, ...]]]:
+def _attributes(held: object) -> dict[str, _Parts]:
+    """Return what identifies the attributes of an object, and those of what it has them in."""
+    changing = getattr(type(held), "CHANGING", frozenset())
+    return {
+        name: (id(value), *map(id, _items(value)))
+        for name, value in vars(held).items()
+        if name not in changing
+    }
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return itertools.chain.from_iterable(value.items())
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _functions() -> Iterator[tuple[_Place, _Parts]]:
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == _HARNESS and isinstance(module, types.ModuleType):
             for attribute, value in vars(module).items():
-                yield from _of(name, attribute, value)
+                if attribute.isupper():
+                    yield (name, attribute), (id(value),)
+                else:
+                    yield from _of(name, attribute, value)
     for module, attributes in _LENT.items():
         for attribute in attributes:
             yield from _of(module.__name__, attribute, getattr(module, attribute))
 
 
-def _of(module: str, attribute: str, value: Any) -> Iterator[tuple[_Place, tuple[int, ...]]]:
+def _of(module: str, attribute: str, value: Any) -> Iterator[tuple[_Place, _Parts]]:
     """Yield what identifies a function, or a class and its methods, of a module."""
     if isinstance(value, type):
         yield (module, attribute), (id(value),)
@@ -73,7 +121,7 @@ def _of(module: str, attribute: str, value: Any) -> Iterator[tuple[_Place, tuple
         yield (module, attribute), _identity(value)
 
 
-def _identity(function: Any) -> tuple[int, ...]:
+def _identity(function: Any) -> _Parts:
     """The code as well: a function's can be exchanged in place."""
     parts = (function, getattr(function, "__code__", None), getattr(function, "__defaults__", None))
     return tuple(map(id, parts))

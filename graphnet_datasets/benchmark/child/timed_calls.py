@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,6 +44,11 @@ class OutputsRefusedError(Exception):
 class TimedCalls:
     """The hooks of `measure_pairs` for one run, and the outputs that they kept."""
 
+    CHANGING = frozenset(
+        {"_num_calls", "_num_whole", "_num_judged", "_peak_bytes", "_whole", "_excerpts", "_drawn"}
+        | {"_set_index", "_baseline_pair"}
+    )
+
     def __init__(
         self,
         baseline: Arm,
@@ -53,16 +58,19 @@ class TimedCalls:
         directory: Path,
         num_sets: int,
         again: Sequence[JudgedCall] = (),
+        find_changed: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._arms = {"baseline": baseline, "candidate": candidate}
         self._runtime, self._reporter = runtime, reporter
         self._directory, self._num_sets = directory, num_sets
         self._again = list(again)
+        self._find_changed = find_changed
         self._num_calls = 0
         self._num_whole, self._num_judged = MAX_WHOLE, MAX_JUDGED
         self._peak_bytes: int | None = None
         self._whole: list[tuple[JudgedCall, _Outputs]] = []
         self._excerpts: list[tuple[JudgedCall, _Outputs]] = []
+        self._drawn: set[int] = set()
         self._set_index = 0
         self._baseline_pair = -1
 
@@ -86,10 +94,15 @@ class TimedCalls:
         if arm == "candidate" and self._num_calls == 2:
             reset_peak_memory()
             self._runtime.reset_peak_memory()
+        self._check_harness()
 
     def draw_set(self) -> int:
-        """Return the number of a set of inputs that cannot be foreseen."""
-        return self._num_sets + _draw_below(MAX_SET - self._num_sets)
+        """Return the number of a set of inputs that cannot be foreseen, another one each time."""
+        drawn = self._drawn
+        while (number := self._num_sets + _draw_below(MAX_SET - self._num_sets)) in drawn:
+            pass
+        drawn.add(number)
+        return number
 
     def after_each(self, arm: str, pair: int, result: Any) -> None:
         """Hand over what the first call gave; keep an excerpt of what each timed call gave.
@@ -99,6 +112,7 @@ class TimedCalls:
         how long that takes.
         """
         del result
+        self._check_harness()
         outputs = self._arms[arm].results()
         start = _draw_below(MAX_SET)
         if 0 <= pair < len(self._again) and self._again[pair].start is not None:
@@ -165,6 +179,16 @@ class TimedCalls:
         if name := self._arms["candidate"].find_foreign_write():
             self.refuse(Reason.MUTATION, f"The candidate wrote to the input `{name}`.")
             raise OutputsRefusedError
+
+    def _check_harness(self) -> None:
+        """Refuse a candidate that changes what lays out or times calls, were it for one of them."""
+        if changed := self._find_changed():
+            self.refuse_replaced(changed)
+            raise OutputsRefusedError
+
+    def refuse_replaced(self, name: str) -> None:
+        """Report which part of the harness is another one than before the candidate."""
+        self.refuse(Reason.TAMPERING, f"The candidate replaced `{name}`, a part of what times it.")
 
     def hand_over_timed(self, baseline_ms: Sequence[float]) -> None:
         """Hand over the outputs of the timed calls that were kept; of slow ones, of fewer."""

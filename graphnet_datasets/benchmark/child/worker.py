@@ -132,8 +132,12 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         directory,
         job.settings.num_input_sets,
         job.again,
+        snapshot.find_changed,
     )
     launch_mode, notes = _choose_launch(job, baseline, candidate)
+    snapshot.hold(workload, own, baseline, candidate, timed, runtime, clock, reporter)
+    if reporter.stamps is not None:
+        snapshot.hold(reporter.stamps)
     device_before = read_device_state(job.device)
     try:
         hooks: dict[str, Any] = {
@@ -144,6 +148,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
             "num_compilations": compiler.num_compilations,
             "evict_caches": evict_caches,
             "stamps": reporter.stamps,
+            "on_begin": snapshot.hold,
         }
         if job.turns is None:
             times = measure_pairs(baseline, candidate, **hooks)
@@ -171,9 +176,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         timed.refuse(Reason.TAMPERING, f"The candidate changed what eager runs on: {changed}.")
         return
     if broken := snapshot.find_replaced():
-        timed.refuse(
-            Reason.TAMPERING, f"The candidate replaced `{broken}`, a part of what times it."
-        )
+        timed.refuse_replaced(broken)
         return
     reporter.send(
         {
