@@ -45,3 +45,14 @@ def test_a_device_that_is_not_there_is_an_error() -> None:
     result = CliRunner().invoke(app, ["device", "--device", "cuda:9"])
     assert result.exit_code == 1
     assert result.output.startswith("Error: There is no device `cuda:9`: torch sees no CUDA device")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("device", ["cudda", "meta", "xpu", "cuda:x", "cuda:0,cuda:1", "cpu:0", ""])
+def test_what_rates_cannot_be_measured_on_ends_in_a_sentence(device: str) -> None:
+    result = CliRunner().invoke(app, ["device", "--device", device])
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"Error: Peak rates cannot be measured on `{device}`. Give one device: `cpu`, `cuda` or "
+        "`cuda:1`.\n"
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from typing import Any
 
 from ...atomic import write_text
 from ...errors import MissingExtraError, RunError
+from ...frameworks.runtime import find_device_problem
 from ...timing.caches import cache_bytes
 from ..records.environment import describe_environment, environment_id
 
@@ -102,9 +104,16 @@ def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
         import torch
     except ImportError as error:
         raise MissingExtraError("torch", "torch", "Measuring peak rates") from error
+    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", device):
+        raise RunError(
+            f"Peak rates cannot be measured on `{device}`. Give one device: `cpu`, `cuda` or "
+            "`cuda:1`."
+        )
     is_cuda = device.startswith("cuda")
     if is_cuda and not torch.cuda.is_available():
         raise RunError(f"There is no device `{device}`: torch sees no CUDA device. Use `cpu`.")
+    if problem := find_device_problem("torch", device):
+        raise RunError(f"The device `{device}` cannot be used: {problem}.")
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
