@@ -17,7 +17,7 @@ from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
 from .layout import Layout, read_layout
-from .questions import check_columns, check_split, no_config, without_empty_lists
+from .questions import check_columns, check_split, no_config, split_text, without_empty_lists
 from .remote import Url, read_listing, read_schemas, remote_errors
 from .table import check_file
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         | datasets.DatasetDict
         | datasets.IterableDatasetDict
     )
+    Split = str | datasets.NamedSplit | datasets.ReadInstruction
 
 DEFAULT_NAME = "graphnet"
 REPO_VARIABLE = "GRAPHNET_DATASETS_REPO"
@@ -73,7 +74,7 @@ def load_dataset(  # pyright: ignore[reportOverlappingOverload] (split's default
 def load_dataset(
     name: str | os.PathLike[str] = ...,
     config: str | None = ...,
-    split: str = ...,
+    split: Split = ...,
     *,
     streaming: Literal[False] = ...,
     filters: Any = ...,
@@ -85,7 +86,7 @@ def load_dataset(
 def load_dataset(
     name: str | os.PathLike[str] = ...,
     config: str | None = ...,
-    split: str = ...,
+    split: Split = ...,
     *,
     streaming: Literal[True],
     filters: Any = ...,
@@ -97,7 +98,19 @@ def load_dataset(
 def load_dataset(
     name: str | os.PathLike[str] = ...,
     config: str | None = ...,
-    split: str | None = ...,
+    split: list[Any] | tuple[Any, ...] = ...,
+    *,
+    streaming: bool = ...,
+    filters: Any = ...,
+    columns: Sequence[str] | None = ...,
+    revision: str | None = ...,
+    storage_options: Mapping[str, Any] | None = ...,
+) -> list[Any]: ...
+@overload
+def load_dataset(
+    name: str | os.PathLike[str] = ...,
+    config: str | None = ...,
+    split: Split | None = ...,
     *,
     streaming: bool = ...,
     filters: Any = ...,
@@ -108,14 +121,14 @@ def load_dataset(
 def load_dataset(
     name: str | os.PathLike[str] = DEFAULT_NAME,
     config: str | None = None,
-    split: str | None = None,
+    split: Split | list[Any] | tuple[Any, ...] | None = None,
     *,
     streaming: bool = False,
     filters: Any = None,
     columns: Sequence[str] | None = None,
     revision: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
-) -> Loaded:
+) -> Loaded | list[Any]:
     """Load a table of graphs as a Hugging Face dataset.
 
     `name` is the embedded dataset (`graphnet`, or what `GRAPHNET_DATASETS_REPO` names instead), a
@@ -123,10 +136,11 @@ def load_dataset(
     system that `fsspec` knows (`s3://bucket/graphs`; `storage_options` are handed to it), or a Hub
     repository (`org/name`). `config` is a task, or `all`, the default; `excluded` holds the graphs
     that failed a check (`why_excluded`), which no other config does. `split` reads as in
-    `datasets` (`train[:10]`, `train+test`, `all`); without it the result is a `DatasetDict` with
-    every split. `filters` are those of Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv",
-    "nlp"])]`, a list of such lists for alternatives, or a `pyarrow.dataset` expression; they work
-    on top-level scalars, and an empty list keeps all. `revision` is a branch, tag or commit of a
+    `datasets` (`train[:10]`, `train+test`, `all`, a `datasets.Split`); a list of them gives a list
+    of datasets, and without it the result is a `DatasetDict` with every split. `filters` are those
+    of Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv", "nlp"])]`, a list of such lists for
+    alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars, and an empty
+    list keeps all. `revision` is a branch, tag or commit of a
     Hub repository; the default is the branch of this format version. Where nothing matches, the
     dataset is empty.
 
@@ -142,6 +156,15 @@ def load_dataset(
     >>> set(splits["train"]["task"])
     {'cv'}
     """
+    if isinstance(split, list | tuple):
+        return [
+            load_dataset(
+                name, config, each, streaming=streaming, filters=filters, columns=columns,
+                revision=revision, storage_options=storage_options,
+            )
+            for each in split
+        ]  # fmt: skip
+    split = split_text(split)
     place = locate(name, storage_options)
     columns = None if columns is None else list(columns)
     filters = without_empty_lists(filters)

@@ -36,6 +36,30 @@ def no_config(
     )
 
 
+def split_text(split: Any) -> str | None:
+    """Return as text what `datasets` takes for a split: text, its own names, a read instruction.
+
+    Raises:
+        DatasetNotFoundError: it is something else.
+
+    >>> import datasets
+    >>> split_text(datasets.Split.TRAIN), split_text(datasets.ReadInstruction("test", to=5))
+    ('train', 'test[:5]')
+    """
+    import datasets
+
+    if split is None or isinstance(split, str):
+        return split
+    if isinstance(split, datasets.ReadInstruction):
+        return split.to_spec()
+    if isinstance(split, datasets.NamedSplit):
+        return str(split)
+    raise DatasetNotFoundError(
+        f"There is no split {split!r}. A split is text such as `train`, `train[:10]` or "
+        "`train+test`, or a list of these."
+    )
+
+
 def check_split(split: str | None, names: Sequence[str], place: Path | Url | str) -> None:
     """Refuse a split that does not exist; what stands in brackets is for `datasets` to check."""
     for part in split.split("+") if split is not None else ():

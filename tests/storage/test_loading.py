@@ -146,6 +146,15 @@ def test_splits_read_as_in_datasets(root: Path) -> None:
     by_name = load_dataset(root, "cv", split=None)
     assert isinstance(by_name, datasets.DatasetDict)
     assert {name: len(split) for name, split in by_name.items()} == {"train": 20, "test": 5}
+    assert sizes(load_dataset(root, "cv", split=datasets.Split.TEST)) == sizes(
+        load_dataset(root, "cv", split="test")
+    )
+    instruction = datasets.ReadInstruction("train", to=2, unit="abs")
+    assert sizes(load_dataset(root, "cv", split=instruction)) == [1, 2]
+    first, last = load_dataset(root, "cv", split=["train[:2]", datasets.Split.TEST])
+    assert (sizes(first), last.split) == ([1, 2], datasets.Split.TEST)
+    with pytest.raises(DatasetNotFoundError, match=r"There is no split 3\. A split is text"):
+        load_dataset(root, "cv", split=3)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("streaming", [False, True])
