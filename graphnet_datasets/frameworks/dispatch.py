@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from ..errors import MaterializeError
@@ -121,6 +121,7 @@ def calibrate(
     memory_limit_bytes: int | None = None,
     trust_remote_code: bool = False,
     allow_unchecked_operators: bool = False,
+    on_end: Callable[[list[tuple[int, int]]], None] | None = None,
 ) -> Sample:
     """Return the sample with input statistics that make its graph behave as a trained model's.
 
@@ -132,7 +133,8 @@ def calibrate(
     the new statistics beside the recorded ones (`Input.calibrated`), says in `calibration` whether
     any were needed, and is drawn from as before: the same elements for a seed on every machine.
 
-    The options are those of `materialize`.
+    The other options are those of `materialize`. `on_end` is given, for each output of the last
+    run, how many elements are NaN and how many are infinite: what no statistics could mend.
 
     Raises:
         CalibrationError: an operator of the graph fails when it is run.
@@ -155,6 +157,7 @@ def calibrate(
         memory_limit_bytes=memory_limit_bytes,
         allow_unchecked_operators=allow_unchecked_operators,
         trust_remote_code=trust_remote_code,
+        **({} if on_end is None else {"on_end": on_end}),
     )
 
 

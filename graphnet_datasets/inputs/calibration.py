@@ -71,24 +71,37 @@ class Backend(Protocol):
     def channel_moments(self, value: int) -> Moments | None:
         """Return the moments of a value whose second axis, or in paddle another, has channels."""
 
+    def count_not_finite(self, value: int) -> tuple[int, int]:
+        """Return how many elements of a value are NaN, and how many are infinite."""
+        ...
+
     def free(self, value: int) -> None:
         """Forget a value."""
 
 
-def calibrate_by(sample: Sample, start: Callable[[Sample, int], Backend]) -> Sample:
+def calibrate_by(
+    sample: Sample,
+    start: Callable[[Sample, int], Backend],
+    on_end: Callable[[list[tuple[int, int]]], None] | None = None,
+) -> Sample:
     """Return a sample with calibrated statistics where they are needed.
 
     `start` gives a backend that holds the inputs of a sample drawn by a seed. The first run
     settles everything; those after it only lower what is too large with other draws, until a run
-    changes nothing.
+    changes nothing. `on_end` is given how many elements of each output of the last run are NaN and
+    how many are infinite: what statistics cannot mend.
     """
     inputs = tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs)
     fitted = dataclasses.replace(sample, inputs=inputs, calibration="")
+    backend: Backend | None = None
     for seed in SEEDS:
         before = fitted
-        fitted = _Calibration(fitted, start(fitted, seed), is_first=seed == SEEDS[0]).run()
+        backend = start(fitted, seed)
+        fitted = _Calibration(fitted, backend, is_first=seed == SEEDS[0]).run()
         if seed != SEEDS[0] and fitted is before:
             break
+    if on_end is not None and backend is not None:
+        on_end([backend.count_not_finite(ref) for ref in iterate_refs(sample.outputs)])
     is_changed = any(each.calibrated is not None for each in fitted.inputs)
     return dataclasses.replace(fitted, calibration="calibrated" if is_changed else "unneeded")
 

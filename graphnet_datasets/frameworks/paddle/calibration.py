@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import paddle
@@ -18,6 +20,7 @@ def calibrate(
     memory_limit_bytes: int | None = None,
     allow_unchecked_operators: bool = False,
     trust_remote_code: bool = False,  # noqa: ARG001 - its table refuses every custom operator
+    on_end: Callable[[list[tuple[int, int]]], None] | None = None,
 ) -> Sample:
     """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
 
@@ -31,7 +34,7 @@ def calibrate(
         allow_unchecked_operators=allow_unchecked_operators,
     )
     with paddle.no_grad():
-        return calibrate_by(sample, lambda each, seed: _Backend(layer.plan, each, seed))
+        return calibrate_by(sample, lambda each, seed: _Backend(layer.plan, each, seed), on_end)
 
 
 class _Backend(Stepper):

@@ -67,3 +67,10 @@ class Stepper:
         if tensor is None or not tensor.is_floating_point():
             return True
         return bool(paddle.isfinite(tensor).all())
+
+    def count_not_finite(self, value: int) -> tuple[int, int]:
+        """Return how many elements of a value are NaN, and how many are infinite."""
+        tensor = self.tensor(value)
+        if tensor is None or self.is_finite(value):
+            return 0, 0
+        return int(paddle.isnan(tensor).sum()), int(paddle.isinf(tensor).sum())

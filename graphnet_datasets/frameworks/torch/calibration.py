@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -21,6 +22,7 @@ def calibrate(
     memory_limit_bytes: int | None = None,
     trust_remote_code: bool = False,
     allow_unchecked_operators: bool = False,
+    on_end: Callable[[list[tuple[int, int]]], None] | None = None,
 ) -> Sample:
     """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
 
@@ -35,7 +37,7 @@ def calibrate(
         allow_unchecked_operators=allow_unchecked_operators,
     )
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        return calibrate_by(sample, lambda each, seed: _Backend(module, each, seed))
+        return calibrate_by(sample, lambda each, seed: _Backend(module, each, seed), on_end)
 
 
 class _Backend(Stepper):

@@ -69,3 +69,10 @@ class Stepper(torch.fx.Interpreter):
         if tensor is None or not (tensor.is_floating_point() or tensor.is_complex()):
             return True
         return bool(torch.isfinite(tensor).all())
+
+    def count_not_finite(self, value: int) -> tuple[int, int]:
+        """Return how many elements of a value are NaN, and how many are infinite."""
+        tensor = self.tensor(value)
+        if tensor is None or self.is_finite(value):
+            return 0, 0
+        return int(torch.isnan(tensor).sum()), int(torch.isinf(tensor).sum())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...analysis.finite import explain_not_finite
 from ...errors import GraphNetError
 from ...frameworks import calibrate
 from ...isolation import RESULT_FILE, Reporter
@@ -23,9 +24,16 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
     del reporter  # there is one phase, in which each job begins
     with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
         (row,) = reader.read_all().to_pylist()
+    counted: list[tuple[int, int]] = []
+    sample = Sample.from_row(row)
     try:
-        fitted = sample_to_row(calibrate(Sample.from_row(row), allow_unchecked_operators=True))
+        fitted = sample_to_row(
+            calibrate(sample, allow_unchecked_operators=True, on_end=counted.extend)
+        )
         found = {name: fitted[name] for name in ("calibration", "calibrated_inputs")}
+        text, is_meant = explain_not_finite(counted, sample)
+        if not is_meant:
+            found["reason"] = f"{text} As a baseline the graph fails, calibrated or not."
     except GraphNetError as error:
         found = {"reason": str(error)}
     (directory / RESULT_FILE).write_text(json.dumps(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,27 @@ def test_rows_of_a_file_are_calibrated_in_place_and_once(tmp_path: Path) -> None
     written = path.read_bytes()
     assert calibrate_tables(path, jobs=1).counts["calibrated"] == 1
     assert path.read_bytes() == written, "what is done stays"
+
+
+@pytest.mark.torch
+def test_a_graph_that_gives_nan_on_any_inputs_is_named_and_one_that_masks_is_not() -> None:
+    data = Input("input", Value("float32", (4, 6)), statistics=Statistics(0.0, 1.0))
+
+    def sample(name: str, *ops: Op) -> Sample:
+        return Sample(f"a/{name}", "torch", "other", (data,), ops, Ref(len(ops)))
+
+    positive = Op("operator.gt", (Ref(0), 0))
+    rows = [
+        sample("root", Op("torch.sqrt", (Ref(0),))),
+        sample("mask", positive, Op("torch.Tensor.masked_fill", (Ref(0), Ref(1), -math.inf))),
+        sample("power", Op("operator.mul", (Ref(0), 1000.0)), Op("torch.exp", (Ref(1),))),
+        sample("plain", Op("torch.tanh", (Ref(0),))),
+    ]
+    found = calibrate_rows([each.to_row() for each in rows], jobs=1)
+    reasons = {each.row["id"]: each.reason for each in found}
+    assert "NaN elements. As a baseline the graph fails" in reasons["a/root"]
+    assert "infinite elements. As a baseline the graph fails" in reasons["a/power"]
+    assert reasons["a/mask"] == reasons["a/plain"] == ""
 
 
 def test_a_graph_that_is_too_large_is_named() -> None:
