@@ -1,7 +1,8 @@
 """How graphs behave on drawn inputs, as recorded and calibrated.
 
     nice -n 19 python benchmarks/calibration.py RESULTS.jsonl [DIRECTORY OR ARCHIVE OF SAMPLES]
-        [--embedded] [--again] [--framework torch] [--limit-gb 2] [--timeout 300] [--summary]
+        [--embedded] [--again] [--every 1] [--framework torch] [--limit-gb 2] [--timeout 300]
+        [--summary]
 
 Each graph is run in a process of its own by eager: on recorded statistics, then calibrated (as its
 row is, or anew with --again), on the draws of seeds 0, 11 and 12 (mode `fresh`), and both in
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import collections
 import dataclasses
+import itertools
 import json
 import math
 import multiprocessing
@@ -51,6 +53,7 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("samples", nargs="*")
     parser.add_argument("--embedded", action="store_true")
+    parser.add_argument("--every", type=int, default=1, help="take one graph in so many")
     parser.add_argument("--again", action="store_true", help="also what its row has calibrated")
     parser.add_argument("--limit-gb", type=float, default=2.0)
     parser.add_argument("--timeout", type=float, default=300.0)
@@ -67,7 +70,7 @@ def main() -> None:
         known = {line["key"] for line in _lines(options.results)}
         make_runtime(options.framework, "cpu", 1)  # imported once, before the forks
         prepare_blocks()
-        for origin, sample in _samples(options):
+        for origin, sample in itertools.islice(_samples(options), 0, None, options.every):
             key = f"{origin}:{sample.framework}:{sample.id}"
             if key in known or options.framework != sample.framework:
                 continue
