@@ -36,6 +36,9 @@ class Compiler(abc.ABC):
     extra: ClassVar[str] = "torch"
     """The extra of this library that installs the package, or "" if none does."""
     option_table: ClassVar[Mapping[str, Option]] = {}
+    uses_framework_compiler: ClassVar[bool] = True
+    """Whether compiling needs what the framework's own compiler imports, `torch.compile` of torch.
+    That takes seconds, so it is done once, in the process that worker processes are forked from."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options = check_options(self.name, self.option_table, options or {})
@@ -75,11 +78,12 @@ class Compiler(abc.ABC):
 
     @classmethod
     def prepare(cls) -> None:
-        """Find out once, in the process that worker processes are forked from, about the machine.
+        """Import and find out once, in the process that worker processes are forked from.
 
         Only for what depends on neither graph nor options and is the same in every run, such as
-        which instructions the C++ compiler can produce. It must not touch a device or start a
-        thread that stays. Called for compilers that come with this library.
+        the modules that compiling imports, or which instructions the C++ compiler can produce. It
+        must not touch a device or start a thread that stays. Called for compilers that come with
+        this library.
         """
         return
 

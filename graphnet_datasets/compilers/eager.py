@@ -12,6 +12,7 @@ class Eager(Compiler):
     """Return the module as it is."""
 
     name = "eager"
+    uses_framework_compiler = False
 
     def compile(
         self,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 import torch.utils.dlpack
+from tqdm import tqdm
 
 from ..errors import CompilerUnavailableError
 from .base import Compiler
@@ -29,6 +30,7 @@ class OnnxRuntime(Compiler):
     name = "onnxruntime"
     package = "onnxruntime"
     extra = "onnxruntime"
+    uses_framework_compiler = False
     option_table: ClassVar[Mapping[str, Option]] = {
         **EXPORT_OPTIONS,
         "optimization": Option("all", "Level of graph optimisation.", tuple(_OPTIMIZATION)),
@@ -43,6 +45,19 @@ class OnnxRuntime(Compiler):
                     f"`{package}` is not installed (pip install 'graphnet-datasets[onnxruntime]')"
                 )
         return True, ""
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Export a graph that does nothing: nine hundred modules are imported on the way."""
+        inputs = {"input": torch.ones(1)}
+        _, program = export_flat(cls.name, torch.nn.Identity(), inputs, dynamic=False)
+        # The exporter's progress bar would leave a thread that watches it.
+        interval, tqdm.monitor_interval = tqdm.monitor_interval, 0
+        try:
+            with tempfile.TemporaryDirectory(prefix="graphnet-onnx-") as directory:
+                _save(program, Path(directory) / "model.onnx")
+        finally:
+            tqdm.monitor_interval = interval
 
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]

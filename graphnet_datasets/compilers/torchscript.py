@@ -20,6 +20,7 @@ class TorchScript(Compiler):
     """
 
     name = "torchscript"
+    uses_framework_compiler = False
     option_table: ClassVar[Mapping[str, Option]] = {
         "freeze": Option(True, "Fold weights that are parameters of the module."),
         "optimize_for_inference": Option(True, "Apply the passes for inference after freezing."),

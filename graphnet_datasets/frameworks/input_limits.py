@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
-
-import psutil
 
 from ..errors import MemoryLimitError
 from ..inputs import drawn_shape
@@ -25,7 +24,9 @@ def memory_limit(memory_limit_bytes: int | None) -> int:
     >>> memory_limit(10**9)
     1000000000
     """
-    return psutil.virtual_memory().total if memory_limit_bytes is None else memory_limit_bytes
+    if memory_limit_bytes is not None:
+        return memory_limit_bytes
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def check_inputs(

@@ -14,17 +14,25 @@ from .worker import work
 
 
 def main() -> None:
-    """Import the framework and the compilers that come with this library, and serve jobs."""
+    """Import the framework and, of the compilers of this library, those that are wanted; serve."""
     framework = os.environ[FRAMEWORK_VARIABLE]
-    module(framework, "runtime").import_all()
-    wanted = os.environ.get(COMPILERS_VARIABLE, "").split(",")
-    for entry in list_entries():
-        if entry.origin == "built in" and entry.framework == framework:
-            compiler = entry.load()
-            if entry.name in wanted and compiler.is_available()[0]:
-                with contextlib.suppress(CompilerError):  # the job that looks at it says so
-                    compiler(json.loads(os.environ.get(OPTIONS_VARIABLE) or "{}"))
-                    compiler.prepare()
+    wanted = {name for name in os.environ.get(COMPILERS_VARIABLE, "").split(",") if name}
+    known = {
+        entry.name: entry
+        for entry in list_entries()
+        if entry.origin == "built in" and entry.framework == framework
+    }
+    is_all_known = bool(wanted) and wanted <= known.keys()
+    compilers = [known[name].load() for name in sorted(wanted & known.keys() or known.keys())]
+    module(framework, "runtime").import_all(
+        # What somebody else's compiler is built on is not known before it is loaded.
+        with_compiler=not is_all_known or any(each.uses_framework_compiler for each in compilers)
+    )
+    for compiler in compilers:
+        if compiler.name in wanted and compiler.is_available()[0]:
+            with contextlib.suppress(CompilerError):  # the job that looks at it says so
+                compiler(json.loads(os.environ.get(OPTIONS_VARIABLE) or "{}"))
+                compiler.prepare()
     prepare_blocks()
     serve(work)
 

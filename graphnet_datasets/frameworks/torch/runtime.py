@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +14,8 @@ from ..outputs import SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
 from .watching import watched
 
 _DTYPE_PREFIX = "torch."
+_SEEDED_APART = ("cuda", "xpu")
+"""Kinds of device with generators of their own."""
 
 
 class TorchRuntime:
@@ -26,8 +29,14 @@ class TorchRuntime:
         torch.set_grad_enabled(False)
 
     def seed(self, seed: int) -> None:
-        """Seed every generator, so that random operators draw the same numbers in each arm."""
-        torch.manual_seed(seed)
+        """Seed the generators of the device, so that random operators draw the same in each arm.
+
+        `torch.manual_seed` would seed those of all other kinds of device too, which it puts off,
+        with a text of the stack for each, until one is used: 2 ms before every call that is timed.
+        """
+        torch.default_generator.manual_seed(seed)
+        if self.device.type in _SEEDED_APART:
+            getattr(torch, self.device.type).manual_seed_all(seed)
 
     def synchronize(self) -> None:
         """Wait until all that was started on the device is done."""
@@ -233,10 +242,13 @@ def make_runtime(device: str, num_threads: int) -> TorchRuntime:
     return TorchRuntime(device, num_threads)
 
 
-def import_all() -> None:
-    """Import what every job needs, for a process that forks its jobs; no device is touched."""
-    import torch._dynamo
-    import torch._inductor.compile_fx  # two seconds, paid once instead of in every run
+def import_all(*, with_compiler: bool = False) -> None:
+    """Import what every job needs, for a process that forks its jobs; no device is touched.
+
+    `with_compiler`: what `torch.compile` imports too, which takes as long as all the rest.
+    """
+    if with_compiler:
+        importlib.import_module("torch._inductor.compile_fx")  # once instead of in every run
 
     from . import materialize, shapes, tensors  # noqa: F401
 
