@@ -245,6 +245,12 @@ def reads_expected_outputs(module: Module, example_inputs: Inputs) -> Module:
 
 def takes_a_while(module: Module, example_inputs: Inputs) -> Module:
     """Compile for long enough that a run can be stopped in the middle of it."""
+    time.sleep(2.0)
+    return module
+
+
+def takes_half_a_second(module: Module, example_inputs: Inputs) -> Module:
+    """Compile for just so long that a run can be stopped in the middle of it."""
     time.sleep(0.5)
     return module
 

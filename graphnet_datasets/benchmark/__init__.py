@@ -7,6 +7,7 @@ from .judging.reference import VERDICTS_NAME, Verdicts, compare_with_reference
 from .records.records import read_runs, write_runs
 from .runner import run
 from .settings import Settings
+from .time_spent import TimeSpent
 from .upstream.log import import_log
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Again",
     "Filters",
     "Settings",
+    "TimeSpent",
     "TimingSettings",
     "Verdicts",
     "compare_with_reference",

@@ -21,6 +21,8 @@ SCORE_COLUMNS = ("sample_id", "status", "speedup", "min_t")
 SHOWN_T = (-5, 0)
 
 DOING = {
+    "start": "starting a process for",
+    "judge": "judging",
     "load": "loading",
     "baseline": "running eager on",
     "compile": "compiling",

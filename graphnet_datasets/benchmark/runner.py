@@ -32,6 +32,7 @@ from .records.records import (
     sample_digest,
 )
 from .settings import Settings
+from .time_spent import TimeSpent
 
 if TYPE_CHECKING:
     import datasets
@@ -52,6 +53,7 @@ def run(
     executor: str = "local",
     keep_outputs: bool = False,
     against: str | os.PathLike[str] | None = None,
+    time_spent: TimeSpent | None = None,
     **changes: Any,
 ) -> datasets.Dataset:
     """Time samples under eager and under a compiler, judge the outputs, and return the records.
@@ -76,6 +78,8 @@ def run(
         keep_outputs: keep the outputs of each run in `out`, for later runs to be compared with.
         against: a directory of runs made with `keep_outputs`; it is checked first that these are of
             the same samples, seed and input mode. `compare_with_reference` gives the verdicts.
+        time_spent: is told each phase of each run, so that printing it says what took the time;
+            not by the workers of a Ray cluster.
 
     A compiler runs on the samples of its own framework, and samples of a framework that none of the
     compilers is for are left out. One that is named as `module:attribute` tells its framework only
@@ -129,7 +133,7 @@ def run(
         if against is not None:
             check_reference(against, jobs, chosen)
         _tell_earlier(jobs, place, chosen, runs_on.environment, store)
-        _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source))
+        _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source), time_spent)
         table = store.table(run_id for job in jobs for run_id, _ in job.candidates)
     return _as_dataset(table)
 
@@ -242,6 +246,7 @@ def _run_jobs(
     store: RunStore,
     outputs: OutputStore | None,
     where: str | None,
+    time_spent: TimeSpent | None = None,
 ) -> None:
     """Run what the store does not hold yet, and store each record as soon as there is one."""
     lacking = set() if outputs is None else _without_outputs(jobs, store, outputs)
@@ -265,12 +270,20 @@ def _run_jobs(
     ).to_pylist()
     try:
         with show_progress(num_runs, done) as progress:
-            executor.on_phase = progress.enter
+
+            def enter(sample_id: str, compiler: str, phase: str) -> None:
+                progress.enter(sample_id, compiler, phase)
+                if time_spent is not None:
+                    time_spent.enter(sample_id, compiler, phase)
+
+            executor.on_phase = enter
             for _, records in executor.run(pending):
                 for record in records:
                     record["dataset"] = where
                     store.append(record)
                     progress.add(record)
+                    if time_spent is not None:
+                        time_spent.add(record)
     finally:
         executor.close()
         store.compact()

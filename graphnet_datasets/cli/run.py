@@ -54,6 +54,9 @@ def run_samples(
     executor: Annotated[
         str, typer.Option(help="local, or ray: every GPU or node of a Ray cluster.")
     ] = "local",
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Print what the time went into, phase by phase.")
+    ] = False,
     compilers: CompilerOptions,
     selection: SelectionOptions,
     measurement: MeasurementOptions,
@@ -65,7 +68,7 @@ def run_samples(
     `--reference` and `--against` the compiler is eager unless one is given; `--against` exits 3
     where outputs differ, a sample is broken or it is slower.
     """
-    from ..benchmark import VERDICTS_NAME, compare_with_reference, run, run_again
+    from ..benchmark import VERDICTS_NAME, TimeSpent, compare_with_reference, run, run_again
 
     if again is not None:
         dataset = None if selection.dataset == "graphnet" else selection.dataset
@@ -73,6 +76,7 @@ def run_samples(
         return
     is_control, against = comparison.is_control, comparison.against
     out = comparison.place(out)
+    time_spent = TimeSpent() if profile else None
     try:
         runs = run(
             names or ["all"],
@@ -86,6 +90,7 @@ def run_samples(
             executor=executor,
             keep_outputs=is_control,
             against=against,
+            time_spent=time_spent,
         )
     except KeyboardInterrupt as error:
         echo(
@@ -93,6 +98,8 @@ def run_samples(
             err=True,
         )
         raise typer.Exit(EXIT_INTERRUPTED) from error
+    if time_spent is not None:
+        echo(f"{time_spent}\n")
     echo(summary(runs, out))
     if against is not None:
         verdicts = compare_with_reference(

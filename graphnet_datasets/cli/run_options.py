@@ -117,7 +117,7 @@ class MeasurementOptions(OptionGroup):
     launch: Annotated[
         str, typer.Option(help="stream, or cuda_graph: both arms are captured and replayed.")
     ] = "stream"
-    profile: Annotated[
+    kernels: Annotated[
         bool, typer.Option(help="Count kernels, or operators on a CPU, in a few calls more.")
     ] = True
     oracle: Annotated[bool, typer.Option(help="Run eager in float64 as well, where it fits.")] = (
@@ -161,7 +161,7 @@ class MeasurementOptions(OptionGroup):
             input_mode=self.input_mode,  # type: ignore[arg-type]
             cache_mode=self.cache,  # type: ignore[arg-type]
             launch_mode=self.launch,  # type: ignore[arg-type]
-            has_profile=self.profile,
+            has_profile=self.kernels,
             has_oracle=self.oracle,
             trust_remote_code=self.trust_remote_code,
             seed=self.seed,

@@ -47,7 +47,7 @@ def test_the_same_command_continues_where_a_stopped_one_was(
     table, out = tmp_path / "samples.parquet", tmp_path / "runs"
     write_table(SAMPLES, table)
     command = [
-        "--quiet", "run", str(table), "--compiler", "tests.candidates:takes_a_while",
+        "--quiet", "run", str(table), "--compiler", "tests.candidates:takes_half_a_second",
         "--out", str(out), "--threads", "1", "--budget", "0.05", "--precision", "0.5",
     ]  # fmt: skip
     process = start(command, out)

@@ -85,7 +85,7 @@ def test_runs_find_the_compiler(here: Path, tmp_path: Path) -> None:
         *("--quiet", "run", "cv/chain-2", "--dataset", "./dataset"),
         *(word for name in named for word in ("--compiler", name)),
         *("--budget", "0.05", "--threads", "1", "--memory-limit", "2", "--no-oracle"),
-        *("--no-profile", "--out", str(tmp_path / "runs")),
+        *("--no-kernels", "--out", str(tmp_path / "runs")),
     )
     done = subprocess.run(
         [str(GRAPHNET), *command], cwd=here, env=environment, capture_output=True, text=True

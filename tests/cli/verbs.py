@@ -20,7 +20,7 @@ from tests.tables import chain, write_dataset
 
 MM = "def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
 SIZES = "--shape A=3,4 --shape B=4,5"
-QUICK = "--compiler eager --budget 0.05 --threads 1 --memory-limit 2 --no-oracle --no-profile"
+QUICK = "--compiler eager --budget 0.05 --threads 1 --memory-limit 2 --no-oracle --no-kernels"
 INVOCATIONS = {
     "calibrate": "{read:table}",
     "compare": "{read:runs} {read:runs}",

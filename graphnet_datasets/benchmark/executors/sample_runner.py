@@ -40,6 +40,7 @@ from ..judging.correctness import count_not_finite
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..records.records import sample_digest
 from ..settings import Settings
+from ..time_spent import JUDGE, START
 from ..worker_job import Kind, WorkerJob
 from .collecting import read_judged_outputs, read_run
 from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
@@ -269,7 +270,8 @@ class SampleRunner:
         temporary.mkdir()
         is_eager_alone = worker_job.kind == "eager_alone"
         name = worker_job.compiler.rpartition(":")[2]
-        return self._server(job.sample.framework, role).run(
+        self.on_phase(job.sample.id, name, START)
+        outcome = self._server(job.sample.framework, role).run(
             worker_job.to_payload(),
             directory,
             on_phase=lambda phase: self.on_phase(
@@ -285,6 +287,8 @@ class SampleRunner:
                 "TORCH_EXTENSIONS_DIR": str(cache / "extensions"),
             },
         )
+        self.on_phase(job.sample.id, name, JUDGE)
+        return outcome
 
     @contextlib.contextmanager
     def _directory(self, job: SampleJob, role: str = "") -> Iterator[Path]:

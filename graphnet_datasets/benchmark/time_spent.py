@@ -1,0 +1,118 @@
+"""What the time of a run went into, phase by phase and compiler by compiler."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+START, JUDGE = "start", "judge"
+"""Phases of the parent: a process is started and handed its sample, outputs are compared."""
+_OTHER = "everything else"
+_ROWS: Mapping[str, str] = {
+    START: "start processes",
+    "load": "load",
+    "baseline": "eager first",
+    "compile": "compile",
+    "run": "time in pairs",
+    "profile": "count kernels",
+    "eager alone load": "eager alone: load",
+    "eager alone baseline": "eager alone: repeat calls",
+    "eager alone run": "eager alone: time",
+    "eager alone oracle": "eager alone: float64",
+    JUDGE: "judge",
+}
+"""The phases in the order in which they come, for people."""
+
+
+class TimeSpent:
+    """Adds up the seconds of each phase of each compiler, as `run` tells of them.
+
+    On several devices these are seconds of all of them together. What is in no phase (the dataset,
+    the looks at the compilers, the records on disk) is the rest of the time since it was made.
+
+    >>> now = iter([0.0, 1.0, 1.5, 4.5, 5.0, 6.0]).__next__
+    >>> spent = TimeSpent(now)
+    >>> spent.enter("cv/a", "eager", "load")
+    >>> spent.enter("cv/a", "eager", "run")
+    >>> spent.enter("cv/a", "eager", "judge")
+    >>> spent.add({"sample_id": "cv/a"})
+    >>> spent.seconds()
+    {('eager', 'load'): 0.5, ('eager', 'run'): 3.0, ('eager', 'judge'): 0.5}
+    >>> print(spent)
+    Where the time went, in seconds:
+    phase            eager  all  share
+    load               0.5  0.5     8%
+    time in pairs      3.0  3.0    50%
+    judge              0.5  0.5     8%
+    everything else         2.0    33%
+    all                4.0  6.0   100%
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s, self._lock = clock_s, threading.Lock()
+        self._started_s = clock_s()
+        self._current: dict[str, tuple[str, str, float]] = {}
+        self._seconds: dict[tuple[str, str], float] = {}
+
+    def enter(self, sample_id: str, compiler: str, phase: str) -> None:
+        """Note that a sample is in this phase from now on."""
+        with self._lock:
+            now_s = self._leave(sample_id)
+            self._current[sample_id] = compiler, phase, now_s
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Note that a run has ended."""
+        with self._lock:
+            self._leave(str(record["sample_id"]))
+
+    def seconds(self) -> dict[tuple[str, str], float]:
+        """Return the seconds by compiler and phase."""
+        with self._lock:
+            return dict(self._seconds)
+
+    def __str__(self) -> str:
+        seconds = self.seconds()
+        total_s = self._clock_s() - self._started_s
+        compilers = list(dict.fromkeys(compiler for compiler, _ in seconds))
+        found = {phase for _, phase in seconds}
+        phases = [phase for phase in _ROWS if phase in found] + sorted(found - _ROWS.keys())
+        known_s = sum(seconds.values())
+        # On several devices there are more seconds in phases than there were on the clock.
+        whole_s = max(total_s, known_s)
+        rows = [
+            [
+                _ROWS.get(phase, phase),
+                *(f"{seconds.get((each, phase), 0.0):.1f}" for each in compilers),
+                *_sum(sum(seconds.get((each, phase), 0.0) for each in compilers), whole_s),
+            ]
+            for phase in phases
+        ]
+        rows.append([_OTHER, *("" for _ in compilers), *_sum(whole_s - known_s, whole_s)])
+        of_each = [
+            sum(value for (name, _), value in seconds.items() if name == each) for each in compilers
+        ]
+        rows.append(["all", *(f"{each:.1f}" for each in of_each), *_sum(whole_s, whole_s)])
+        table = [["phase", *compilers, "all", "share"], *rows]
+        widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if place else cell.ljust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in table
+        ]
+        return "\n".join(["Where the time went, in seconds:", *lines])
+
+    def _leave(self, sample_id: str) -> float:
+        now_s = self._clock_s()
+        if sample_id in self._current:
+            compiler, phase, since_s = self._current.pop(sample_id)
+            key = compiler, phase
+            self._seconds[key] = self._seconds.get(key, 0.0) + now_s - since_s
+        return now_s
+
+
+def _sum(seconds: float, whole_s: float) -> tuple[str, str]:
+    return f"{seconds:.1f}", f"{100 * seconds / whole_s if whole_s else 0.0:.0f}%"
