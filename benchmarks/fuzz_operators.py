@@ -67,9 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=500, help="calls of each operator and round")
     parser.add_argument("--operators", default="", help="only those whose name matches")
     parser.add_argument("--only", choices=("checked", "unchecked"))
-    parser.add_argument(
-        "--what", default="calls", choices=("calls", "walks"), help="walks: of torch alone"
-    )
+    parser.add_argument("--what", default="calls", choices=("calls", "walks"))
     parser.add_argument(
         "--as-checked", action="store_true", help="count whatever is fuzzed as checked"
     )

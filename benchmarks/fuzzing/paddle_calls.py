@@ -148,6 +148,11 @@ MORE: dict[str, tuple[tuple[object, ...], ...]] = {
     "reshape": ((MATRIX, Tensor("int64", (2,), "data", data=(4, -1))),),
     "maxout": ((_IMAGE, 2, 1),), "norm": ((MATRIX, 1, 1e-10, False),),
     "mv": ((MATRIX, Tensor("float32", (4,))),),
+    "einsum": (
+        ([MATRIX, MATRIX], "ab,cb->ac"), ([_SQUARE, _SQUARE], "...ab,...bc->...ac"),
+        ([_SQUARE], "abc->cba"), ([_SQUARE, _FOUR], "a...b,b->a..."), ([MATRIX], "ab->"),
+        ([MATRIX, _FOUR, MATRIX], "ab,b,cb->ac"), ([Tensor("float32", (4, 4))], "aa->a"),
+    ),
 }  # fmt: skip
 MORE |= {
     "argmin": MORE["argmax"],

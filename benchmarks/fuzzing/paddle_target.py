@@ -81,9 +81,14 @@ def seeds_of(name: str) -> tuple[Call, ...]:
 def attempt(name: str, seed: str) -> tuple[Call, Callable[[], bool]]:
     """Return a call by chance, and what makes it on real tensors."""
     chance = random.Random(seed)  # noqa: S311 - no secret
-    starts = seeds_of(name)
-    call = Mutator(chance).mutate(chance.choice(starts), list(starts))
+    call = mutated(name, chance)
     return call, functools.partial(_run, call, chance)
+
+
+def mutated(name: str, chance: random.Random) -> Call:
+    """Return a valid call of an operator, made wrong by chance."""
+    starts = seeds_of(name)
+    return Mutator(chance).mutate(chance.choice(starts), list(starts))
 
 
 def _run(call: Call, chance: random.Random) -> bool:

@@ -224,7 +224,7 @@ class Mutator:
         if isinstance(value, Named) and value.kind == "memory_format":
             return Named("memory_format", chance.choice(MEMORY_FORMATS))
         if isinstance(value, str):
-            return chance.choice(TEXTS)
+            return self._text(value) if chance.random() < 0.5 else chance.choice(TEXTS)
         return value
 
     def _sequence(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
@@ -244,6 +244,15 @@ class Mutator:
                 at = self.chance.randrange(len(items))
                 items[at] = self.value(items[at], depth + 1)
         return type(value)(items)
+
+    def _text(self, value: str) -> str:
+        """Return a text with a character more, less or another, as equations and modes may have."""
+        letters = list(value)
+        at = self.chance.randrange(len(letters) + 1)
+        letters[at : at + self.chance.choice((0, 1, 1))] = self.chance.choice(
+            ("", *(value or "a"), *"abzA.,> 0\0", "...", "->")
+        )
+        return "".join(letters)
 
     def tensor(self, value: Tensor) -> Tensor:
         """Return a tensor that differs in shape, dtype, elements or layout."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from .value_types import DTYPE_NAMES
 MAX_INTEGER = 2**31 - 1
 MAX_LITERALS = 100_000
 MAX_NUMBERS = 64
+MAX_RANK = 9
 
 _QUICK = frozenset({"add", "sub", "mul", "neg", "pos", "abs", "floordiv", "truediv", "mod"})
 _LARGEST_NUMBER = 2**31
@@ -32,6 +34,24 @@ def shape_of(tensor: Any) -> tuple[int, ...] | None:
         return ()
     shape = tuple(tensor.shape)
     return None if any(size < 0 for size in shape) else shape
+
+
+def check_elements(shape: Sequence[int]) -> None:
+    """Refuse a shape of more elements than 32 bits count, sizes of 0 taken as 1.
+
+    Many of paddle's kernels count in 32 bits, and read and write elsewhere beyond.
+
+    Raises:
+        MemoryLimitError: it has more.
+
+    >>> check_elements([-1, 3, 0])
+    """
+    if math.prod(max(1, size) for size in shape) > MAX_INTEGER:
+        raise MemoryLimitError(
+            f"has a tensor of shape {list(shape)}, of more than {MAX_INTEGER} elements, which many "
+            "of paddle's kernels cannot count. Pass `allow_unchecked_operators=True` if you trust "
+            "the sample, or skip it."
+        )
 
 
 def kind_of(value: Any) -> str:
@@ -73,8 +93,21 @@ def check_kind(arg: Any, kind: str, name: str, position: int) -> None:
     letters = kind_of(arg)
     if not accepted & set(letters):
         raise MaterializeError(f"has an argument `{name}` of a kind that it does not take.")
-    if letters == "t" and not (isinstance(arg, paddle.Tensor) or arg.initialized()):
-        raise MaterializeError(f"has an argument `{name}` that does not exist.")
+    if letters == "t" and not isinstance(arg, paddle.Tensor):
+        if not arg.initialized():
+            raise MaterializeError(f"has an argument `{name}` that does not exist.")
+        if accepted & set("iIfF"):
+            _check_unread(arg, name, takes_many="I" in kind)
+
+
+def _check_unread(value: Any, name: str, *, takes_many: bool) -> None:
+    """Refuse a value of a program, where it stands for numbers, that cannot be so many."""
+    shape = shape_of(value)
+    if len(value.shape) > takes_many and shape != (1,):
+        raise MaterializeError(f"has a tensor of shape {list(value.shape)} as `{name}`.")
+    limit = (MAX_NUMBERS if name == "num_or_sections" else MAX_RANK) if takes_many else 1
+    if shape is not None and math.prod(shape) > limit:
+        raise MaterializeError(f"has a tensor of shape {list(shape)} as `{name}`.")
 
 
 def read_numbers(arg: Any, kind: str) -> Any:

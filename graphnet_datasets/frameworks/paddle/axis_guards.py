@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from ...errors import MaterializeError
-from .argument_kinds import is_tensor
+from .argument_kinds import MAX_RANK, is_tensor, shape_of
 from .operator_names import words
 
-MAX_RANK = 9
 AXES = words(
     """
     axis axes dim dims dim1 dim2 axis1 axis2 start_axis stop_axis decrease_axis decrease_axes
@@ -68,6 +68,8 @@ def check_axes(name: str, argument: str, arg: Any, count: int | None) -> None:
     """
     if count is None or argument in _FREE:
         count = MAX_RANK
+    if is_tensor(arg) and name != "unsqueeze" and math.prod(shape_of(arg) or ()) > count:
+        raise MaterializeError(f"has a tensor of more than {count} axes as `{argument}`.")
     lowest = 0 if argument in _COUNTED else -count
     found = set()
     for axis in arg if isinstance(arg, (list, tuple)) else (arg,):

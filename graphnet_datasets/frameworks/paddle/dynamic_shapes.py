@@ -11,8 +11,9 @@ from collections.abc import Mapping
 
 from ...sample import Sample, Value
 from ...sample.symbols import Dim
-from .shapes import Results, propagate
+from .shapes import Limits, Results, propagate
 
+_LIMITS = Limits(allow_unchecked_operators=True)  # the model is the caller's own
 _STEPS = (1, 5)
 """What is added to the size of each symbol: once to find its factor, once to check it."""
 
@@ -30,15 +31,16 @@ def with_symbolic_results(sample: Sample) -> Sample:
     (Value(dtype='float32', shape=('3*s0',), stride=None),)
     """
     hints = sample.hints
-    base = propagate(sample, hints)
+    base = propagate(sample, hints, _LIMITS)
     moved = {
-        name: propagate(sample, {**hints, name: size + _STEPS[0]}) for name, size in hints.items()
+        name: propagate(sample, {**hints, name: size + _STEPS[0]}, _LIMITS)
+        for name, size in hints.items()
     }
     check_sizes = {
         name: size + (position + 1) * _STEPS[1]
         for position, (name, size) in enumerate(hints.items())
     }
-    check = propagate(sample, check_sizes)
+    check = propagate(sample, check_sizes, _LIMITS)
     ops = []
     for position, op in enumerate(sample.ops):
         values = _at(base, position)

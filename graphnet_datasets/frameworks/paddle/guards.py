@@ -19,18 +19,20 @@ import paddle
 from ...errors import MaterializeError, MemoryLimitError
 from .argument_kinds import (
     MAX_INTEGER,
+    MAX_RANK,
+    check_elements,
     check_kind,
     check_python,
     is_tensor,
     read_numbers,
     shape_of,
 )
-from .axis_guards import AXES, MAX_RANK, check_axes, num_axes
+from .axis_guards import AXES, check_axes, num_axes
 from .checked import KINDS
 from .operator_names import words
 from .operators import CORE
 from .signatures import argument_names
-from .single_guards import CHECKS, MAX_ELEMENTS, MAX_PARTS
+from .single_guards import CHECKS, MAX_PARTS
 from .sizes import BROADCASTING, RANGES, check_size, has_size
 from .text_guards import check_texts
 from .value_guards import DIVIDING, VALUE_CHECKS, check_divisor
@@ -190,6 +192,7 @@ def _check_of(name: str) -> Check:
             raise MaterializeError(f"has {len(args)} arguments where it takes {len(kinds)}.")
         for position, (arg, kind) in enumerate(zip(args, kinds, strict=True)):
             check_kind(arg, kind, names[position], position)
+        _check_operands(args)
         axes = num_axes(plain.removeprefix(CORE), args)
         for argument, arg in zip(names, args, strict=True):
             if argument in AXES:
@@ -200,6 +203,8 @@ def _check_of(name: str) -> Check:
         _check_counts(names, args, lowest)
         if is_broadcasting:
             _check_broadcast(args)
+            if name != plain:
+                _check_one_dtype(args[1:] if plain == f"{CORE}where" else args)
         if special is not None:
             special(args)
 
@@ -207,6 +212,14 @@ def _check_of(name: str) -> Check:
 
 
 # Numbers
+
+
+def _check_operands(args: Sequence[Any]) -> None:
+    """Refuse tensors of more elements than 32 bits count, which many kernels count by."""
+    for arg in args:
+        for each in arg if isinstance(arg, (list, tuple)) else (arg,):
+            if is_tensor(each):
+                check_elements(each.shape)
 
 
 def _check_integers(name: str, arg: Any) -> None:
@@ -244,14 +257,23 @@ def _check_sizes(name: str, arg: Any, lowest: int) -> None:
     sizes = [size for size in arg if isinstance(size, int | float)]
     if len(sizes) > MAX_RANK or any(size < lowest for size in sizes):
         raise MaterializeError(f"has {sizes[:12]} as `{name}`.")
-    if math.prod(max(1, size) for size in sizes) > MAX_ELEMENTS:
+    if math.prod(max(1, size) for size in sizes) > MAX_INTEGER:
         raise MemoryLimitError(
-            f"gives more than {MAX_ELEMENTS} elements, which no graph needs. Skip the sample."
+            f"gives more than {MAX_INTEGER} elements, which no graph needs. Skip the sample."
         )
 
 
 def _rank(tensor: Any) -> int | None:
     return len(tensor.shape) if is_tensor(tensor) else None
+
+
+def _check_one_dtype(args: Sequence[Any]) -> None:
+    """What writes into its operand is not cast: programs that would cast it end the process."""
+    dtypes = {str(arg.dtype) for arg in args if is_tensor(arg)}
+    if len(dtypes) > 1:
+        raise MaterializeError(
+            f"writes into an operand among others of {', '.join(sorted(dtypes))}."
+        )
 
 
 def _check_broadcast(args: Sequence[Any]) -> None:

@@ -9,7 +9,7 @@ from ...sample import Op, Sample, Value
 from ...sample.arguments import iterate_refs
 from ..results import Result
 from .operators import GETITEM
-from .shapes import Unknown, describe, is_tensor, walk
+from .shapes import Limits, Unknown, describe, is_tensor, walk
 
 
 def find_results(sample: Sample) -> tuple[Result, ...]:
@@ -37,7 +37,7 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
     return tuple(found)
 
 
-def find_unknown(sample: Sample) -> tuple[int, ...]:
+def find_unknown(sample: Sample, *, allow_unchecked_operators: bool = False) -> tuple[int, ...]:
     """Return the operators that give a tensor of unknown shape or dtype, by position.
 
     Known is what paddle infers for the sizes of the capture, and what the sample records. Of an
@@ -69,7 +69,7 @@ def find_unknown(sample: Sample) -> tuple[int, ...]:
         if not is_known:
             unknown.append(position)
 
-    walk(sample, note)
+    walk(sample, note, None, Limits(allow_unchecked_operators=allow_unchecked_operators))
     return tuple(unknown)
 
 

@@ -21,12 +21,17 @@ from ...inputs import make_array
 from ...sample import Sample, Value
 from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..deadline import Deadline
+from .argument_kinds import check_elements
 from .checked import is_checked
-from .operators import lookup
+from .operators import CORE, lookup
 from .plan import Plan
 from .tensors import dtype_of
 
 Results = tuple["tuple[Value, ...] | None", ...]
+
+
+_WITHOUT_RULES = frozenset({f"{CORE}unique"})
+"""Operators whose rule for shapes ends the process whatever it is given."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +52,15 @@ class Footprint:
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What finding the shapes of a sample may take; None is no limit of its own."""
+    """What finding the shapes of a sample may take; None is no limit of its own.
+
+    Rules that infer shapes end the process on operands that they do not expect, as kernels do, so
+    that they are guarded, and those of unchecked operators not asked, unless that is allowed.
+    """
 
     memory_bytes: int | None = None
     time_s: float | None = None
-    allow_unchecked_operators: bool = True
+    allow_unchecked_operators: bool = False
 
 
 def propagate(
@@ -96,7 +105,7 @@ def walk(
 
     Raises:
         UnknownOperatorError, MaterializeError: as `Plan`.
-        MemoryLimitError: a call would build more than any graph needs.
+        MemoryLimitError: a call would build more than `limits` allows, or than any graph needs.
         TimeLimitError: it takes longer than `limits` allows.
     """
     limits = limits or Limits()
@@ -110,12 +119,15 @@ def walk(
     skipped = frozenset(
         position
         for position, op in enumerate(sample.ops)
-        if not (limits.allow_unchecked_operators or is_checked(lookup(op.target)))
+        if op.target in _WITHOUT_RULES
+        or not (limits.allow_unchecked_operators or is_checked(lookup(op.target)))
     )
 
     def observe(position: int, result: Any) -> Any:
         deadline.check(f"Finding the shapes of `{sample.id}`")
-        if isinstance(result, MemoryLimitError):
+        if not limits.allow_unchecked_operators:
+            result = _too_large(result) or result
+        if isinstance(result, MemoryLimitError) and limits.memory_bytes is not None:
             op = sample.ops[position]
             raise MemoryLimitError(
                 f"Op {position} (`{op.target}`) of `{sample.id}`: {result}"
@@ -146,6 +158,17 @@ def _argument(sample: Sample, index: int, sizes: Mapping[str, int] | None) -> An
     return paddle.static.data(
         sample.input_names[index], list(shape or ()), dtype_of(str(each.value.dtype))
     )
+
+
+def _too_large(result: Any) -> MemoryLimitError | None:
+    """Return the error that a result has, of which a kernel would count more than it can."""
+    for each in result if isinstance(result, list | tuple) else (result,):
+        if is_tensor(each) and each.is_dense_tensor_type():
+            try:
+                check_elements(each.shape)
+            except MemoryLimitError as error:
+                return error
+    return None
 
 
 class Unknown:
@@ -194,7 +217,7 @@ def check_memory(
     memory_limit_bytes: int | None = None,
     time_limit_s: float | None = None,
     *,
-    allow_unchecked_operators: bool = True,
+    allow_unchecked_operators: bool = False,
 ) -> None:
     """Refuse a sample that would need more memory than allowed, before it costs anything.
 

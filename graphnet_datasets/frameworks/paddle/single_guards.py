@@ -8,13 +8,13 @@ from typing import Any
 
 from ...errors import MaterializeError, MemoryLimitError
 from . import detection_guards, index_guards, layer_guards, window_guards
-from .argument_kinds import shape_of
+from .argument_kinds import MAX_INTEGER, shape_of
 from .operator_names import words
 from .operators import CORE
 
-MAX_ELEMENTS = 2**33
 MAX_POWER = 10_000
 MAX_PARTS = 100_000
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _ALIKE = words(
     "gammaincc bce_loss cross dot huber_loss kldiv_loss sigmoid_cross_entropy_with_logits swiglu"
 )
@@ -22,27 +22,26 @@ _ALIKE = words(
 
 
 def _check_einsum(args: Sequence[Any]) -> None:
+    """Compare an equation letter by letter: the kernel numbers the letters from `a` without a look
+    at what else stands there, dots too, and notes none that a result repeats."""
     operands, equation = args
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
-    # Without an arrow the kernel looks for letters that it never noted.
-    if not arrow or not set(right.replace(".", "").strip()) <= set(left):
+    if not arrow or len(terms) != len(operands) or len(terms) > 2:
         raise MaterializeError(
-            f"has the equation {equation[:60]!r}, which does not say its result."
+            f"has the equation {equation[:60]!r}, which does not say its result of one or two "
+            f"operands, and {len(operands)} operands."
         )
-    if len(terms) != len(operands) or not all(
-        len(term.replace("...", "").strip()) <= len(operand.shape)
-        and ("..." in term or len(term.strip()) == len(operand.shape))
-        and term.replace("...", "").strip().isalpha()
-        for term, operand in zip(terms, operands, strict=False)
-    ):
-        raise MaterializeError(f"has the equation {equation[:60]!r} and {len(operands)} operands.")
+    if not all(set(each) <= _LETTERS and len(set(each)) == len(each) for each in (*terms, right)):
+        raise MaterializeError(f"has the equation {equation[:60]!r}, not of small letters, once.")
+    if not set(right) <= set(left):
+        raise MaterializeError(f"has {right[:60]!r} as the result of {left[:60]!r}.")
     sizes: dict[str, int] = {}
     for term, operand in zip(terms, operands, strict=True):
-        letters = term.strip()
-        if "..." in letters:
-            continue
-        for letter, size in zip(letters, operand.shape, strict=True):
+        shape = tuple(operand.shape)
+        if len(shape) != len(term) or 0 in shape:
+            raise MaterializeError(f"has {term[:60]!r} for an operand of shape {list(shape)}.")
+        for letter, size in zip(term, shape, strict=True):
             if sizes.setdefault(letter, size) != size and size >= 0:
                 raise MaterializeError(f"has two sizes for `{letter}` in {equation[:60]!r}.")
 
@@ -52,8 +51,8 @@ def _check_repeats(args: Sequence[Any]) -> None:
     shape = shape_of(tensor)
     if repeats < 0:
         raise MaterializeError("repeats less than no time.")
-    if shape is not None and repeats * math.prod(shape) > MAX_ELEMENTS:
-        raise MemoryLimitError(f"gives more than {MAX_ELEMENTS} elements.")
+    if shape is not None and repeats * math.prod(shape) > MAX_INTEGER:
+        raise MemoryLimitError(f"gives more than {MAX_INTEGER} elements.")
     if shape and size not in (-1, repeats * shape[axis]):
         raise MaterializeError(f"is told to give {size} elements, which it does not.")
 
@@ -145,8 +144,8 @@ def _check_diagonal(args: Sequence[Any]) -> None:
     if len(shape) not in (1, 2):
         raise MaterializeError(f"takes a vector or a matrix, not {list(shape)}.")
     side = (shape[0] if len(shape) == 1 else 0) + abs(args[1])
-    if side * side > MAX_ELEMENTS:
-        raise MemoryLimitError(f"gives more than {MAX_ELEMENTS} elements.")
+    if side * side > MAX_INTEGER:
+        raise MemoryLimitError(f"gives more than {MAX_INTEGER} elements.")
 
 
 def _check_triangular(args: Sequence[Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import paddle
 
 from ...errors import MaterializeError, MemoryLimitError
-from .argument_kinds import is_tensor
+from .argument_kinds import MAX_INTEGER, is_tensor
 from .operator_names import words
 from .operators import CORE
 
@@ -49,10 +49,10 @@ def check_size(
         return
     if not num == num:
         raise MaterializeError("has a size that is not a number.")
-    if 4 * num > limit_bytes:
+    if 4 * num > limit_bytes or num > MAX_INTEGER:
         raise MemoryLimitError(
             f"gives about {num:.3g} elements, more than the limit of {limit_bytes / 1e9:,.3f} GB "
-            "allows. Raise `memory_limit_bytes`, or skip the sample."
+            "or paddle's 32-bit kernels allow. Raise `memory_limit_bytes`, or skip the sample."
         )
 
 

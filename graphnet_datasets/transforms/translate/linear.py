@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase
 from typing import Any
 
 from .elementwise import choose
@@ -60,7 +61,37 @@ def einsum(w: Writer, equation: str, *operands: Any) -> Tensor:
         letters = sorted(set(equation) - set(",."))
         result = "".join(letter for letter in letters if equation.count(letter) == 1)
         equation += "->" + "..." * ("..." in equation) + result
+    equation = _in_small_letters(equation, [tensor.ndim for tensor in tensors])
     return w.emit_first("einsum", tensors, equation, dtype=w.dtype, shape=w.shape, number=3)
+
+
+def _in_small_letters(equation: str, ranks: list[int]) -> str:
+    """Return the equation as paddle's kernel knows it: of small letters, one for each axis.
+
+    >>> _in_small_letters("...Ab,bc->...Ac", [4, 2])
+    'deab,bc->deac'
+    """
+    left, _, right = equation.partition("->")
+    terms = left.split(",")
+    counts = [
+        rank - len(term.replace("...", ""))
+        for term, rank in zip(terms, ranks, strict=False)
+        if "..." in term
+    ]
+    free = [letter for letter in ascii_lowercase if letter not in equation]
+    capitals = {letter for letter in equation if letter.isupper()}
+    most = max(counts, default=0)
+    if len(terms) != len(ranks) or min(counts, default=0) < 0 or len(free) < len(capitals) + most:
+        raise RefusedError("is an equation that paddle's kernel does not know")
+    names = {letter: free.pop(0) for letter in sorted(capitals)}
+    more = "".join(free[:most])
+    remaining = iter(counts)
+    spelled = [
+        term.replace("...", more[most - next(remaining) :]) if "..." in term else term
+        for term in terms
+    ]
+    whole = ",".join(spelled) + "->" + right.replace("...", more)
+    return "".join(names.get(letter, letter) for letter in whole)
 
 
 def attend(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphnet_datasets import extract, make_inputs, materialize
+from graphnet_datasets.analysis.columns import cost_columns
 from graphnet_datasets.errors import MaterializeError, MemoryLimitError
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import ListArg, Named, Ref
@@ -100,6 +101,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "norm": ((ones(2, 3), 1, 1e-10, False), (ones(2, 3), 2, 1e-10, False)),
     "flatten": ((ones(2, 3, 4), 1, 2), (ones(2, 3), -3, 3)),
     "einsum": (([ones(2, 3)], "ab->ba"), ([ones(2, 3)], "ab")),
+    "equal_": ((ones(2), ones(2)), (ones(2), whole(1, 2))),
     "p_norm": ((ones(2, 3), 2.0, -1, 1e-12, False, False),
                (ones(), 2.0, -1, 1e-12, False, False)),
     "diag": ((ones(3), 1, 0.0), (ones(3), 2**31 - 1, 0.0)),
@@ -140,6 +142,71 @@ def test_right_operands_are_taken_and_wrong_ones_refused(name: str) -> None:
     with pytest.raises(MaterializeError, match=rf"`paddle\._C_ops\.{name}"):
         call(*wrong)
     call(*(each.clone() if isinstance(each, paddle.Tensor) else each for each in right))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "equation", "is_right"),
+    [
+        (((2, 3), (3, 4)), "ab,bc->ac", True), (((2, 3), (5, 3, 4)), "ab,dbc->dac", True),
+        (((5, 2, 3), (5, 3, 4)), "...ab,...bc->...ac", False),
+        (((3,),), "A->A", False), (((3, 3),), "aa->a", False), (((3,), (3,)), "a,a->aa", False),
+        (((2, 3, 4), (3,)), "a...,b->ab", False), (((2, 3), (3,), (4, 3)), "ab,b,cb->ac", False),
+        (((2, 0),), "ab->a", False), (((2, 3), (4, 3)), "ab,ac->bc", False),
+        (((2, 3),), "ab->a->b", False), (((2, 3),), "ab ->ba", False), (((2, 3),), "abc->a", False),
+        (((2,),), "a->b", False), (((2, 3),), "a.b->a", False), (((2,),), "a\0->a", False),
+    ],
+)  # fmt: skip
+def test_equations_are_read_before_the_kernel_does(
+    shapes: tuple[tuple[int, ...], ...], equation: str, is_right: bool
+) -> None:
+    call, operands = guarded(f"{CORE}einsum"), [ones(*shape) for shape in shapes]
+    if is_right:
+        found = call(operands, equation)[0]
+        wanted = np.einsum(equation, *(each.numpy() for each in operands))
+        np.testing.assert_allclose(found.numpy(), wanted)
+        return
+    with pytest.raises(MaterializeError, match=r"`paddle\._C_ops\.einsum`"):
+        call(operands, equation)
+
+
+def test_tensors_that_32_bits_do_not_count_are_refused() -> None:
+    small, large = Value("float32", (2**16, 1)), Value("float32", (1, 2**16))
+    inputs = (Input("input", small), Input("input", large))
+    ops = (Op(f"{CORE}add", (Ref(0), Ref(1))),)
+    sample = Sample("test/large", "paddle", "other", inputs, ops, Ref(2))
+    with pytest.raises(MemoryLimitError, match="Op 0"):
+        materialize(sample, memory_limit_bytes=2**40)
+    empty = (Input("input", Value("float32", (0, 2**40))),)
+    relu = (Op(f"{CORE}relu", (Ref(0),)),)
+    sample = Sample("test/empty", "paddle", "other", empty, relu, Ref(1))
+    with pytest.raises(MemoryLimitError, match="more than 2147483647 elements"):
+        materialize(sample, memory_limit_bytes=2**40)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        (
+            Op(f"{CORE}unique", (Ref(0), True, True, True, ListArg(()), WHOLE)),
+            (Value("int64", (3,)),),
+        ),
+        (Op(f"{CORE}cummin", (Ref(0), 1, -1)), (Value("float32", (3, 4)),)),
+        (Op(f"{CORE}cast", (Ref(0), Ref(1))), (Value("int64", ()), Value("float32", (2, 3)))),
+        (Op(f"{CORE}einsum", (ListArg((Ref(0),)), "A->A")), (Value("float32", (3,)),)),
+        (Op(f"{CORE}squeeze", (Ref(0), Ref(1))), (Value("int64", (9, 1)), Value("int64", (3,)))),
+        (Op(f"{CORE}squeeze", (Ref(0), Ref(0))), (Value("int64", (9, 1)),)),
+        (Op(f"{CORE}equal_", (Ref(0), Ref(1))), (Value("float32", (3,)), Value("float64", (3,)))),
+    ],
+)
+def test_writing_a_row_survives_operands_on_which_rules_for_shapes_end_the_process(
+    op: Op, inputs: tuple[Value, ...]
+) -> None:
+    given = tuple(Input("input", value) for value in inputs)
+    sample = Sample("test/rules", "paddle", "other", given, (op,), Ref(len(inputs)))
+    from graphnet_datasets.frameworks.paddle.shapes import measure_footprint
+
+    assert cost_columns(sample) is not None
+    assert measure_footprint(sample).results == (None,)
 
 
 @pytest.mark.parametrize("operands", [ones, lambda *_: None], ids=["known", "unknown"])

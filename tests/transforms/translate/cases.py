@@ -306,6 +306,8 @@ PRODUCTS = [
     call("torch.outer", f(3), f(4)),
     call("torch.addmm", f(5), f(3, 4), f(4, 5), beta=0.5, alpha=2),
     call("torch.einsum", "bij,bjk->bik", X, f(2, 4, 5)),
+    call("torch.einsum", "...ij,jk->...ik", X, f(4, 5)),
+    call("torch.einsum", "...AB,...Bc->...Ac", X, f(2, 4, 5)),
     call("torch.einsum", "bij, bjk", X, f(2, 4, 5)),
     call(f"{FUNCTIONAL}scaled_dot_product_attention", f(1, 2, 5, 4), f(1, 2, 6, 4), f(1, 2, 6, 4),
          attn_mask=f(5, 6), scale=0.3),
