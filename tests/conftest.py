@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .hub_server import TOKEN, Hub, HubState, running_hub
-from .upstream import NO_UPSTREAM, upstream_file, upstream_place
+from .upstream import upstream_file, upstream_place, why_no_upstream
 
 # The Hugging Face libraries read their settings when they are imported, so the settings come first.
 _stack = contextlib.ExitStack()
@@ -59,7 +59,7 @@ def upstream_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with upstream's real samples (`samples/`, `paddle_samples/`), extracted once."""
     place = upstream_place()
     if place is None:
-        pytest.skip(NO_UPSTREAM)
+        pytest.skip(why_no_upstream())
     if place.is_dir():
         return place
     root = tmp_path_factory.getbasetemp()
@@ -121,7 +121,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     count = config.stash.get(_LEFT_OUT, 0)
     if count or (hasattr(config.option, "dist") and upstream_place() is None):
         number = f"{count} tests" if count else "some tests"
-        terminalreporter.write_line(f"{number} left out: {NO_UPSTREAM}")
+        terminalreporter.write_line(f"{number} left out: {why_no_upstream()}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
