@@ -111,6 +111,10 @@ def find_entry(name: str, framework: str = "torch") -> Entry:
         found = [each for each in _entry_points() if (each.framework, each.name) == key]
         entry = found[0] if found else None
     if entry is None:
+        if name.endswith(".py"):
+            raise UnknownCompilerError(
+                f"`{name}` is a file. Name the compiler in it too, as in `{name}:MyCompiler`."
+            )
         known = sorted({each.name for each in list_entries() if each.framework == framework})
         raise UnknownCompilerError(
             f"There is no compiler `{name}` for {framework}.{did_you_mean(name, known)} There are: "

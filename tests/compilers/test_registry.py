@@ -161,6 +161,15 @@ def test_an_unknown_name_lists_those_there_are() -> None:
     assert message.endswith("or name it as `module:attribute`.")
 
 
+def test_a_file_without_the_name_in_it_is_told_from_a_name() -> None:
+    with pytest.raises(UnknownCompilerError) as error:
+        make_compiler("compilers/mine.py")
+    assert str(error.value) == (
+        "`compilers/mine.py` is a file. Name the compiler in it too, as in "
+        "`compilers/mine.py:MyCompiler`."
+    )
+
+
 @pytest.mark.parametrize(
     ("reference", "cause"),
     [
