@@ -20,6 +20,15 @@ def printable(text: object) -> str:
     return _CONTROLS.sub(_escape, str(text))
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, which in the plural for all numbers but 1.
+
+    >>> counted(1, "run"), counted(12, "graph"), counted(0, "directory", "directories")
+    ('1 run', '12 graphs', '0 directories')
+    """
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 def printable_line(text: object) -> str:
     r"""Return the text of an object on one line, with every control character escaped.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..terminal import counted
 from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
 from .disk import new_output
 from .terminal import echo
@@ -57,5 +58,5 @@ def run_calibration(
     for name, reason in list(done.failures.items())[:MAX_FAILURES_SHOWN]:
         echo(f"{name}: {reason}", err=True)
     kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(done.counts.items()))
-    echo(f"{sum(done.counts.values())} graphs in {path}: {kinds}")
+    echo(f"{counted(sum(done.counts.values()), 'graph')} in {path}: {kinds}")
     return not done.failures

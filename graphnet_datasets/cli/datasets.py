@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetNotFoundError, DiskError
-from ..terminal import printable_line
+from ..terminal import counted, printable_line
 from .disk import new_output
 from .terminal import GAP, echo, width
 
@@ -122,7 +122,7 @@ def print_rows(
         return
     _print_table(shown)
     hidden = len(rows) - len(shown)
-    echo(f"{len(rows)} graphs" + (f", {hidden} not shown" if hidden else ""))
+    echo(counted(len(rows), "graph") + (f", {hidden} not shown" if hidden else ""))
 
 
 @app.command("show", epilog="Example: graphnet show torchvision/resnet18")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..terminal import counted
 from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
 from .disk import new_output
 from .terminal import echo
@@ -67,7 +68,8 @@ def import_trees(
     if hidden > 0:
         echo(f"… and {hidden} more in {done.report_path}", err=True)
     if done.num_resumed:
-        echo(f"{done.num_resumed} directories were read by an earlier call")
+        done_before = counted(done.num_resumed, "directory was", "directories were")
+        echo(f"{done_before} read by an earlier call")
     echo(done.summary())
     if calibrate and done.out:
         from .calibrate import run_calibration
@@ -111,10 +113,11 @@ def export(
             done = export_directories(directory, dataset, on_progress=count)
         for name, reason in done.failures:
             echo(f"{name}: {reason}", err=True)
-        echo(f"{done.num_written} sample directories written to {directory}")
+        written = counted(done.num_written, "sample directory", "sample directories")
+        echo(f"{written} written to {directory}")
         if done.failures:
-            were = "graph was" if len(done.failures) == 1 else "graphs were"
-            echo(f"{len(done.failures)} {were} left out", err=True)
+            left_out = counted(len(done.failures), "graph was", "graphs were")
+            echo(f"{left_out} left out", err=True)
             raise typer.Exit(PARTLY)
     else:
         raise typer.BadParameter("it is `parquet` or `graphnet`", param_hint="--format")

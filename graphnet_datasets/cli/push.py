@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetNotFoundError, SampleError, SchemaError
+from ..terminal import counted
 from .counting import PARTLY, show_count
 from .terminal import echo
 
@@ -91,7 +92,7 @@ def push(
     for each in failures if verbose else failures[:MAX_REASONS]:
         echo(f"{each.path}: {each.reason}", err=True)
     if failures:
-        echo(f"{len(failures)} directories could not be read", err=True)
+        echo(f"{counted(len(failures), 'directory', 'directories')} could not be read", err=True)
         raise typer.Exit(PARTLY)
 
 

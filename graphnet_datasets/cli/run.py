@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..terminal import counted
 from .compare import REGRESSED
 from .groups import with_groups
 from .run_options import (
@@ -121,7 +122,7 @@ def summary(runs: Any, out: Path) -> str:
     for name, status in zip(runs["compiler"], runs["status"], strict=True):
         counts.setdefault(name, collections.Counter())[status] += 1
     lines = [
-        f"{name}: {count.total()} runs, "
+        f"{name}: {counted(count.total(), 'run')}, "
         + ", ".join(f"{number} {status}" for status, number in count.most_common())
         for name, count in counts.items()
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ScoreError
+from ..terminal import counted
 from .disk import new_output
 from .terminal import echo
 
@@ -180,7 +181,7 @@ def import_log(
         runs = import_log(log, out=out)
     counts = Counter(runs["status"])
     listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-    echo(f"{len(runs)} runs written to {out}: {listed}")
+    echo(f"{counted(len(runs), 'run')} written to {out}: {listed}")
 
 
 @app.command(

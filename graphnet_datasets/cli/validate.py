@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetExistsError, DatasetNotFoundError
+from ..terminal import counted
 from .disk import new_output
 from .terminal import echo, print_table
 
@@ -93,7 +94,7 @@ def validate(
             ],
         )
         written = f"; written to `{out}`" if out is not None else ""
-        echo(f"{len(validations)} samples, {num_invalid} of them not valid{written}")
+        echo(f"{counted(len(validations), 'sample')}, {num_invalid} of them not valid{written}")
     if num_invalid:
         raise typer.Exit(1)
 

@@ -126,8 +126,9 @@ class Scores:
 def describe(scores: Scores) -> str:
     """Say in a line what was scored and how."""
     families = f"{scores.num_families} {'family' if scores.num_families == 1 else 'families'}"
+    samples = f"{scores.num_samples} {'sample' if scores.num_samples == 1 else 'samples'}"
     return (
-        f"{scores.metric}(t) of {scores.compiler or 'the compiler'}: {scores.num_samples} samples "
+        f"{scores.metric}(t) of {scores.compiler or 'the compiler'}: {samples} "
         f"of {families}; p = {scores.p:g}, b = {scores.b:g}, variant {scores.variant}"
     )
 

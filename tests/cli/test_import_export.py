@@ -56,7 +56,7 @@ def test_import_names_each_directory_that_it_left_out(tmp_path: Path) -> None:
     (error,) = [line for line in result.stderr.splitlines() if line.startswith(str(tree))]
     assert error.startswith(f"{tree}/c/bad: `{tree}/c/bad/model.py`, line 1: ")
     assert result.stdout.splitlines() == [
-        f"1 graphs written to {out}; 2 directories: 1 imported, 0 duplicate, 1 failed",
+        f"1 graph written to {out}; 2 directories: 1 imported, 0 duplicate, 1 failed",
         "  1 failed with SourceError",
         f"Report: {out}/import-report.jsonl",
     ]
@@ -71,7 +71,7 @@ def test_import_writes_nothing_where_nothing_can_be_read(tmp_path: Path) -> None
     assert call("import", tmp_path, "--out", out, exit_code=1).stderr == message
     (tmp_path / "graph_net.json").write_text("{")
     output = call("import", tmp_path, "--out", out, exit_code=1).stdout
-    assert output.startswith("Nothing written; 1 directories: 0 imported, 0 duplicate, 1 failed\n")
+    assert output.startswith("Nothing written; 1 directory: 0 imported, 0 duplicate, 1 failed\n")
     assert not out.exists()
     out.write_text("mine")
     message = f"Error: `{out}` exists. Choose another file, or delete it.\n"

@@ -65,7 +65,7 @@ def test_a_directory_that_cannot_be_read_does_not_keep_the_others_from_being_pus
     assert result.stdout.splitlines()[0] == "1 added to org/graphs, 0 left out"
     errors = result.stderr.splitlines()
     assert errors[-2].startswith(f"{tmp_path}/samples/torn: `{tmp_path}/samples/torn/model.py`")
-    assert errors[-1] == "1 directories could not be read"
+    assert errors[-1] == "1 directory could not be read"
     (tmp_path / "samples" / "good" / "model.py").unlink()
     result = call(tmp_path / "samples", "org/other", *UNCHECKED, exit_code=1)
     assert "None of the 2 sample directories in" in result.stderr

@@ -60,7 +60,7 @@ def test_custom_operators_are_run_where_that_is_allowed(tmp_path: Path) -> None:
     assert refused["error_type"].endswith("UntrustedCodeError")
     assert "`graphnet_tests::double`" in refused["error_message"]
     result = invoke(*command, "--trust-remote-code")
-    assert "aot_eager: 1 runs, 1 ok" in result.stdout, result.output
+    assert "aot_eager: 1 run, 1 ok" in result.stdout, result.output
     run = read_runs(tmp_path / "runs").to_pylist()[-1]
     assert (run["status"], run["min_t"]) == ("ok", float("-inf"))
 

@@ -101,7 +101,7 @@ def test_score_by_task(runs: Path) -> None:
 def test_two_compilers_give_two_tables_and_no_json(two_arms: Path) -> None:
     text = invoke("score", two_arms).stdout
     assert "of inductor: 4 samples" in text
-    assert "of torchscript: 1 samples" in text
+    assert "of torchscript: 1 sample" in text
     result = invoke("score", two_arms, "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (

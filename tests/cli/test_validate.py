@@ -25,7 +25,7 @@ def test_a_valid_directory_is_reported_check_by_check(tmp_path: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["id", "check", "outcome", "reason"]
     assert [line.split()[1:3] for line in lines[1:-1]] == [[name, "passed"] for name in CHECKS]
-    assert lines[-1] == "1 samples, 0 of them not valid"
+    assert lines[-1] == "1 sample, 0 of them not valid"
 
 
 @pytest.mark.torch

@@ -86,5 +86,5 @@ def test_the_text_names_p_b_variant_and_what_was_left_out() -> None:
 def test_html_escapes_what_came_from_records() -> None:
     html = speedup_score([make_run("a", 1.0, compiler="<script>")])._repr_html_()
     assert "<script>" not in html
-    assert "S(t) of &lt;script&gt;: 1 samples of 1 family" in html
+    assert "S(t) of &lt;script&gt;: 1 sample of 1 family" in html
     assert html.count("<tr>") == 16

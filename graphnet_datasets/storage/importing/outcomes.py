@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...atomic import write_text
+from ...terminal import counted
 
 Status = Literal["imported", "duplicate", "failed"]
 
@@ -62,8 +63,10 @@ class ImportReport:
         renamed = sum(bool(each.renamed_from) for each in self.outcomes)
         if renamed:
             parts.append(f"{renamed} stored under another id")
-        where = f"{self.num_rows} graphs written to {self.out}" if self.out else "Nothing written"
-        lines = [f"{where}; {len(self.outcomes)} directories: {', '.join(parts)}"]
+        graphs = counted(self.num_rows, "graph")
+        directories = counted(len(self.outcomes), "directory", "directories")
+        where = f"{graphs} written to {self.out}" if self.out else "Nothing written"
+        lines = [f"{where}; {directories}: {', '.join(parts)}"]
         kinds = collections.Counter(each.error_type for each in self.failures)
         lines += [f"  {count} failed with {kind}" for kind, count in kinds.most_common()]
         return "\n".join([*lines, f"Report: {self.report_path}"])

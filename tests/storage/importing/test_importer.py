@@ -95,7 +95,7 @@ def test_every_directory_is_in_the_report_with_its_reason(tmp_path: Path) -> Non
         f"{tree}/e/locked/", ""
     )
     assert report.summary().splitlines() == [
-        f"1 graphs written to {tmp_path}/mine.parquet; 5 directories: 1 imported, 0 duplicate, "
+        f"1 graph written to {tmp_path}/mine.parquet; 5 directories: 1 imported, 0 duplicate, "
         "4 failed",
         "  4 failed with SourceError",
         f"Report: {tmp_path}/mine.import-report.jsonl",
