@@ -98,6 +98,7 @@ class Walk:
         self.unchecked = ""
 
     def run(self) -> Footprint:
+        """Walk the whole graph and return the results, memory and doubts of the walk."""
         input_bytes = self._input_bytes()
         self._check_limit(input_bytes, f"The inputs of `{self.sample.id}` take")
         memories = self.memory, self.unsettled.settled
