@@ -7,6 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphnet_datasets import Sample, calibrate, make_inputs, materialize
 from graphnet_datasets.errors import CalibrationError
@@ -166,3 +168,49 @@ def test_a_variance_without_a_minimum_is_drawn_positive() -> None:
     drawn = np.concatenate([make_inputs(sample, seed)["buffer_1"].numpy() for seed in range(100)])
     assert drawn.min() > 0
     assert drawn.mean() == pytest.approx(0.5, rel=0.15)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Sample:
+    """Return layers of products, norms and activations, with statistics of any size."""
+    inputs = [Input("input", Value("float32", (4, CHANNELS)), statistics=Statistics(0.0, 1.0))]
+    layers: list[tuple[str, list[int]]] = []
+
+    def add(*moments: float | None, shape: tuple[int, ...] = (CHANNELS,)) -> int:
+        inputs.append(weight(shape, *moments))
+        return len(inputs) - 1
+
+    for _ in range(draw(st.integers(2, 12))):
+        kind = draw(st.sampled_from(("linear", "batch_norm", "tanh", "relu", "scale")))
+        size = 10.0 ** draw(st.floats(-5, 5))
+        if kind == "linear":
+            layers.append((kind, [add(0.0, size, shape=(CHANNELS, CHANNELS))]))
+        elif kind == "scale":
+            layers.append((kind, [add(size, size / 10)]))
+        elif kind == "batch_norm":
+            share = draw(st.floats(0.01, 3))
+            layers.append((kind, [add(size, size), add(size, share * size, 0.0)]))
+        else:
+            layers.append((kind, []))
+    targets = {
+        "linear": "torch.nn.functional.linear", "scale": "operator.mul", "tanh": "torch.tanh",
+        "relu": "torch.nn.functional.relu", "batch_norm": "torch.nn.functional.batch_norm",
+    }  # fmt: skip
+    ops, last = [], 0
+    for kind, held in layers:
+        rest = (None, None, False, 0.1, 1e-5) if kind == "batch_norm" else ()
+        ops.append(Op(targets[kind], (Ref(last), *map(Ref, held), *rest)))
+        last = len(inputs) + len(ops) - 1
+    return build(inputs, ops)
+
+
+@settings(max_examples=25, deadline=None)
+@given(networks())
+def test_any_network_stays_in_range_on_draws_that_calibration_has_not_seen(sample: Sample) -> None:
+    fitted = calibrate(sample)
+    for seed in (0, 21, 22):
+        assert largest(fitted, seed) < 1e4, "and so neither NaN nor infinite"
+    kept = [dataclasses.replace(each, calibrated=None) for each in fitted.inputs]
+    assert kept == list(sample.inputs), "what was recorded stays"
+    assert calibrate(fitted) == fitted, "and again finds the same"
+    assert Sample.from_row(fitted.to_row()) == fitted
