@@ -20,18 +20,33 @@ from ..sample import Sample
 from . import jobs
 from .jobs import Terms, difference, explain_all
 from .parts import SEED, Runner, check_parts
-from .reading import Failed
+from .reading import Failed, Skipped, check
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Do one job."""
     torch.set_num_threads(1)
     jobs.work(
-        {"runnable": runnable, "decomposable": decomposable, "reextractable": reextractable},
+        {
+            "statically_analysable": statically_analysable,
+            "runnable": runnable,
+            "decomposable": decomposable,
+            "reextractable": reextractable,
+        },
         payload,
         reporter,
         directory,
     )
+
+
+def statically_analysable(sample: Sample, terms: Terms) -> str:  # noqa: ARG001
+    """Make the check of `reading`, where torch is imported already."""
+    found = check("statically_analysable", sample, {})
+    if found.outcome == "failed":
+        raise Failed(found.reason)
+    if found.outcome == "skipped":
+        raise Skipped(found.reason)
+    return found.reason
 
 
 def runnable(sample: Sample, terms: Terms) -> str | None:
