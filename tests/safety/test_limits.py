@@ -111,7 +111,7 @@ def test_what_is_told_from_few_steps_is_what_unrolling_finds(
 ) -> None:
     told = measure(recurrent_sample(30))
     with monkeypatch.context() as patch:
-        patch.setattr("graphnet_datasets.frameworks.torch.shapes.WALKED_STEPS", (4, 10**9))
+        patch.setattr("graphnet_datasets.frameworks.torch.walking.walk.WALKED_STEPS", (4, 10**9))
         assert measure(recurrent_sample(30)) == told
     module = materialize(recurrent_sample(30))
     outputs = module(**make_inputs(recurrent_sample(30)))
