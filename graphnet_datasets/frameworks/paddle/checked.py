@@ -40,7 +40,7 @@ _KINDS = """
     equal_all: t t | erf: t | erfinv: t | exp: t | expand: t ItT | expand_as: t t Ii | expm1: t |
     eye: i i d p | fft_c2c: t I s b | fft_c2r: t I s b i | fft_r2c: t I s b b | fill: t i |
     flatten: t i i | flip: t I | floor: t | floor_divide: t t | fmax: t t | fmin: t t |
-    frobenius_norm: t I b b | full: EItT fitb d p | full_: t EItT fitb d p |
+    frobenius_norm: t I b b | full: EItT fitb d p | full_: t EI fib d p |
     full_int_array: IF d p | full_like: t fitb d p | full_with_tensor: t EItT d |
     fused_softmax_mask: t t | fused_softmax_mask_upper_triangle: t | gammaincc: t t | gammaln: t |
     gather: t t it | gather_nd: t t | gaussian: ItT f f i d p | gaussian_inplace_: t f f i |
