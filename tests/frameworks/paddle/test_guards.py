@@ -190,8 +190,10 @@ def test_tensors_that_32_bits_do_not_count_are_refused() -> None:
             Op(f"{CORE}unique", (Ref(0), True, True, True, ListArg(()), WHOLE)),
             (Value("int64", (3,)),),
         ),
-        (Op(f"{CORE}full_", (Ref(0), Ref(1), 1.0, FLOAT, PLACE)),
-         (Value("float32", (3, 4)), Value("int64", ()))),
+        (
+            Op(f"{CORE}full_", (Ref(0), Ref(1), 1.0, FLOAT, PLACE)),
+            (Value("float32", (3, 4)), Value("int64", ())),
+        ),
         (Op(f"{CORE}cummin", (Ref(0), 1, -1)), (Value("float32", (3, 4)),)),
         (Op(f"{CORE}cast", (Ref(0), Ref(1))), (Value("int64", ()), Value("float32", (2, 3)))),
         (Op(f"{CORE}einsum", (ListArg((Ref(0),)), "A->A")), (Value("float32", (3,)),)),
