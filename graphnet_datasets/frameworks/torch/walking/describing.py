@@ -9,14 +9,10 @@ import torch
 
 from ....sample import Value
 from ....sample.vocabulary import ITEM_SIZE_BYTES
-from .forms import Form
+from .forms import PLAIN_DTYPES, Form
 from .live_memory import tensors_in
 
-_NAMES = {
-    getattr(torch, name): name
-    for name in ITEM_SIZE_BYTES
-    if isinstance(getattr(torch, name, None), torch.dtype)
-}
+_NAMES = {dtype: str(dtype).removeprefix("torch.") for dtype in PLAIN_DTYPES}
 
 
 def describe(result: Any) -> Iterator[Value]:

@@ -23,10 +23,10 @@ MAX_ELEMENTS = 2**60
 """Of larger tensors torch is asked, which says in its own words that there are none such."""
 
 PLAIN_DTYPES = frozenset(
-    getattr(torch, name)
-    for name in (
-        *("bool", "uint8", "int8", "int16", "int32", "int64"),
-        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    (
+        *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        *(torch.complex64, torch.complex128),
     )
 )
 
