@@ -41,6 +41,9 @@ MAX_WHOLE = 3
 MAX_SET = 2**31
 """Sets of inputs are numbered below this."""
 
+LAYOUT, LOOK = "<", "="
+"""Begin the stamps before inputs are laid out for a call, and when its outputs have been seen."""
+
 COMPILERS_VARIABLE = "GRAPHNET_DATASETS_COMPILERS"
 """Names the compilers that a fork server will be asked for, separated by commas."""
 OPTIONS_VARIABLE = "GRAPHNET_DATASETS_OPTIONS"

@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
+from graphnet_datasets.benchmark.child.arms import Arm
 from graphnet_datasets.isolation import StampSender
 from graphnet_datasets.timing import calls, clocks
-from tests.adversarial.cheats import Inputs, Module, _work
+from tests.adversarial.cheats import WORK_S, Inputs, Module, _work
 
 _FASTER = 5
 
@@ -182,6 +183,52 @@ def fills_its_outputs_when_they_are_read(module: Module, example_inputs: Inputs)
 
     return call
 
+
+def _ahead(hook: Callable[[Callable[[], None]], None]) -> Callable[[Module, Inputs], Module]:
+    """Return a compiler whose code works wherever `hook` puts it, on inputs that lie ready."""
+
+    def compile_ahead(module: Module, example_inputs: Inputs) -> Module:
+        ready: list[Any] = []
+        arms: list[Any] = []
+
+        def work() -> None:
+            if arms and arms[0]._arguments and not ready:
+                ready.append(_work(module, arms[0]._arguments))
+
+        def call(**inputs: Any) -> Any:
+            if not arms:
+                arms.extend(arm for arm in _found(Arm) if arm._call is call)
+                hook(work)
+            return ready.pop() if ready else _work(module, inputs)
+
+        return call
+
+    return compile_ahead
+
+
+def _hook_the_time(work: Callable[[], None]) -> None:
+    real = time.monotonic
+    time.monotonic = lambda: (work(), real())[1]
+
+
+def _hook_the_time_of_both(work: Callable[[], None]) -> None:
+    """Before the work of one arm, and for as long before the other's."""
+    real = time.monotonic
+
+    def monotonic() -> float:
+        started = real()
+        work()
+        time.sleep(max(0.0, WORK_S - (real() - started)))
+        return real()
+
+    time.monotonic = monotonic
+
+
+works_before_its_clock_starts = _ahead(_hook_the_time)
+delays_eager_s_clock_as_long = _ahead(_hook_the_time_of_both)
+
+EARLY = ("works_before_its_clock_starts", "delays_eager_s_clock_as_long")
+"""These work on inputs that lie ready before their calls begin."""
 
 LATE = (ends_its_own_call_early_and_mutes_the_worker, fills_its_outputs_when_they_are_read)
 """These end their calls before the work is done, and do it before their outputs are looked at."""

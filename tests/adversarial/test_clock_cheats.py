@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.adversarial.cheats import WORK_S
-from tests.adversarial.clock_cheats import CHEATS, LATE
+from tests.adversarial.clock_cheats import CHEATS, EARLY, LATE
 from tests.adversarial.conftest import Trial
 
 LIMIT = 1.05
@@ -32,3 +32,11 @@ def test_work_after_the_end_of_a_call_shows_before_its_outputs_do(trial: Trial, 
         assert record["speedup_low"] <= 1.3 * honest
     else:
         assert (record["status"], record["reason"]) == ("run_failed", "tampering")
+
+
+@pytest.mark.parametrize("cheat", EARLY)
+def test_work_before_the_beginning_of_a_call_is_refused(trial: Trial, cheat: str) -> None:
+    record = trial(cheat, module="tests.adversarial.clock_cheats")
+    assert (record["status"], record["reason"]) == ("run_failed", "tampering")
+    assert "works before the clock is started" in record["error_message"]
+    assert record["speedup"] is None

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.judging.times import TimesError, take_alone, take_looks, take_times
+from graphnet_datasets.benchmark.judging.times import (
+    TimesError,
+    take_alone,
+    take_layouts,
+    take_looks,
+    take_times,
+)
 from graphnet_datasets.isolation import Ending, Outcome, Stamp
 from graphnet_datasets.schema import empty_run
 from graphnet_datasets.timing.calls import ARMS
@@ -227,6 +233,68 @@ def test_outputs_of_an_honest_call_are_not_late_on_a_busy_machine() -> None:
 def test_a_look_that_does_not_follow_its_call_is_found_out(label: str, before: str) -> None:
     with pytest.raises(TimesError):
         with_looks(early(label, before))
+
+
+def with_layouts(
+    took_ms: dict[str, float], first_ms: float = 3.0, busy_ms: Callable[[], float] = lambda: 0.0
+) -> dict[str, Any]:
+    """Return the record of calls whose inputs took so long to be laid out, by arm."""
+    record = taken([20.0] * 12, [10.0] * 12)
+    stamps = []
+    for stamp in stamps_of([20.0] * 12, [10.0] * 12, [True, False] * 6, [20.0, 20.0]):
+        if stamp.label.startswith("+"):
+            arm = stamp.label[1:].partition(" ")[0]
+            before_ms = took_ms.get(arm, first_ms) + busy_ms()
+            stamps.append(Stamp(f"<{stamp.label[1:]}", stamp.at_ns - round(before_ms * 1e6)))
+        stamps.append(stamp)
+    ended = Outcome(Ending.FINISHED, "run", [], None, 0, "", 0, 1.0, {}, 0, 0)
+    ended.stamps = stamps
+    take_layouts(record, ended)
+    return record
+
+
+@pytest.mark.parametrize("first_ms", [3.0, 2.5, 5.0])
+def test_inputs_that_take_both_arms_as_long_are_not_doubted(first_ms: float) -> None:
+    record = with_layouts({"baseline": 3.0, "candidate": 3.1}, first_ms)
+    assert (record["warnings"], record["speedup_low"]) == ([], pytest.approx(2))
+
+
+@pytest.mark.parametrize("eager_ms", [3.0, 8.0])
+def test_work_ahead_of_the_clock_widens_the_interval(eager_ms: float) -> None:
+    """Even where the candidate lets eager's inputs take as long."""
+    record = with_layouts({"baseline": eager_ms, "candidate": 8.0})
+    assert record["speedup"] == pytest.approx(2)
+    assert 1.3 < record["speedup_low"] < 1.45
+    assert [warning.partition(":")[0] for warning in record["warnings"]] == ["early_work"]
+
+
+@pytest.mark.parametrize("eager_ms", [3.0, 43.0])
+def test_more_work_ahead_of_the_clock_than_behind_it_is_refused(eager_ms: float) -> None:
+    with pytest.raises(TimesError, match="works before the clock is started") as e:
+        with_layouts({"baseline": eager_ms, "candidate": 43.0})
+    assert e.value.is_forged
+
+
+def test_inputs_of_an_honest_call_are_not_early_on_a_busy_machine() -> None:
+    draw = random.Random(5)  # noqa: S311 - no secret
+    warned = sum(
+        bool(
+            with_layouts(
+                {"baseline": 3.0, "candidate": 3.0}, 3.0, lambda: 20 * (draw.random() < 0.3)
+            )["warnings"]
+        )
+        for _ in range(200)
+    )
+    assert warned <= 4
+
+
+def test_a_call_that_does_not_follow_its_inputs_is_found_out() -> None:
+    record = taken([2.0] * 4, [1.0] * 4)
+    ended = Outcome(Ending.FINISHED, "run", [], None, 0, "", 0, 1.0, {}, 0, 0)
+    stamps = stamps_of([2.0] * 4, [1.0] * 4, [False] * 4)
+    ended.stamps = [Stamp("<candidate 1", stamps[0].at_ns), *stamps]
+    with pytest.raises(TimesError, match="did not follow"):
+        take_layouts(record, ended)
 
 
 def weighed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema.sample_files import read_sample
 from ...timing.caches import make_evictor
 from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
+from ..handover import LAYOUT
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 
@@ -41,12 +43,16 @@ def time_eager_first(
     clock: Clock,
     evict_caches: Callable[[], None] | None,
     reporter: Reporter,
+    lay_out: Callable[[], object] | None = None,
 ) -> None:
     """Time a few calls of eager before there is a candidate; report them and its peak memory.
 
-    They are stamped as well: no code but ours has run, so they show what a stamp takes.
+    They are stamped as well: no code but ours has run, so they show what a stamp takes, and what it
+    takes to lay out the inputs of a call, which `lay_out` does (default: those of set 0).
     """
     first: list[Reading] = []
+    if lay_out is None:
+        lay_out = functools.partial(baseline.prepare, 0)
     stamps = reporter.stamps
     baseline.prepare(0)
     reset_peak_memory()
@@ -57,7 +63,10 @@ def time_eager_first(
         peak = max(peak_memory_bytes() - resident_bytes, 0)
     started_s = now_s()
     while len(first) < 9 and (not first or now_s() - started_s < 0.5):
-        baseline.prepare(0)
+        baseline.discard()
+        if stamps is not None:
+            stamps.send(stamps.encode(f"{LAYOUT}first {len(first)}"))
+        lay_out()
         if evict_caches is not None:
             evict_caches()
         if stamps is None:

@@ -15,6 +15,8 @@ from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
 from ..handover import (
     FIRST,
+    LAYOUT,
+    LOOK,
     MAX_JUDGED,
     MAX_OUTPUTS,
     MAX_SET,
@@ -82,6 +84,10 @@ class TimedCalls:
         """
         for each in self._arms.values():
             each.discard()
+        if (stamps := self._reporter.stamps) is not None and pair >= 0:
+            # From here to the call there are inputs that work could be done on ahead of the clock.
+            stamps.wait_for_room()
+            stamps.send(stamps.encode(f"{LAYOUT}{arm} {pair}"))
         if arm == "candidate":
             self._num_calls += 1
         if pair < 0:
@@ -89,17 +95,17 @@ class TimedCalls:
         elif arm == "candidate" and pair < len(self._again):
             self._set_index = self._again[pair].set_index
         else:
-            self._set_index = self.draw_set()
+            self._set_index = self._draw_set()
         self._arms[arm].prepare(self._set_index)
         if arm == "candidate" and self._num_calls == 2:
             reset_peak_memory()
             self._runtime.reset_peak_memory()
         self._check_harness()
 
-    def draw_set(self) -> int:
-        """Return the number of a set of inputs that cannot be foreseen, another one each time."""
+    def _draw_set(self) -> int:
+        """Return the number of a set of inputs, another one each time."""
         drawn = self._drawn
-        while (number := self._num_sets + _draw_below(MAX_SET - self._num_sets)) in drawn:
+        while (number := draw_set(self._num_sets)) in drawn:
             pass
         drawn.add(number)
         return number
@@ -165,7 +171,7 @@ class TimedCalls:
         taken = self._excerpt(outputs, start)
         if (stamps := self._reporter.stamps) is not None:
             digest = digest_of(elements for _, _, elements in taken)
-            stamps.send(stamps.encode(f"={arm} {pair} {digest}"))
+            stamps.send(stamps.encode(f"{LOOK}{arm} {pair} {digest}"))
         return taken
 
     def _excerpt(self, outputs: Any, start: int | None) -> _Outputs:
@@ -220,6 +226,11 @@ def _most_judged(outputs: Sequence[Any]) -> int:
     num_bytes = min(sum(memoryview(each).nbytes for each in outputs), 8 * MAX_EXCERPT)
     most = min(MAX_OUTPUTS // max(1, len(outputs)), KEPT_BYTES // max(1, num_bytes))
     return max(MIN_JUDGED, min(MAX_JUDGED, most))
+
+
+def draw_set(num_sets: int) -> int:
+    """Return the number of a set of inputs, beyond the first, that cannot be foreseen."""
+    return num_sets + _draw_below(MAX_SET - num_sets)
 
 
 def _draw_below(number: int) -> int:

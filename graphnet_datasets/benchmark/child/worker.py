@@ -32,7 +32,7 @@ from .arms import Arm, Workload
 from .device_state import read_device_state
 from .harness_snapshot import HarnessSnapshot
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
-from .timed_calls import OutputsRefusedError, TimedCalls
+from .timed_calls import OutputsRefusedError, TimedCalls, draw_set
 from .turns import figures_of_pairs, run_eager_in_turns, time_candidate_in_turns
 
 SLOW_PROFILE_MS = 100.0
@@ -95,13 +95,23 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     # Bound before the candidate is imported, which could replace what they are made of.
     clock = make_clock(job, runtime)
     evict_caches = evictor_for(job)
-    time_eager_first(baseline, runtime, resident_bytes, clock, evict_caches, reporter)
+    num_sets = job.settings.num_input_sets
+    snapshot = HarnessSnapshot()
+    snapshot.hold(workload, baseline, runtime, clock, reporter)
+
+    def lay_out() -> None:
+        """Do what is done before each timed call."""
+        baseline.prepare(draw_set(num_sets))
+        snapshot.find_changed()
+
+    time_eager_first(
+        *(baseline, runtime, resident_bytes, clock, evict_caches, reporter), lay_out=lay_out
+    )
     reporter.send({"is_fresh": workload.is_fresh})
     own = workload.for_candidate()
     is_on_cpu = runtime.peak_memory_bytes() is None
     other_bytes = own.copied_bytes + (resident_bytes if is_on_cpu else 0)
     watched = runtime.watch(workload.module)
-    snapshot = HarnessSnapshot()
 
     reporter.enter("compile")
     compiler = make_compiler(job.compiler, job.framework, job.options)
@@ -130,12 +140,12 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         runtime,
         reporter,
         directory,
-        job.settings.num_input_sets,
+        num_sets,
         job.again,
         snapshot.find_changed,
     )
     launch_mode, notes = _choose_launch(job, baseline, candidate)
-    snapshot.hold(workload, own, baseline, candidate, timed, runtime, clock, reporter)
+    snapshot.hold(own, candidate, timed, clock)
     if reporter.stamps is not None:
         snapshot.hold(reporter.stamps)
     device_before = read_device_state(job.device)

@@ -29,7 +29,7 @@ from .correctness import (
     overall_null_t,
 )
 from .reported import read_number, read_text, take_figures
-from .times import TimesError, take_alone, take_looks, take_times
+from .times import TimesError, take_alone, take_layouts, take_looks, take_times
 from .turn_times import take_turn_times
 
 _ROW_COLUMNS = (
@@ -206,6 +206,7 @@ class Run:
                     take_times(self.record, self._messages, outcome)
                 else:
                     take_turn_times(self.record, self._messages, outcome, self._eager)
+                take_layouts(self.record, outcome)
                 self._seen = take_looks(self.record, outcome)
             except TimesError as error:
                 if error.is_forged:

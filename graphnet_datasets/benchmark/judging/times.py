@@ -17,11 +17,14 @@ from ...isolation import PHASE_PREFIX, Outcome, Stamp
 from ...timing.calls import ARMS
 from ...timing.disturbance import MIN_CALM_PAIRS, cover, find_shift, is_noisy, paired_speedup
 from ...timing.intervals import centre_and_interval, shift_interval
+from ..handover import LAYOUT, LOOK
 from .reported import read_counts, read_number, read_text, read_times
 
 AGREE_WITHIN, AGREE_MS = 1.05, 0.05
 """Ratio of the worker's times to the kernel's beyond which a disagreement is forgery, and how much
 the medians differ for other reasons: a call that ends on another core than that of the stamp."""
+LAYOUT_WITHIN = 1.25
+"""Ratio by which laying out inputs may take longer between calls of two arms than of one."""
 NOISE_SHIFT = 2.0
 """Ratio of eager's times beside the candidate and alone that a busy machine does not explain."""
 MACHINE_FIELDS = ("load", "other_cpu_share", "steal_share")
@@ -34,10 +37,6 @@ class TimesError(Exception):
     def __init__(self, message: str, *, is_forged: bool) -> None:
         super().__init__(message)
         self.is_forged = is_forged
-
-
-LOOK = "="
-"""Begins the stamp that follows a call when an excerpt of its outputs has been taken."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +71,32 @@ def read_looks(stamps: Sequence[Stamp]) -> dict[str, list[Look]]:
     return looks
 
 
+def read_layouts(stamps: Sequence[Stamp]) -> dict[str, list[float]]:
+    """Return how many milliseconds it took to lay out the inputs of each call of each arm.
+
+    `first` are those of eager before there was a candidate.
+
+    Raises:
+        TimesError: a call did not follow at once.
+
+    >>> labels = ["<first 0", "+first 0", "-first 0"]
+    >>> read_layouts([Stamp(label, 10**6 * place) for place, label in enumerate(labels)])
+    {'baseline': [], 'candidate': [], 'first': [1.0]}
+    """
+    layouts: dict[str, list[float]] = {arm: [] for arm in (*ARMS, "first")}
+    for stamp, after in itertools.pairwise(stamps):
+        if stamp.label.startswith(LAYOUT):
+            name = stamp.label.removeprefix(LAYOUT)
+            arm = name.partition(" ")[0]
+            if after.label != f"+{name}" or arm not in layouts:
+                raise TimesError(
+                    f"Inputs were laid out for call `{name[:40]}`, which did not follow.",
+                    is_forged=True,
+                )
+            layouts[arm].append((after.at_ns - stamp.at_ns) / _NS_PER_MS)
+    return layouts
+
+
 @dataclasses.dataclass(frozen=True)
 class StampedTimes:
     """What the stamps of a run say: milliseconds of each call, stamping included."""
@@ -94,6 +119,8 @@ def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
         sign, name = stamp.label[:1], stamp.label[1:]
         if sign == LOOK and begun is None and phase == "run":
             continue  # see `read_looks`
+        if sign == LAYOUT and begun is None and phase in calls:
+            continue  # see `read_layouts`
         if stamp.label.startswith(PHASE_PREFIX) and begun is None:
             phase = stamp.label.removeprefix(PHASE_PREFIX)
         elif sign == "+" and begun is None and phase in calls:
@@ -203,6 +230,45 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
             "unevenly_preempted: the kernel interrupted one arm more often than its share of the "
             "time explains, so the interval covers that of all pairs too."
         )
+
+
+def take_layouts(record: dict[str, Any], outcome: Outcome) -> None:
+    """Doubt or refuse calls whose inputs took longer to be laid out than eager's.
+
+    The inputs of a call are there before its clock starts, and laying them out is the same work for
+    both arms, and before there is a candidate. Where it takes longer, the candidate works then:
+    against eager's, pair by pair; or, as it could have those take longer too, against those before
+    it was loaded, as much slower as eager's calls are since, by a quarter.
+
+    Raises:
+        TimesError: it took longer by more than the call itself.
+    """
+    layouts = read_layouts(outcome.stamps)
+    own = layouts["candidate"]
+    if not own:
+        return
+    took = statistics.median(record["candidate_latency_ms"])
+    found = [_lateness(layouts["baseline"], own)] if layouts["baseline"] else []
+    if layouts["first"]:
+        first_ms = [elapsed_ms for _, elapsed_ms in read_calls(outcome.stamps)["baseline"]]
+        slower = statistics.median(record["baseline_latency_ms"]) / statistics.median(first_ms)
+        before = statistics.median(layouts["first"]) * max(1.0, slower) * LAYOUT_WITHIN
+        found.append(_lateness([before] * len(own), own))
+    early, least_early = max(found, key=lambda each: each[1])
+    if least_early <= (AGREE_WITHIN - 1) * took + AGREE_MS:
+        return
+    if least_early > took + AGREE_MS:
+        raise TimesError(
+            f"Laying out inputs for the candidate took {early:.3g} ms longer than for eager, and "
+            f"its calls {took:.3g} ms: it works before the clock is started.",
+            is_forged=True,
+        )
+    least = record["speedup"] * took / (took + early)
+    record["speedup_low"], _ = cover((record["speedup_low"], None), (least, None))
+    record["warnings"].append(
+        f"early_work: laying out inputs for the candidate took {early:.3g} ms longer than for "
+        f"eager, so part of its work may be in there; the interval covers {least:.3g}."
+    )
 
 
 def take_looks(record: dict[str, Any], outcome: Outcome) -> set[str]:
