@@ -32,7 +32,7 @@ class TorchRuntime:
         """Seed the generators of the device, so that random operators draw the same in each arm.
 
         `torch.manual_seed` would seed those of all other kinds of device too, which it puts off,
-        with a text of the stack for each, until one is used: a tenth of a millisecond before every call.
+        with a text of the stack for each, until one is used: 0.1 ms before every call.
         """
         torch.default_generator.manual_seed(seed)
         if self.device.type in _SEEDED_APART:
