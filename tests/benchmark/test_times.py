@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from graphnet_datasets.benchmark.judging.stamps import TimesError
 from graphnet_datasets.benchmark.judging.times import (
-    TimesError,
     take_alone,
     take_layouts,
     take_looks,

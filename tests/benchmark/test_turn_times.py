@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.judging.times import TimesError
+from graphnet_datasets.benchmark.judging.stamps import TimesError
 from graphnet_datasets.benchmark.judging.turn_times import take_doubt, take_turn_times
 from graphnet_datasets.isolation import Ending, Outcome, Stamp
 from graphnet_datasets.schema import empty_run

@@ -29,7 +29,8 @@ from .correctness import (
     overall_null_t,
 )
 from .reported import read_number, read_text, take_figures
-from .times import TimesError, take_alone, take_layouts, take_looks, take_times
+from .stamps import TimesError
+from .times import take_alone, take_layouts, take_looks, take_times
 from .turn_times import take_turn_times
 
 _ROW_COLUMNS = (

@@ -7,18 +7,16 @@ the stamping itself takes is known from calls of eager before the candidate was 
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...isolation import PHASE_PREFIX, Outcome, Stamp
+from ...isolation import Outcome
 from ...timing.calls import ARMS
 from ...timing.disturbance import MIN_CALM_PAIRS, cover, find_shift, is_noisy, paired_speedup
 from ...timing.intervals import centre_and_interval, shift_interval
-from ..handover import LAYOUT, LOOK
 from .reported import read_counts, read_number, read_text, read_times
+from .stamps import TimesError, read_calls, read_layouts, read_looks, read_stamps
 
 AGREE_WITHIN, AGREE_MS = 1.05, 0.05
 """Ratio of the worker's times to the kernel's beyond which a disagreement is forgery, and how much
@@ -28,144 +26,6 @@ LAYOUT_WITHIN = 1.25
 NOISE_SHIFT = 2.0
 """Ratio of eager's times beside the candidate and alone that a busy machine does not explain."""
 MACHINE_FIELDS = ("load", "other_cpu_share", "steal_share")
-_NS_PER_MS = 1e6
-
-
-class TimesError(Exception):
-    """What was reported makes no sense; `is_forged` if it cannot have come from the worker."""
-
-    def __init__(self, message: str, *, is_forged: bool) -> None:
-        super().__init__(message)
-        self.is_forged = is_forged
-
-
-@dataclasses.dataclass(frozen=True)
-class Look:
-    """What was seen of the outputs of a call, and how many milliseconds after its end."""
-
-    after_ms: float
-    digest: str
-
-
-def read_looks(stamps: Sequence[Stamp]) -> dict[str, list[Look]]:
-    """Return the looks at the outputs of each arm; each follows its call at once.
-
-    Raises:
-        TimesError: one does not.
-
-    >>> labels = ["+candidate 0", "-candidate 0", "=candidate 0 ab12"]
-    >>> read_looks([Stamp(label, 10**6 * place) for place, label in enumerate(labels)])
-    {'baseline': [], 'candidate': [Look(after_ms=1.0, digest='ab12')]}
-    """
-    looks: dict[str, list[Look]] = {arm: [] for arm in ARMS}
-    for before, stamp in itertools.pairwise(stamps):
-        if stamp.label.startswith(LOOK):
-            name, _, digest = stamp.label[1:].rpartition(" ")
-            arm = name.partition(" ")[0]
-            if before.label != f"-{name}" or arm not in looks:
-                raise TimesError(
-                    f"The outputs of call `{name[:40]}` were looked at when it had not just ended.",
-                    is_forged=True,
-                )
-            looks[arm].append(Look((stamp.at_ns - before.at_ns) / _NS_PER_MS, digest))
-    return looks
-
-
-def read_layouts(stamps: Sequence[Stamp]) -> dict[str, list[float]]:
-    """Return how many milliseconds it took to lay out the inputs of each call of each arm.
-
-    `first` are those of eager before there was a candidate.
-
-    Raises:
-        TimesError: a call did not follow at once.
-
-    >>> labels = ["<first 0", "+first 0", "-first 0"]
-    >>> read_layouts([Stamp(label, 10**6 * place) for place, label in enumerate(labels)])
-    {'baseline': [], 'candidate': [], 'first': [1.0]}
-    """
-    layouts: dict[str, list[float]] = {arm: [] for arm in (*ARMS, "first")}
-    for stamp, after in itertools.pairwise(stamps):
-        if stamp.label.startswith(LAYOUT):
-            name = stamp.label.removeprefix(LAYOUT)
-            arm = name.partition(" ")[0]
-            if after.label != f"+{name}" or arm not in layouts:
-                raise TimesError(
-                    f"Inputs were laid out for call `{name[:40]}`, which did not follow.",
-                    is_forged=True,
-                )
-            layouts[arm].append((after.at_ns - stamp.at_ns) / _NS_PER_MS)
-    return layouts
-
-
-@dataclasses.dataclass(frozen=True)
-class StampedTimes:
-    """What the stamps of a run say: milliseconds of each call, stamping included."""
-
-    first_ms: list[float]
-    baseline_ms: list[float]
-    candidate_ms: list[float]
-    is_candidate_first: list[bool]
-
-
-def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
-    """Return name and milliseconds of each call, one after the other, by the phase it was made in.
-
-    Raises:
-        TimesError: a stamp is missing, doubled or out of its order.
-    """
-    phase, begun = "", None
-    calls: dict[str, list[tuple[str, float]]] = {"baseline": [], "run": []}
-    for stamp in stamps:
-        sign, name = stamp.label[:1], stamp.label[1:]
-        if sign == LOOK and begun is None and phase == "run":
-            continue  # see `read_looks`
-        if sign == LAYOUT and begun is None and phase in calls:
-            continue  # see `read_layouts`
-        if stamp.label.startswith(PHASE_PREFIX) and begun is None:
-            phase = stamp.label.removeprefix(PHASE_PREFIX)
-        elif sign == "+" and begun is None and phase in calls:
-            begun = stamp
-        elif sign == "-" and begun is not None and begun.label[1:] == name:
-            elapsed_ms = max(stamp.at_ns - begun.at_ns, 1) / _NS_PER_MS
-            calls[phase].append((name, elapsed_ms))
-            begun = None
-        else:
-            raise TimesError(
-                f"The stamp `{stamp.label[:40]}` of a call came at a time when the worker sends "
-                "none.",
-                is_forged=True,
-            )
-    if begun is not None:
-        raise TimesError("The stamp with which a call ends is missing.", is_forged=True)
-    return calls
-
-
-def read_stamps(stamps: Sequence[Stamp]) -> StampedTimes:
-    """Return the times of the calls, which must have come one after the other, pair by pair.
-
-    Raises:
-        TimesError: a stamp is missing, doubled or out of its order.
-
-    >>> calls = ["baseline 0", "candidate 0"]
-    >>> labels = ["phase run", *(sign + call for call in calls for sign in "+-")]
-    >>> stamps = [Stamp(label, 10**6 * 2**place) for place, label in enumerate(labels)]
-    >>> read_stamps(stamps)
-    StampedTimes(first_ms=[], baseline_ms=[2.0], candidate_ms=[8.0], is_candidate_first=[False])
-    """
-    calls = read_calls(stamps)
-    first = [elapsed_ms for _, elapsed_ms in calls["baseline"]]
-    times: dict[str, list[float]] = {arm: [] for arm in ARMS}
-    orders = []
-    for place, (name, elapsed_ms) in enumerate(calls["run"]):
-        arm, _, pair = name.partition(" ")
-        if arm not in times or pair != str(len(times[arm])) or len(times[arm]) != place // 2:
-            raise TimesError(
-                f"The stamps of call `{name[:40]}` are not those of the next call.", is_forged=True
-            )
-        times[arm].append(elapsed_ms)
-        if place % 2 == 0:
-            orders.append(arm == "candidate")
-    return StampedTimes(first, times["baseline"], times["candidate"], orders)
 
 
 def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Outcome) -> None:

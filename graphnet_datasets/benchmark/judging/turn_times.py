@@ -9,7 +9,8 @@ from typing import Any
 from ...isolation import Outcome
 from ...timing.disturbance import is_noisy, paired_speedup
 from .reported import read_counts, read_number, read_text, read_times
-from .times import TimesError, hold_against, overhead_ms, read_calls, read_machine
+from .stamps import TimesError, read_calls
+from .times import hold_against, overhead_ms, read_machine
 
 AGREES_WITHIN = 1.1
 """How far outside of the interval of the turns the speedup of the pairs may lie."""
