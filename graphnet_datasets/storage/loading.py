@@ -95,7 +95,7 @@ def load_dataset(
     storage_options: Mapping[str, Any] | None = ...,
 ) -> datasets.IterableDataset: ...
 @overload
-def load_dataset(
+def load_dataset(  # pyright: ignore[reportOverlappingOverload] (split's default decides)
     name: str | os.PathLike[str] = ...,
     config: str | None = ...,
     split: list[Any] | tuple[Any, ...] = ...,
