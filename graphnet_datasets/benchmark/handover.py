@@ -78,7 +78,7 @@ def read_judged(given: Any) -> list[JudgedCall]:
     """Return the judged calls that a worker named.
 
     Raises:
-        HandoverError: they are not such calls, or not of different inputs each.
+        HandoverError: they are not such calls.
 
     >>> read_judged([[7, None, True]])
     [JudgedCall(set_index=7, start=None, is_candidate_first=True)]
@@ -94,9 +94,6 @@ def read_judged(given: Any) -> list[JudgedCall]:
         if not all(type(number) is int and 0 <= number <= MAX_SET for number in numbers):
             raise HandoverError("A call to be judged has a number that is out of range.")
         calls.append(JudgedCall(set_index, start, is_candidate_first is True))
-    sets = {(call.set_index, call.start is None) for call in calls}
-    if len(sets) != len(calls):
-        raise HandoverError("Two of the calls to be judged had the same inputs.")
     return calls
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from graphnet_datasets.benchmark.handover import FIRST, JudgedCall, digest_of
+from graphnet_datasets.benchmark.executors.collecting import read_run
+from graphnet_datasets.benchmark.handover import FIRST, JudgedCall, digest_of, judged_file
 from graphnet_datasets.benchmark.judging.correctness import Output
 from graphnet_datasets.benchmark.judging.judging import EagerAlone, Run
 from graphnet_datasets.isolation import Ending, Outcome
@@ -51,6 +53,22 @@ def judged(alone_ms: Any = (2.0, 2.0), **report: Any) -> dict[str, Any]:
         run.judge(eager_alone(list(alone_ms)))
     assert run.record.keys() == set(RUNS_SCHEMA.names)
     return run.record
+
+
+@pytest.mark.parametrize(("sets", "is_refused"), [([7, 8, 9], False), ([7, 8, 7], True)])
+def test_no_two_judged_calls_have_the_same_inputs(
+    tmp_path: Path, sets: list[int], is_refused: bool
+) -> None:
+    """The worker draws each set once: whoever has one come twice may know its answer."""
+    calls = [JudgedCall(each, 0, False).to_json() for each in sets]
+    files = {f"outputs {judged_file(number)}": [] for number in range(len(sets))}
+    for name in (FIRST, *map(judged_file, range(len(sets)))):
+        (tmp_path / name).touch()
+    ended = outcome(judged=calls, **files)
+    run = Run({**empty_run(), "seed": 0}, ended)
+    read_run(run, ended, tmp_path)
+    assert run.has_outputs is not is_refused
+    assert ("had the same inputs" in (run.record["error_message"] or "")) is is_refused
 
 
 def test_a_clean_run() -> None:

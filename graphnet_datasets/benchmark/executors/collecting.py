@@ -20,6 +20,9 @@ def read_run(run: judging.Run, outcome: Outcome, directory: Path) -> None:
     try:
         run.first = read_outputs(directory / FIRST, messages.get(f"outputs {FIRST}"))
         run.calls = read_judged(messages.get("judged"))
+        sets = {(call.set_index, call.start is None) for call in run.calls}
+        if len(sets) != len(run.calls):  # drawn, and no set twice
+            raise HandoverError("Two of the calls to be judged had the same inputs.")
         run.judged = read_judged_outputs(directory, messages, run.calls)
     except HandoverError as error:
         run.fail_protocol(str(error))
