@@ -28,11 +28,14 @@ class Runtime(Protocol):
     def clone_outputs(self, outputs: Any) -> Any:
         """Return the outputs, copied, in their structure."""
 
-    def copy_module(self, module: Any, *, is_separate: bool) -> Any:
-        """Return the module with a graph of its own, and with its own memory for the weights.
+    def copy_module(self, module: Any, count: int, *, is_separate: bool) -> list[Any]:
+        """Return copies with graphs of their own, and with their own memory for the weights.
 
-        Unless `is_separate`, the weights are other tensors on the same memory.
+        Weight by weight, in an order that is drawn, memory is taken for all of them: where it comes
+        to lie makes per cents of a call, and is to favour none. Unless `is_separate`, the weights
+        are other tensors on the same memory.
         """
+        ...
 
     def watch(self, module: Any) -> Mapping[str, Any]:
         """Return, by name, what decides how eager runs besides its inputs and weights.

@@ -23,6 +23,9 @@ class Workload:
     Set 0 is as the sample was recorded, with its stored elements. Set `k` is drawn with seed
     `seed + k`, and every input that may differ does: stored integers and masks too, and weights
     where they are inputs. Set 0 is kept; of all others, any number there is, only the latest.
+    `has_candidate` says that there will be a second arm (`for_candidate`), whose weights take
+    `copied_bytes` besides.
+
     `written` names the inputs that the graph itself writes to, and `state` holds, by name, the
     weights inside the module that it writes to, as they were; `note_writes` finds both.
     """
@@ -40,6 +43,7 @@ class Workload:
         seed: int,
         memory_limit_bytes: int | None = None,
         trust_remote_code: bool = False,
+        has_candidate: bool = False,
     ) -> None:
         self.runtime, self.seed = runtime, seed
         self._materialize = lambda: materialize(
@@ -60,10 +64,16 @@ class Workload:
             device=device,
             weights=weights,
         )
-        self._memory_limit_bytes = memory_limit_bytes
-        # Eager's weights are a copy as the candidate's are (`for_candidate`), which the framework
-        # has laid out: where memory lies, and on what pages, makes per cents.
-        self.module, _ = self._copy(self._materialize())
+        # Both arms' weights are copies that the framework laid out, at the same time: where memory
+        # lies, and on what pages, makes per cents of a call.
+        drawn = self._materialize()
+        num_bytes = runtime.num_bytes(*runtime.tensors_of(drawn).values())
+        is_separate = memory_limit_bytes is None or 4 * num_bytes <= memory_limit_bytes
+        self.module, *self._spares = runtime.copy_module(
+            drawn, 1 + has_candidate, is_separate=is_separate
+        )
+        self.copied_bytes = num_bytes * len(self._spares) if is_separate else 0
+        del drawn
         self.first = self._make_inputs(0)
         self._weight_names = frozenset(
             name
@@ -76,22 +86,13 @@ class Workload:
         self.state: dict[str, Any] = {}
         self.checksums: dict[str, int] = {}
         self.constant_outputs: frozenset[int] = frozenset()
-        self.copied_bytes = 0
 
     def for_candidate(self) -> Workload:
         """Return the same on a module of its own, whose weights lie elsewhere if there is room."""
         other = copy.copy(self)
-        other.module, other.copied_bytes = self._copy(self.module)
+        (other.module,) = self._spares
         other._held = self.runtime.tensors_of(other.module)
         return other
-
-    def _copy(self, module: Any) -> tuple[Any, int]:
-        """Return a copy of the module, and how many bytes of weights it has of its own."""
-        num_bytes = self.runtime.num_bytes(*self.runtime.tensors_of(module).values())
-        limit = self._memory_limit_bytes
-        is_separate = limit is None or 4 * num_bytes <= limit
-        copied = self.runtime.copy_module(module, is_separate=is_separate)
-        return copied, num_bytes if is_separate else 0
 
     def inputs(self, index: int) -> dict[str, Any]:
         """Return set `index`, which is not to be written to."""

@@ -33,6 +33,7 @@ def load_workload(job: WorkerJob, directory: Path) -> Workload:
         seed=job.settings.seed,
         memory_limit_bytes=job.settings.memory_limit_bytes,
         trust_remote_code=job.settings.trust_remote_code,
+        has_candidate=job.kind == "candidate",
     )
 
 
@@ -44,11 +45,13 @@ def time_eager_first(
     evict_caches: Callable[[], None] | None,
     reporter: Reporter,
     lay_out: Callable[[], object] | None = None,
+    copied_bytes: int = 0,
 ) -> None:
     """Time a few calls of eager before there is a candidate; report them and its peak memory.
 
-    They are stamped as well: no code but ours has run, so they show what a stamp takes, and what it
-    takes to lay out the inputs of a call, which `lay_out` does (default: those of set 0).
+    `copied_bytes` are not eager's own. The calls are stamped as well: no code but ours has run, so
+    they show what a stamp takes, and what it takes to lay out the inputs of a call, which `lay_out`
+    does (default: those of set 0).
     """
     first: list[Reading] = []
     if lay_out is None:
@@ -60,7 +63,7 @@ def time_eager_first(
     baseline()
     peak = runtime.peak_memory_bytes()
     if peak is None:
-        peak = max(peak_memory_bytes() - resident_bytes, 0)
+        peak = peak_memory_bytes() - resident_bytes
     started_s = now_s()
     while len(first) < 9 and (not first or now_s() - started_s < 0.5):
         baseline.discard()
@@ -81,7 +84,7 @@ def time_eager_first(
         {
             "baseline_first_ms": [reading.elapsed_ms for reading in first],
             "baseline_first_wall_ms": [reading.wall_ms for reading in first],
-            "baseline_peak_memory_bytes": peak,
+            "baseline_peak_memory_bytes": max(peak - copied_bytes, 0),
         }
     )
 

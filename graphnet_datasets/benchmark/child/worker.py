@@ -105,7 +105,9 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         snapshot.find_changed()
 
     time_eager_first(
-        *(baseline, runtime, resident_bytes, clock, evict_caches, reporter), lay_out=lay_out
+        *(baseline, runtime, resident_bytes, clock, evict_caches, reporter),
+        lay_out=lay_out,
+        copied_bytes=workload.copied_bytes,
     )
     reporter.send({"is_fresh": workload.is_fresh})
     own = workload.for_candidate()

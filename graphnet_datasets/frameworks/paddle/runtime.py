@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import random
 import sys
 import warnings
 import zlib
@@ -26,6 +27,9 @@ with warnings.catch_warnings():
 from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..outputs import SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
 from .tensors import place_of
+
+_ORDERS = random.SystemRandom()
+"""Not one whose state is the same in every process that is forked."""
 
 
 class PaddleRuntime:
@@ -63,17 +67,19 @@ class PaddleRuntime:
             return {key: self.clone_outputs(each) for key, each in outputs.items()}
         return self.clone(outputs)
 
-    def copy_module(self, module: Any, *, is_separate: bool) -> Any:
-        """Return a layer of its own, which tracing may change, with its own memory for the weights.
+    def copy_module(self, module: Any, count: int, *, is_separate: bool) -> list[Any]:
+        """Return layers, which tracing may change, with their own memory for the weights.
 
-        Unless `is_separate`, it holds the same weights.
+        It is taken weight by weight for all of them, in an order that is drawn. Unless
+        `is_separate`, they hold the same weights.
         """
-        copied = module.copy()
+        copies = [module.copy() for _ in range(count)]
         if is_separate:
-            for held in (copied._parameters, copied._buffers):
-                for name, tensor in held.items():
-                    held[name] = _copy_weight(tensor)
-        return copied
+            for kind in ("_parameters", "_buffers"):
+                for name, tensor in getattr(module, kind).items():
+                    for copied in _ORDERS.sample(copies, count):
+                        getattr(copied, kind)[name] = _copy_weight(tensor)
+        return copies
 
     def watch(self, module: Any) -> Mapping[str, Any]:
         """Return, by name, what decides how eager runs besides its inputs and weights."""

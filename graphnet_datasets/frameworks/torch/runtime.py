@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import importlib
+import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -16,6 +17,10 @@ from .watching import watched
 _DTYPE_PREFIX = "torch."
 _SEEDED_APART = ("cuda", "xpu")
 """Kinds of device with generators of their own."""
+
+
+_ORDERS = random.SystemRandom()
+"""Not one whose state is the same in every process that is forked."""
 
 
 class TorchRuntime:
@@ -55,25 +60,25 @@ class TorchRuntime:
             return {key: self.clone_outputs(each) for key, each in outputs.items()}
         return self.clone(outputs)
 
-    def copy_module(self, module: Any, *, is_separate: bool) -> Any:
-        """Return the module with a graph of its own, and with its own memory for the weights.
+    def copy_module(self, module: Any, count: int, *, is_separate: bool) -> list[Any]:
+        """Return modules with graphs of their own, and with their own memory for the weights.
 
         A compiler may rewrite the graph that it is given, and what it writes to the weights must
-        not reach eager. Unless `is_separate`, the weights are other tensors on the same memory.
+        not reach eager. Memory is taken weight by weight for all copies, in an order that is drawn.
+        Unless `is_separate`, the weights are other tensors on the same memory.
         """
-        copied = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
-        storages: dict[int, torch.UntypedStorage] = {}
-        tensors: dict[int, torch.Tensor] = {}
-        for submodule in copied.modules():
-            for held in (submodule._parameters, submodule._buffers):
-                weights = cast(dict[str, Any], held)
-                for name, tensor in weights.items():
-                    if tensor is None:
-                        continue
-                    if id(tensor) not in tensors:
-                        tensors[id(tensor)] = _copy_weight(tensor, storages, is_separate)
-                    weights[name] = tensors[id(tensor)]
-        return copied
+        copies = [
+            _Copy(torch.fx.GraphModule(module, copy.deepcopy(module.graph)), is_separate)
+            for _ in range(count)
+        ]
+        for submodules in zip(*(each.module.modules() for each in copies), strict=True):
+            for kind in ("_parameters", "_buffers"):
+                for name, tensor in list(getattr(submodules[0], kind).items()):
+                    for place in _ORDERS.sample(range(count), count):
+                        if tensor is not None:
+                            weight = copies[place].weight(tensor)
+                            getattr(submodules[place], kind)[name] = weight
+        return [each.module for each in copies]
 
     def watch(self, module: Any) -> Mapping[str, Any]:
         """Return, by name, what decides how eager runs besides its inputs and weights."""
@@ -215,21 +220,35 @@ def _is_finite(tensor: torch.Tensor) -> bool:
     return bool(torch.isfinite(tensor).all())
 
 
-def _copy_weight(
-    tensor: torch.Tensor, storages: dict[int, torch.UntypedStorage], is_separate: bool
-) -> torch.Tensor:
-    """Return a weight as another tensor; what shares memory does so in the copies as well."""
-    plain = tensor.detach()
-    if is_separate and plain.layout is torch.strided and not plain.is_quantized:
-        storage = plain.untyped_storage()
-        if storage.data_ptr() not in storages:
-            storages[storage.data_ptr()] = storage.clone()
-        plain = torch.empty(0, dtype=plain.dtype, device=plain.device).set_(
-            storages[storage.data_ptr()], plain.storage_offset(), plain.shape, plain.stride()
-        )
-    if isinstance(tensor, torch.nn.Parameter):
-        return torch.nn.Parameter(plain, requires_grad=tensor.requires_grad)
-    return plain
+class _Copy:
+    """A copy of a module that gets weights of its own."""
+
+    def __init__(self, module: torch.fx.GraphModule, is_separate: bool) -> None:
+        self.module, self._is_separate = module, is_separate
+        self._storages: dict[int, torch.UntypedStorage] = {}
+        self._weights: dict[int, torch.Tensor] = {}
+
+    def weight(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a weight as another tensor; what shares memory does so in the copy as well."""
+        if id(tensor) not in self._weights:
+            self._weights[id(tensor)] = self._copy(tensor)
+        return self._weights[id(tensor)]
+
+    def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        plain = tensor.detach()
+        if self._is_separate and plain.layout is torch.strided and not plain.is_quantized:
+            storage = plain.untyped_storage()
+            if storage.data_ptr() not in self._storages:
+                self._storages[storage.data_ptr()] = storage.clone()
+            plain = torch.empty(0, dtype=plain.dtype, device=plain.device).set_(
+                self._storages[storage.data_ptr()],
+                plain.storage_offset(),
+                plain.shape,
+                plain.stride(),
+            )
+        if isinstance(tensor, torch.nn.Parameter):
+            return torch.nn.Parameter(plain, requires_grad=tensor.requires_grad)
+        return plain
 
 
 def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -27,7 +27,7 @@ def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results
     `sizes` maps the sample's symbols to integers (default: those it was captured with).
 
     >>> from graphnet_datasets.sample.arguments import Ref
-    >>> from graphnet_datasets.sample import Input, Value
+    >>> from graphnet_datasets.sample import Input, Op, Sample, Value
     >>> tensor = Input("input", Value("float32", (2, 3)))
     >>> sample = Sample("example/sum", "torch", "other", (tensor,),
     ...     (Op("torch.Tensor.sum", (Ref(0), 1)),), Ref(1))

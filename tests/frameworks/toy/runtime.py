@@ -28,8 +28,8 @@ class ToyRuntime:
     def clone_outputs(self, outputs: Any) -> Any:
         return copy.deepcopy(outputs)
 
-    def copy_module(self, module: Any, *, is_separate: bool) -> Any:
-        return copy.deepcopy(module) if is_separate else copy.copy(module)
+    def copy_module(self, module: Any, count: int, *, is_separate: bool) -> list[Any]:
+        return [copy.deepcopy(module) if is_separate else copy.copy(module) for _ in range(count)]
 
     def tensors_of(self, module: Any) -> dict[str, Any]:
         return dict(module.weights)
