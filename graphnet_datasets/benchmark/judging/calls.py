@@ -23,6 +23,8 @@ MAX_ASTRAY = 0.75
 """Share of what eager's outputs move from call to call by which a candidate's may be astray. One
 that returns a stored answer misses all of it, 1.0. Where outputs move by 2e-6 of their size, honest
 ones were astray by 0.05 in float32, and by 1.2 in bfloat16, in which the inputs are lost."""
+ROUNDING = 8
+"""Steps of float32 by which other orders of sums move outputs; of 2e-6 honest ones are told."""
 MAX_CONSTANT_CALLS = 16
 """Calls that the outputs of the first are held against, to see whether these would pass there."""
 
@@ -72,6 +74,30 @@ def find_constant(rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair]) -> s
         f"In {num_astray} of {len(shares)} calls the outputs do not follow their inputs as eager's "
         f"do: what a stored answer would give, which passes here at t = {max(known):.3g}."
     )
+
+
+def moves_by_rounding(calls: Sequence[Pair]) -> bool:
+    """Tell whether eager's outputs move by no more than `ROUNDING` steps of float32 from the first.
+
+    Another order of sums moves them as far, so an honest candidate cannot be told from one that
+    stores its answer.
+
+    >>> def calls(*eager):
+    ...     return [([Output("float32", np.array([each], "f4"))], []) for each in eager]
+    >>> moves_by_rounding(calls(1.0, 1.0000001)), moves_by_rounding(calls(1.0, 1.001))
+    (True, False)
+    """
+    (first, _), *later = calls
+    for outputs, _ in later:
+        for then, now in zip(first, outputs, strict=True):
+            before, after = (_numbers(each, now.part) for each in (then, now))
+            if before is None or after is None or before.shape != after.shape:
+                return False
+            size = float(np.sqrt(np.sum(np.abs(after) ** 2)))
+            moved = float(np.sqrt(np.sum(np.abs(after - before) ** 2)))
+            if not moved <= ROUNDING * float(np.finfo(np.float32).eps) * size:
+                return False
+    return True
 
 
 def astray(first: Pair, call: Pair) -> float | None:
