@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..scores.text import text_table
+
 START, JUDGE = "start", "judge"
 """Phases of the parent: a process is started and handed its sample, outputs are compared."""
 _OTHER = "everything else"
@@ -94,16 +96,8 @@ class TimeSpent:
             sum(value for (name, _), value in seconds.items() if name == each) for each in compilers
         ]
         rows.append(["all", *(f"{each:.1f}" for each in of_each), *_sum(whole_s, whole_s)])
-        table = [["phase", *compilers, "all", "share"], *rows]
-        widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
-        lines = [
-            "  ".join(
-                cell.rjust(width) if place else cell.ljust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in table
-        ]
-        return "\n".join(["Where the time went, in seconds:", *lines])
+        table = text_table(["phase", *compilers, "all", "share"], rows, is_first_left=True)
+        return f"Where the time went, in seconds:\n{table}"
 
     def _leave(self, sample_id: str) -> float:
         now_s = self._clock_s()

@@ -6,8 +6,10 @@ import html
 from collections.abc import Sequence
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Align cells under their heads, the first column too, to the right.
+def text_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, is_first_left: bool = False
+) -> str:
+    """Align cells under their heads to the right, the first column too unless it is to the left.
 
     >>> print(text_table(["t", "S"], [["-10", "0.1"], ["0", "1.25"]]))
       t     S
@@ -15,10 +17,13 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
       0  1.25
     """
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [head, *rows]
-    )
+    lines = []
+    for row in [head, *rows]:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        if is_first_left:
+            cells[0] = row[0].ljust(widths[0])
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def html_table(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import ctypes
+import gc
 import itertools
 import json
 import os
@@ -25,6 +26,11 @@ Module = Callable[..., Any]
 
 WORK_S = 0.02
 """What honest work takes here: a call that was quicker has skipped it."""
+
+
+def found(kind: type) -> list[Any]:
+    """Return the live objects of a class, which any code of the process can reach."""
+    return [each for each in gc.get_objects() if type(each) is kind]
 
 
 def _work(module: Module, inputs: Inputs) -> Any:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import builtins
 import ctypes
-import gc
 import sys
 import time
 import types
@@ -18,7 +17,7 @@ import torch
 from graphnet_datasets.benchmark.child.arms import Arm
 from graphnet_datasets.isolation import StampSender
 from graphnet_datasets.timing import calls, clocks
-from tests.adversarial.cheats import WORK_S, Inputs, Module, _work
+from tests.adversarial.cheats import WORK_S, Inputs, Module, _work, found
 
 _FASTER = 5
 
@@ -28,10 +27,6 @@ def _frames() -> Iterator[types.FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
-
-
-def _found(kind: type) -> list[Any]:
-    return [each for each in gc.get_objects() if type(each) is kind]
 
 
 def replaces_a_builtin(module: Module, example_inputs: Inputs) -> Module:
@@ -58,7 +53,7 @@ def sets_the_time_of_the_live_clock(module: Module, example_inputs: Inputs) -> M
         return started + (time.perf_counter_ns() - started) // _FASTER
 
     def call(**inputs: Any) -> Any:
-        for clock in _found(clocks.WallClock):
+        for clock in found(clocks.WallClock):
             clock._now = slower
         return _work(module, inputs)
 
@@ -85,7 +80,7 @@ def edits_the_list_of_times(module: Module, example_inputs: Inputs) -> Module:
     edited: set[int] = set()
 
     def call(**inputs: Any) -> Any:
-        for run in _found(calls.Calls):
+        for run in found(calls.Calls):
             times = run.times["candidate"]
             for place in range(len(times)):
                 if place not in edited:
@@ -116,7 +111,7 @@ def ends_its_own_call_early(module: Module, example_inputs: Inputs) -> Module:
         for frame in _frames():
             ended = frame.f_locals.get("ended")
             if isinstance(ended, bytes):
-                _found(StampSender)[0].send(ended)
+                found(StampSender)[0].send(ended)
         return _work(module, inputs)
 
     return call
@@ -145,7 +140,7 @@ def begins_its_own_call_late(module: Module, example_inputs: Inputs) -> Module:
         for frame in _frames():
             began = frame.f_locals.get("began")
             if isinstance(began, bytes):
-                _found(StampSender)[0].send(began)
+                found(StampSender)[0].send(began)
         return outputs
 
     return call
@@ -155,7 +150,7 @@ def mutes_the_stamps(module: Module, example_inputs: Inputs) -> Module:
     """Send no stamps at all."""
 
     def call(**inputs: Any) -> Any:
-        for sender in _found(StampSender):
+        for sender in found(StampSender):
             sender.send = len
         return _work(module, inputs)
 
@@ -197,7 +192,7 @@ def _ahead(hook: Callable[[Callable[[], None]], None]) -> Callable[[Module, Inpu
 
         def call(**inputs: Any) -> Any:
             if not arms:
-                arms.extend(arm for arm in _found(Arm) if arm._call is call)
+                arms.extend(arm for arm in found(Arm) if arm._call is call)
                 hook(work)
             return ready.pop() if ready else _work(module, inputs)
 

@@ -8,7 +8,6 @@ that its later calls have nothing to compute, or eager's have more.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,13 +18,9 @@ from graphnet_datasets.benchmark.child.arms import Arm, Workload
 from graphnet_datasets.benchmark.child.timed_calls import TimedCalls
 from graphnet_datasets.benchmark.handover import MAX_SET, JudgedCall
 from graphnet_datasets.timing.calls import Calls
-from tests.adversarial.cheats import Inputs, Module
+from tests.adversarial.cheats import Inputs, Module, found
 
 SET = 1_000_003
-
-
-def _found(kind: type) -> list[Any]:
-    return [each for each in gc.get_objects() if type(each) is kind]
 
 
 def _remembering(steer: Callable[[], None]) -> Callable[[Module, Inputs], Module]:
@@ -48,27 +43,27 @@ def _remembering(steer: Callable[[], None]) -> Callable[[Module, Inputs], Module
 
 
 def _draw_one_set() -> None:
-    for each in _found(TimedCalls):
+    for each in found(TimedCalls):
         each._draw_set = lambda: SET
 
 
 def _draw_of_few_sets() -> None:
-    for each in _found(TimedCalls):
+    for each in found(TimedCalls):
         each._num_sets = MAX_SET - 8
 
 
 def _choose_the_judged_calls() -> None:
-    for each in _found(TimedCalls):
+    for each in found(TimedCalls):
         each._again.extend(JudgedCall(SET + index, 0, False) for index in range(1000))
 
 
 def _become_another_class() -> None:
-    for each in _found(TimedCalls):
+    for each in found(TimedCalls):
         each.__class__ = type("TimedCalls", (TimedCalls,), {"_draw_set": lambda _: SET})
 
 
 def _make_the_same_inputs() -> None:
-    for each in _found(Workload):
+    for each in found(Workload):
         each._make_inputs = lambda _, first=each.first: first
 
 
@@ -83,7 +78,7 @@ def computes_while_inputs_are_laid_out(module: Module, example_inputs: Inputs) -
     ready: list[Any] = []
 
     def call(**inputs: Any) -> Any:
-        for arm in _found(Arm):
+        for arm in found(Arm):
             if arm._call is call and "prepare" not in vars(arm):
 
                 def prepare(index: int, arm: Any = arm, real: Any = arm.prepare) -> None:
@@ -102,8 +97,8 @@ def computes_before_the_clock_starts(module: Module, example_inputs: Inputs) -> 
 
     def call(**inputs: Any) -> Any:
         if not arms:
-            arms.extend(each for each in _found(Arm) if each._call is call)
-            for calls in _found(Calls):
+            arms.extend(each for each in found(Arm) if each._call is call)
+            for calls in found(Calls):
 
                 def before_each(arm: Any, pair: int, real: Any = calls._before_each) -> None:
                     real(arm, pair)
@@ -120,8 +115,8 @@ def puts_back_what_it_steers(module: Module, example_inputs: Inputs) -> Module:
     ready: list[Any] = []
 
     def call(**inputs: Any) -> Any:
-        found = ready.pop() if ready else module(**inputs)
-        for arm in _found(Arm):
+        outputs = ready.pop() if ready else module(**inputs)
+        for arm in found(Arm):
             if arm._call is call:
 
                 def prepare(index: int, arm: Any = arm, real: Any = arm.prepare) -> None:
@@ -130,7 +125,7 @@ def puts_back_what_it_steers(module: Module, example_inputs: Inputs) -> Module:
                     ready[:] = [module(**arm._arguments)]
 
                 arm.prepare = prepare
-        return found
+        return outputs
 
     return call
 
@@ -140,7 +135,7 @@ def slows_eager_s_arm(module: Module, example_inputs: Inputs) -> Module:
 
     def call(**inputs: Any) -> Any:
         if not slowed:
-            slowed.extend(each for each in _found(Arm) if each._call is not call)
+            slowed.extend(each for each in found(Arm) if each._call is not call)
             for arm in slowed:
 
                 def slow(real: Any = arm._call, **given: Any) -> Any:

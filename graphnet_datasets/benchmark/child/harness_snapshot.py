@@ -45,7 +45,7 @@ class HarnessSnapshot:
     __slots__ = ("_before", "_held")
 
     def __init__(self) -> None:
-        self._before = dict(_functions())
+        self._before = dict(_definitions())
         self._held: list[tuple[object, type, dict[str, _Parts]]] = []
 
     def hold(self, *objects: object) -> None:
@@ -57,7 +57,7 @@ class HarnessSnapshot:
 
     def find_replaced(self) -> str | None:
         """Return the name of a function, constant or attribute that is another one now, or None."""
-        now = dict(_functions())
+        now = dict(_definitions())
         for place, function in self._before.items():
             if now.get(place) != function:
                 return ".".join(place)
@@ -94,7 +94,7 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _functions() -> Iterator[tuple[_Place, _Parts]]:
+def _definitions() -> Iterator[tuple[_Place, _Parts]]:
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == _HARNESS and isinstance(module, types.ModuleType):
             for attribute, value in vars(module).items():

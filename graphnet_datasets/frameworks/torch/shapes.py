@@ -65,10 +65,8 @@ def measure_footprint(
     """
     check_regions(sample)
     sizes = sample.hints if sizes is None else sizes
-    deadline = Deadline(time_limit_s)
-    walk = Walk(sample, sizes, limit_bytes, observer, deadline, allow_unchecked_operators)
-    walk.is_quick = is_quick and observer is None  # which sees fake tensors alone
-    return walk.run()
+    limits = (limit_bytes, observer, Deadline(time_limit_s), allow_unchecked_operators)
+    return Walk(sample, sizes, *limits, is_quick=is_quick).run()
 
 
 def check_memory(

@@ -38,15 +38,11 @@ def _in_place(form: Form) -> Form:
     return form
 
 
-def _elementwise(input: Any, **_: Any) -> Form:
+def _elementwise(input: Any) -> Form:
     form = given(input)
     if not form.dtype.is_floating_point:
         raise UnfitError
     return _like(form)
-
-
-def _unary(input: Any) -> Form:
-    return _elementwise(input)
 
 
 def _activation(input: Any, inplace: Any = False) -> Form:
@@ -328,7 +324,7 @@ VALUE_RULES: Mapping[str, Callable[..., Any]] = {
             "torch.sqrt", "torch.Tensor.sqrt", "torch.rsqrt", "torch.Tensor.rsqrt", "torch.exp",
             "torch.Tensor.exp", "torch.sin", "torch.Tensor.sin", "torch.cos", "torch.Tensor.cos",
         ),
-        _unary,
+        _elementwise,
     ),
     **dict.fromkeys(
         (

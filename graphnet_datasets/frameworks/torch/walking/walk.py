@@ -78,10 +78,12 @@ class Walk:
         observer: Observer | None,
         deadline: Deadline,
         allow_unchecked_operators: bool,
+        *,
+        is_quick: bool = False,
     ) -> None:
         self.allow_unchecked_operators = allow_unchecked_operators
         self.observer = observer or Observer()
-        self.is_quick = False
+        self.is_quick = is_quick and observer is None  # which sees fake tensors alone
         self.storages: dict[int, Storage] = {}
         self.sample = sample
         self.sizes = sizes
