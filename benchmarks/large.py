@@ -105,9 +105,9 @@ def build(root: Path, num_rows: int, num_noise_bytes: int = 0) -> dict[str, Any]
     from graphnet_datasets.sample import Sample
     from graphnet_datasets.storage.importing.assembly import Assembly, assemble
     from graphnet_datasets.storage.importing.importer import LIMITS
-    from graphnet_datasets.storage.importing.parts import encode_part, save_part
     from graphnet_datasets.storage.importing.reading import PHASES
     from graphnet_datasets.storage.layout import read_layout, write_readme
+    from graphnet_datasets.storage.parts import encode_part, save_part
 
     rng, originals = random.Random(0), bases()  # noqa: S311 - for copies, not for secrets
     assembly = Assembly(keeps_duplicates=False)

@@ -92,6 +92,23 @@ class UncheckedOperatorError(MaterializeError):
     """A sample calls an operator whose kernel trusts its operands, which nobody has allowed."""
 
 
+class TransformError(SampleError):
+    """A sample cannot be made into another one.
+
+    `operator` is the target of the operator that stands in the way, "" where none does; `reason` is
+    the same for all samples that are refused for it, so that refusals can be counted by it.
+
+    >>> error = TransformError("`a` overflows at 3.", operator="torch.exp", reason="it overflows")
+    >>> str(error), error.operator, error.reason
+    ('`a` overflows at 3.', 'torch.exp', 'it overflows')
+    """
+
+    def __init__(self, message: str, *, operator: str = "", reason: str = "") -> None:
+        super().__init__(message)
+        self.operator = operator
+        self.reason = reason
+
+
 class TranslationError(SampleError):
     """A sample of one framework cannot be expressed in another."""
 

@@ -34,6 +34,7 @@ from . import (
     run,
     score,
     tc,
+    transform,
     translate,
     validate,
 )
@@ -134,6 +135,7 @@ _GROUPS = (
     datasets,
     import_export,
     translate,
+    transform,
     run,
     score,
     calibrate,

@@ -9,6 +9,7 @@ from .graphs import (
     graphs_features,
 )
 from .runs import ERROR_CODES, OUTPUT_FIELDS, PHASES, RUNS_SCHEMA, Reason, Status, empty_run
+from .subgraphs import SUBGRAPHS_SCHEMA
 from .tables import ALL, CONFIGS, EXCLUDED, TABLES, Config, Table, config_named, config_of
 from .to_row import sample_to_row
 from .version import SCHEMA_VERSION
@@ -25,6 +26,7 @@ __all__ = [
     "PHASES",
     "RUNS_SCHEMA",
     "SCHEMA_VERSION",
+    "SUBGRAPHS_SCHEMA",
     "TABLES",
     "VALIDATION_COLUMNS",
     "Config",

@@ -15,6 +15,7 @@ import pyarrow as pa
 from ..sample.vocabulary import TASKS
 from .graphs import GRAPHS_SCHEMA
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
+from .subgraphs import SUBGRAPHS_SCHEMA
 from .tc_cache import TC_CACHE_SCHEMA
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class Table:
     messages call a row by its `label`. `scalars` are the columns that a push reads of a repository
     and that the card counts by; `counted_by` are those of them that the card's table groups by.
     `order` is how rows of a split are sorted; `listed` are the columns that `graphnet list` shows.
-    `later` are columns that older files of this format version lack; they are null there.
+    `later` are columns that older files of this format version lack; they are null there. A row of
+    a table with `holds_samples` is a sample, which can be shown, run and transformed.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Table:
     listed: tuple[str, ...] = ()
     row_group_size: int = 1000
     later: frozenset[str] = frozenset()
+    holds_samples: bool = False
 
     def __post_init__(self) -> None:
         named = {self.key, self.label, *self.scalars, *self.order, *self.listed}
@@ -107,6 +110,26 @@ GRAPHS = Table(
     # Small enough that a filter skips most of a file, and a row is read in milliseconds; large
     # enough that what repeats between graphs is still compressed together.
     row_group_size=100,
+    holds_samples=True,
+)
+SUBGRAPHS = Table(
+    "subgraphs",
+    "parts of graphs",
+    SUBGRAPHS_SCHEMA,
+    key="subgraph_hash",
+    label="id",
+    scalars=(
+        *("schema_version", "id", "framework", "task", "source", "license", "parent_id", "method"),
+        *("num_ops", "num_params", "family", "subgraph_hash", "num_occurrences", "num_families"),
+    ),
+    counted_by=("framework", "method"),
+    order=("num_ops", "id"),
+    listed=(
+        *("id", "framework", "task", "num_ops", "num_params", "flops", "dtype", "num_occurrences"),
+        *("num_families", "method"),
+    ),
+    row_group_size=1000,  # they are a hundred times smaller than whole graphs
+    holds_samples=True,
 )
 RUNS = Table(
     "runs",
@@ -135,7 +158,7 @@ TC_CACHE = Table(
     listed=("definition", "inputs", "processor", "isa", "threads", "median_ms", "options"),
 )
 
-TABLES: dict[str, Table] = {table.name: table for table in (GRAPHS, RUNS, TC_CACHE)}
+TABLES: dict[str, Table] = {table.name: table for table in (GRAPHS, SUBGRAPHS, RUNS, TC_CACHE)}
 """Every kind of row, by name."""
 
 CONFIGS: dict[str, Config] = {
@@ -143,6 +166,9 @@ CONFIGS: dict[str, Config] = {
     for config in (
         *(Config(task, GRAPHS, f"graphs of the task {task}", is_in_all=True) for task in TASKS),
         Config(EXCLUDED, GRAPHS, "graphs that failed a check, with the reason in `why_excluded`"),
+        Config("sole_op", SUBGRAPHS, "every different call of an operator in the graphs"),
+        Config("fusible", SUBGRAPHS, "groups that a fusing compiler would make one kernel of"),
+        Config("typical", SUBGRAPHS, "sequences of operators that recur across families"),
         Config("runs", RUNS, "records of timed runs, a row for each graph and compiler"),
         Config("tc_cache", TC_CACHE, "tuned options of tensor comprehensions and their times"),
     )

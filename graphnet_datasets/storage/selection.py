@@ -14,7 +14,6 @@ from ..frameworks import framework_names
 from ..sample import Sample
 from ..sample.vocabulary import TASKS
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
-from ..schema.tables import GRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
 from .loading import load_dataset
@@ -164,7 +163,7 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
     if name == str(dataset):
         yield from _by_size(_load(dataset), dataset)
     elif name == ALL or name in CONFIGS:
-        if name in CONFIGS and CONFIGS[name].table is not GRAPHS:
+        if name in CONFIGS and not CONFIGS[name].table.holds_samples:
             raise RunError(
                 f"The config `{name}` holds {CONFIGS[name].table.rows}, which cannot be run. "
                 f"Choose a config of graphs: {', '.join(_configs_of_graphs())}."
@@ -192,7 +191,7 @@ def _known_names(dataset: str | os.PathLike[str]) -> list[str]:
 
 
 def _configs_of_graphs() -> list[str]:
-    return [ALL, *(name for name, config in CONFIGS.items() if config.table is GRAPHS)]
+    return [ALL, *(name for name, config in CONFIGS.items() if config.table.holds_samples)]
 
 
 def _by_size(rows: Any, dataset: str | os.PathLike[str]) -> list[dict[str, Any]]:

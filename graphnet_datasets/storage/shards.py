@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ..schema import Table
+from ..schema.tables import GRAPHS
 from .table import ROW_GROUP_SIZE, write_arrow
 
 SHARD_ROWS = 5_000
@@ -17,9 +19,14 @@ so they are not larger."""
 
 
 def write_shards(
-    tables: Iterable[pa.Table], folder: Path, split: str, *, shard_rows: int = SHARD_ROWS
+    tables: Iterable[pa.Table],
+    folder: Path,
+    split: str,
+    *,
+    shard_rows: int = SHARD_ROWS,
+    table: Table = GRAPHS,
 ) -> list[Path]:
-    """Write rows of the `graphs` table to `folder/split-0000.parquet`, … and return the paths.
+    """Write rows of `table` to `folder/split-0000.parquet`, … and return the paths.
 
     Tables may have any number of rows; no more than one row group is held at a time. Sorted by
     `num_ops`, the row groups and shards of a split do not overlap in size, so that a filter on size
@@ -32,12 +39,13 @@ def write_shards(
     ...     [path.name for path in write_shards(tables, Path(directory), "train", shard_rows=3)]
     ['train-0000.parquet', 'train-0001.parquet']
     """
-    groups = row_groups(tables, min(ROW_GROUP_SIZE, shard_rows))
+    group_rows = table.row_group_size
+    groups = row_groups(tables, min(group_rows, shard_rows))
     paths = []
-    per_shard = max(1, shard_rows // ROW_GROUP_SIZE)
+    per_shard = max(1, shard_rows // group_rows)
     for number, first in enumerate(groups):
         shard = itertools.chain([first], itertools.islice(groups, per_shard - 1))
-        paths.append(write_arrow(shard, folder / f"{split}-{number:04d}.parquet"))
+        paths.append(write_arrow(shard, folder / f"{split}-{number:04d}.parquet", table))
     return paths
 
 

@@ -58,14 +58,14 @@ def write_arrow(
     return _write([tables] if isinstance(tables, pa.Table) else tables, path, table)
 
 
-def to_arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as an Arrow table with the columns of `GRAPHS_SCHEMA`.
+def to_arrow(rows: Sequence[Mapping[str, Any]], table: Table = GRAPHS) -> pa.Table:
+    """Return rows as an Arrow table with the columns of `table`.
 
     Raises:
         SchemaError: a value is of another type than its column.
     """
     try:
-        return pa.Table.from_pylist(rows, GRAPHS_SCHEMA.remove_metadata())
+        return pa.Table.from_pylist(rows, table.schema.remove_metadata())
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:
         names = ", ".join(f"`{row.get('id')}`" for row in rows[:3])
         reason = str(error).rstrip(".")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import hashlib
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ..analysis.effects import NO_COMPUTATION
 from ..analysis.hashes import signature_hash
@@ -51,6 +52,9 @@ def find_sole_ops(cutter: Cutter) -> list[tuple[int, ...]]:
 
 METHODS: Mapping[str, Method] = {"sole_op": find_sole_ops, "rules": find_fusible}
 """How groups of operators are found, by name."""
+
+METHODS_OF: Mapping[str, tuple[str, ...]] = {"sole_op": ("sole_op",), "fusible": ("rules",)}
+"""The configs of subgraphs, and the methods that find what is in each; the first is the usual."""
 
 
 @dataclasses.dataclass
@@ -99,7 +103,7 @@ class Subgraphs:
         self.method = method
         self.refused: collections.Counter[str] = collections.Counter()
         """How many groups could not be cut out, by the reason."""
-        self._found: dict[tuple[str, Hashable], Subgraph] = {}
+        self._found: dict[str, Subgraph] = {}
 
     def __iter__(self) -> Iterator[Subgraph]:
         """Yield the parts in the order in which they first occurred, with their counts."""
@@ -129,33 +133,46 @@ class Subgraphs:
             MissingExtraError: the sample's framework is not installed.
         """
         cutter = Cutter(sample, seen=seen)
-        known: dict[Hashable, tuple[str, Hashable]] = {}
+        known: dict[str, str] = {}
         for group in METHODS[self.method](cutter):
             try:
                 part = cutter.cut(group)
             except SampleError as error:
-                self.refused[_reason(error, sample)] += 1
+                self.refused[reason_of(error, sample)] += 1
                 continue
-            text = _text_of(part)  # most parts of a graph are equal in this cheaper sense already
+            text = text_of(part)  # most parts of a graph are equal in this cheaper sense already
             key = known.get(text)
             if key is None:
-                key = known[text] = (signature_hash(part.sample), _strides_of(part.sample))
+                key = known[text] = subgraph_hash(part.sample)
             subgraph = self._found.setdefault(key, Subgraph(part.sample))
             subgraph.num_occurrences += 1
             subgraph.families.add(family)
             subgraph.splits.add(split)
 
 
-def _text_of(part: Part) -> Hashable:
+def text_of(part: Part) -> str:
+    """Return a text that is equal only for parts that are the same as they stand."""
     ops = tuple((op.target, op.args, op.kwargs) for op in part.sample.ops)
     inputs = tuple((each.role, each.value, each.data) for each in part.sample.inputs)
     return repr((ops, inputs, part.sample.outputs))  # 1, 1.0 and True are equal, and not the same
 
 
-def _strides_of(sample: Sample) -> Hashable:
-    return tuple(each.value.stride for each in sample.inputs)
+def subgraph_hash(sample: Sample) -> str:
+    """Return the identity of a part: its signature and strides, 32 hexadecimal digits.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> def relu(stride):
+    ...     inputs = (Input("input", Value("float32", (2, 3), stride)),)
+    ...     return Sample("a", "torch", "other", inputs, (Op("torch.relu", (Ref(0),)),), Ref(1))
+    >>> subgraph_hash(relu((3, 1))) == subgraph_hash(relu((1, 2)))
+    False
+    """
+    strides = repr(tuple(each.value.stride for each in sample.inputs))
+    return hashlib.sha256(f"{signature_hash(sample)} {strides}".encode()).hexdigest()[:32]
 
 
-def _reason(error: SampleError, sample: Sample) -> str:
+def reason_of(error: SampleError, sample: Sample) -> str:
+    """Return why a part cannot be cut out, in words that do not say which one it is."""
     text = str(error).replace(f"`{sample.id}`", "the graph")
     return re.sub(r"(?i)operators? \d+( to \d+)?", "an operator", text)  # whichever it is

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...errors import DatasetExistsError, RunError
+from ...errors import RunError
 from ...isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
 from ...version import __version__
 from ..layout import write_readme
+from ..parts import encode_part, read_notes, save_part
+from ..staging import PART_SUFFIX, Staging
 from .assembly import Assembly, assemble
 from .folders import find_folders, fingerprint
 from .outcomes import FolderOutcome, ImportReport, read_report, write_report
-from .parts import SUFFIX, encode_part, read_notes, save_part
 from .reading import PHASES
 
 GIB = 2**30
@@ -28,7 +27,6 @@ LIMITS = Limits(
     phase_timeouts_s={"read": 600.0, "write": 6 * 3600.0}, memory_bytes=4 * GIB, max_processes=8
 )
 REPORT_NAME = "import-report.jsonl"
-_FINISHED = "finished"
 EXECUTORS = ("local", "ray")
 
 Count = Callable[[int, int], None]
@@ -90,9 +88,9 @@ def import_directories(
     finished = importer.find_finished()
     if finished is not None:
         return finished
-    importer.check_free()
+    importer.staging.check_free()
     folders, unlisted = find_folders(roots)
-    with importer.hold(), contextlib.ExitStack() as stack:
+    with importer.staging.hold(), contextlib.ExitStack() as stack:
         pool = local = stack.enter_context(contextlib.closing(_local_pool(jobs, has_costs)))
         if executor == "ray":
             from ...isolation.ray_pool import RayPool
@@ -121,54 +119,23 @@ class _Importer:
     def __init__(self, target: Path, report_path: Path, key: str, has_costs: bool) -> None:
         self.target, self.report_path = target, report_path
         self.key, self.has_costs = key, has_costs
-        self.directory = target.absolute().parent / f".{target.name}.import"
-        self.parts = self.directory / "parts"
+        self.staging = Staging(target, "import")
         self.notes: dict[str, tuple[dict[str, Any], Path, int]] = {}
         self.num_resumed = 0
 
     def find_finished(self) -> ImportReport | None:
         """Return the report of an import that was stopped when all but the tidying was done."""
-        if not (self.directory / _FINISHED).exists() or not self.target.exists():
+        if not self.staging.is_published:
             return None
         outcomes = tuple(read_report(self.report_path))
         num_rows = sum(each.is_in_table for each in outcomes)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.staging.discard()
         return ImportReport(self.target, self.report_path, outcomes, num_rows, len(outcomes))
-
-    def check_free(self) -> None:
-        """Refuse a place where something is."""
-        if self.target.exists():
-            what = "file" if self.target.is_file() else "path"
-            is_empty = self.target.is_dir() and not any(self.target.iterdir())
-            if not is_empty:
-                raise DatasetExistsError(
-                    f"`{self.target}` exists. Choose another {what}, or delete it."
-                )
-
-    @contextlib.contextmanager
-    def hold(self) -> Iterator[None]:
-        """Keep others from writing the same dataset, and remove the parts once it is written."""
-        self.parts.mkdir(parents=True, exist_ok=True)
-        with (self.directory / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise DatasetExistsError(
-                    f"Another import is writing `{self.target}`. Wait for it, or choose another "
-                    "place."
-                ) from error
-            try:
-                yield
-            except BaseException:
-                if not any(self.parts.glob(f"*{SUFFIX}")):  # nothing to go on from
-                    shutil.rmtree(self.directory, ignore_errors=True)
-                raise
-            shutil.rmtree(self.directory, ignore_errors=True)
 
     def read(self, folders: list[Path], pool: Pool, on_progress: Count) -> None:
         """Read the folders that no part holds yet."""
         wanted = {str(folder) for folder in folders}
-        for path in sorted(self.parts.glob(f"*{SUFFIX}")):
+        for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
             self._take(path, wanted, is_old=True)
         self.num_resumed = len(self.notes)
         missing = [path for path in map(str, folders) if path not in self.notes]
@@ -178,7 +145,7 @@ class _Importer:
         lost: list[str] = []
         for finished in pool.run(self._jobs(missing, chunk)):
             if finished.result is not None:
-                self._take(save_part(finished.result, self.parts), wanted)
+                self._take(save_part(finished.result, self.staging.parts), wanted)
             else:
                 lost += finished.job.payload["folders"]
             on_progress(len(self.notes), len(folders))
@@ -190,7 +157,7 @@ class _Importer:
                 note = {"path": path, "fingerprint": fingerprint(Path(path))}
                 note |= {"error": finished.reason, "error_type": str(finished.outcome.ending)}
                 content = encode_part([], {"key": self.key, "folders": [note]})
-            self._take(save_part(content, self.parts), wanted)
+            self._take(save_part(content, self.staging.parts), wanted)
             on_progress(len(self.notes), len(folders))
 
     def _jobs(self, folders: list[str], chunk: int) -> Iterator[PoolJob]:
@@ -248,15 +215,11 @@ class _Importer:
         )
 
     def _write(self, assembly: Assembly, outcomes: list[FolderOutcome], pool: Pool) -> None:
-        staged = self.directory / f"staged{self.target.suffix}"
-        shutil.rmtree(staged, ignore_errors=True)
+        staged = self.staging.new_place()
         is_file = self.target.suffix == ".parquet"
-        assemble(assembly, staged, is_file, self.directory, pool)
+        assemble(assembly, staged, is_file, self.staging.directory, pool)
         if not is_file:
             write_readme(staged)
         is_inside = self.report_path == self.target / REPORT_NAME
         write_report(outcomes, staged / REPORT_NAME if is_inside else self.report_path)
-        (self.directory / _FINISHED).touch()
-        if self.target.is_dir():  # an empty one
-            self.target.rmdir()
-        staged.replace(self.target)
+        self.staging.publish(staged)

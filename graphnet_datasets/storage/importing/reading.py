@@ -18,10 +18,10 @@ from ...errors import GraphNetError
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import config_of, sample_to_row
+from ..parts import PartReader, encode_part
 from ..shards import write_shards
 from ..table import to_arrow, write_arrow
 from .folders import fingerprint
-from .parts import PartReader, encode_part
 
 PHASES = ("read", "write")
 

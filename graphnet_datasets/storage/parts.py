@@ -1,7 +1,7 @@
-"""Parts of an import on disk: rows and what is known of them, in one file that is whole or absent.
+"""Parts of a dataset in the making, on disk: each in one file that is whole or absent.
 
-A part is an Arrow file with one row a batch, so that any row is read without the others. Its notes
-are JSON in the metadata of its schema.
+A part holds rows and what is known of them. It is an Arrow file with one row a batch, so that any
+row is read without the others. Its notes are JSON in the metadata of its schema.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...atomic import write_bytes
-from ...schema import GRAPHS_SCHEMA
+from ..atomic import write_bytes
+from ..schema import GRAPHS_SCHEMA
+from .staging import PART_SUFFIX
 
-SUFFIX = ".arrow"
 _NOTES = b"notes"
 MAX_OPEN_PARTS = 128
 
 
-def encode_part(rows: Sequence[pa.Table], notes: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a part; each of `rows` is a table with one row.
+def encode_part(
+    rows: Sequence[pa.Table], notes: Mapping[str, Any], schema: pa.Schema = GRAPHS_SCHEMA
+) -> bytes:
+    """Return the bytes of a part; each of `rows` is a table with one row and the same columns.
 
     >>> import tempfile
     >>> from graphnet_datasets.storage.table import to_arrow
@@ -34,7 +36,7 @@ def encode_part(rows: Sequence[pa.Table], notes: Mapping[str, Any]) -> bytes:
     ({'of': 'b'}, 'a')
     """
     sink = pa.BufferOutputStream()
-    schema = GRAPHS_SCHEMA.with_metadata({_NOTES: json.dumps(notes)})
+    schema = schema.with_metadata({_NOTES: json.dumps(notes)})
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_file(sink, schema, options=options) as writer:
         for table in rows:
@@ -45,7 +47,7 @@ def encode_part(rows: Sequence[pa.Table], notes: Mapping[str, Any]) -> bytes:
 
 def save_part(content: bytes, folder: Path) -> Path:
     """Write a part under a name that no other has, and return its path."""
-    return write_bytes(folder / f"{secrets.token_hex(8)}{SUFFIX}", content)
+    return write_bytes(folder / f"{secrets.token_hex(8)}{PART_SUFFIX}", content)
 
 
 def read_notes(path: Path) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def read_notes(path: Path) -> dict[str, Any]:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             return json.loads((reader.schema.metadata or {})[_NOTES])
     except (OSError, KeyError) as error:
-        raise ValueError(f"`{path}` is not part of an import: {error}.") from error
+        raise ValueError(f"`{path}` is no complete part: {error}.") from error
 
 
 class PartReader:

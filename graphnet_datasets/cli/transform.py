@@ -1,0 +1,150 @@
+"""`graphnet transform`: a dataset of samples that are made of samples."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from ..errors import TransformError
+from ..terminal import counted
+from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
+from .disk import new_output
+from .groups import OptionGroup, with_groups
+from .run_options import SelectionOptions
+from .terminal import echo
+
+if TYPE_CHECKING:
+    from ..transforms.registry import Step
+
+app = typer.Typer()
+
+EXIT_INTERRUPTED = 130
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TransformOptions(OptionGroup):
+    """What is made of each sample."""
+
+    title: ClassVar[str] = "What to make of each sample (several: in this order)"
+
+    cast: Annotated[
+        str | None,
+        typer.Option(help="The graph in bfloat16, float16, float32 or float64.", metavar="DTYPE"),
+    ] = None
+    autocast: Annotated[
+        str | None,
+        typer.Option(help="The graph under autocast to bfloat16 or float16.", metavar="DTYPE"),
+    ] = None
+    check: Annotated[
+        bool, typer.Option(help="Run each cast graph once, and refuse what does not run.")
+    ] = True
+    parts: Annotated[
+        str | None,
+        typer.Option(help="Its different parts: sole_op or fusible.", metavar="CONFIG"),
+    ] = None
+    method: Annotated[
+        str | None, typer.Option(help="How the parts are found; for fusible: rules.")
+    ] = None
+
+    def steps(self) -> list[Step]:
+        """Return the steps that are asked for.
+
+        Raises:
+            TransformError: none is, or they have options that do not go together.
+        """
+        from ..transforms.registry import Step
+
+        steps = [
+            Step(name, {"dtype": dtype, "check": self.check})
+            for name, dtype in (("cast", self.cast), ("autocast", self.autocast))
+            if dtype is not None
+        ]
+        if self.parts is not None:
+            steps.append(Step("parts", {"config": self.parts, "method": self.method or ""}))
+        elif self.method is not None:
+            raise TransformError("`--method` says how `--parts` are found. Give that too.")
+        if not steps:
+            raise TransformError(
+                "Nothing to make of the samples was named. Give one of the options `--cast`, "
+                "`--autocast` and `--parts`, or several."
+            )
+        return steps
+
+
+@app.command(
+    "transform", epilog="Example: graphnet transform cv --cast bfloat16 --out mine --jobs 2"
+)
+@with_groups
+def transform(
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Tasks, `all`, ids of samples, or paths, as for `graphnet run`."),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+    ] = None,
+    executor: Annotated[
+        str, typer.Option(help="local, or ray: a cluster whose nodes all see --out.")
+    ] = "local",
+    max_input_gb: Annotated[
+        float, typer.Option(help="Run no graph whose inputs take more than this many GiB.")
+    ] = 2.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds for one graph, then it is given up.")
+    ] = 900.0,
+    memory_limit: Annotated[
+        float, typer.Option(min=0.1, help="GiB for one graph, then it is given up.")
+    ] = 12.0,
+    wanted: TransformOptions,
+    selection: SelectionOptions,
+) -> None:
+    """Make a dataset of samples that are made of samples.
+
+    Each graph has a process of its own; the same command continues where it was stopped. Equal
+    parts are merged. It exits 0 where something was made of every graph, 3 where graphs were
+    refused (they are named with the reason; the report in --out has all) and 1 where nothing was
+    written.
+    """
+    from ..isolation import Limits
+    from ..storage.transforming import TRANSFORM_LIMITS, transform_dataset
+
+    steps, filters = wanted.steps(), selection.filters()
+    limits = Limits(
+        phase_timeouts_s={**TRANSFORM_LIMITS.phase_timeouts_s, "transform": timeout},
+        memory_bytes=int(memory_limit * 2**30),
+    )
+    try:
+        with new_output(out), show_count("Transforming", "graphs") as count:
+            done = transform_dataset(
+                names,
+                steps,
+                out,
+                dataset=selection.dataset,
+                filters=filters,
+                jobs=jobs,
+                executor=executor,
+                max_input_bytes=int(max_input_gb * 2**30),
+                limits=limits,
+                on_progress=count,
+            )
+    except KeyboardInterrupt as error:
+        echo("Stopped. What is done is kept; the same command continues from there.", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from error
+    for each in done.refused[:MAX_FAILURES_SHOWN]:
+        echo(f"{each.id}: {each.refused[0].message}", err=True)
+    hidden = len(done.refused) - MAX_FAILURES_SHOWN
+    if hidden > 0:
+        echo(f"… and {hidden} more in {done.report_path}", err=True)
+    if done.num_resumed:
+        done_before = counted(done.num_resumed, "graph was", "graphs were")
+        echo(f"{done_before} transformed by an earlier call")
+    echo(done.summary())
+    if done.out is None:
+        raise typer.Exit(1)
+    if done.refused:
+        raise typer.Exit(PARTLY)

@@ -1,0 +1,24 @@
+"""The fork server of a framework that transforms samples; without one it writes tables."""
+
+import os
+
+from ...frameworks import FRAMEWORK_VARIABLE, module
+from ...frameworks.runtime import make_runtime
+from ...inputs import prepare_blocks
+from ...isolation import serve
+from .worker import work
+
+
+def main() -> None:
+    """Import what all jobs need, and serve them."""
+    framework = os.environ.get(FRAMEWORK_VARIABLE)
+    if framework:
+        make_runtime(framework, "cpu", 1)  # several jobs run beside each other
+        module(framework, "observing")
+        module(framework, "results")
+        prepare_blocks()
+    serve(work)
+
+
+if __name__ == "__main__":
+    main()

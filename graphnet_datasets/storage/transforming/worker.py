@@ -1,0 +1,126 @@
+"""Transforms the sample of one row, or writes tables, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ...analysis.columns import derived_columns
+from ...analysis.splits import split_of
+from ...errors import GraphNetError, TransformError
+from ...isolation import RESULT_FILE, Reporter
+from ...sample import Sample
+from ...schema import Table, config_named, config_of, sample_to_row
+from ...transforms.registry import Running, Step, apply, config_of_results
+from ...transforms.subgraphs import subgraph_hash
+from ..parts import PartReader, encode_part
+from ..shards import write_shards
+from ..table import to_arrow
+
+PHASES = ("transform", "write")
+JOB_KEY = b"job"
+"""What the schema's metadata of a job's file holds beside its row: the steps, as JSON."""
+
+
+def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Transform the row of the payload's file, or write the tables of its plan."""
+    if "plan" in payload:
+        reporter.enter("write")
+        for plan in json.loads(Path(payload["plan"]).read_text()):
+            _write_planned(plan)
+        return
+    with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
+        (row,) = reader.read_all().to_pylist()
+        job = json.loads((reader.schema.metadata or {})[JOB_KEY])
+    content = transform_row(row, job, may_run=payload["may_run"])
+    (directory / RESULT_FILE).write_bytes(content)
+
+
+def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bool) -> bytes:
+    """Return the part with what the steps of a job make of a row."""
+    steps = [Step(each["name"], each["options"]) for each in job["steps"]]
+    config = config_of_results(steps) or config_of(row)
+    table = config_named(config).table
+    split = split_of(row["family"])
+    tables: list[pa.Table] = []
+    made: list[dict[str, Any]] = []
+    refused: dict[tuple[str, str], list[Any]] = {}
+    method = next((step.options["method"] for step in steps if "method" in step.options), None)
+    for each in _apply(row, steps, may_run):
+        if isinstance(each, TransformError):
+            found = refused.setdefault((each.operator, each.reason or str(each)), [str(each), 0])
+            found[1] += 1
+            continue
+        note, columns = _describe(each, table, row["family"], method)
+        made.append({"place": [config, split], **note})
+        tables.append(to_arrow([columns], table))
+    notes = {
+        "key": job["key"],
+        "digest": job["digest"],
+        "id": row["id"],
+        "framework": row["framework"],
+        "family": row["family"],
+        "has_run": may_run,
+        "made": made,
+        "refused": [
+            {"operator": operator, "reason": reason, "message": message, "count": count}
+            for (operator, reason), (message, count) in refused.items()
+        ],
+    }
+    return encode_part(tables, notes, table.schema)
+
+
+def _apply(
+    row: Mapping[str, Any], steps: Sequence[Step], may_run: bool
+) -> Iterator[Sample | TransformError]:
+    running = Running(may_run, allow_unchecked_operators=True)
+    try:
+        yield from apply(Sample.from_row(row), steps, running)
+    except GraphNetError as error:
+        yield TransformError(str(error), reason=f"the row cannot be read: {error}")
+    except Exception as error:  # whatever a sample provokes: it has to be accounted for
+        kind = type(error).__name__
+        yield TransformError(
+            f"The transform failed on it, which is a defect of the transform: {kind}: {error}",
+            reason=f"a defect of the transform: {kind}",
+        )
+
+
+def _describe(
+    sample: Sample, table: Table, family: str, method: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what is to be noted of a sample, and its row."""
+    row = sample_to_row(sample, {**derived_columns(sample), "family": family})
+    note: dict[str, Any] = {"id": sample.id, "num_ops": sample.num_ops}
+    if "subgraph_hash" in table.schema.names:
+        has_statistics = all(
+            each.statistics is not None or each.data is not None
+            for each in sample.inputs
+            if each.role not in ("symbol", "scalar")
+        )
+        known = {"subgraph_hash": subgraph_hash(sample), "has_statistics": has_statistics}
+        row |= known | {"method": method}
+        note |= {"count": sample.provenance.num_occurrences or 1, **known}
+    return note, row
+
+
+def _write_planned(plan: Mapping[str, Any]) -> None:
+    """Write the shards of rows that a plan lists in their order."""
+    table = config_named(plan["config"]).table
+    folder = Path(plan["folder"])
+    write_shards(_rows(plan["rows"], table), folder, plan["split"], table=table)
+
+
+def _rows(listed: list[tuple[str, int, dict[str, Any]]], table: Table) -> Iterator[pa.Table]:
+    reader = PartReader()
+    for path, index, columns in listed:
+        row = reader.row(Path(path), index)
+        for name, value in columns.items():
+            position = table.schema.get_field_index(name)
+            kind = table.schema.field(position).type
+            row = row.set_column(position, name, pa.array([value], kind))
+        yield row

@@ -1,0 +1,68 @@
+"""The different parts of one sample, each once, with how often it occurs in it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from ..errors import GraphNetError, SampleError, TransformError
+from ..frameworks import observe
+from ..frameworks.results import Observed
+from ..sample import Sample
+from .cut import Cutter
+from .subgraphs import METHODS, reason_of, subgraph_hash, text_of
+
+
+def make_parts(
+    sample: Sample,
+    method: str,
+    *,
+    may_run: bool = True,
+    allow_unchecked_operators: bool = False,
+) -> Iterator[Sample | TransformError]:
+    """Yield the different parts that a method finds, with `num_occurrences`, as they occur first.
+
+    Which are the same is as in `Subgraphs`. Unless `may_run`, or where the graph does not run on
+    the CPU, tensors that cross have no statistics. A group that cannot be cut out is yielded as an
+    error.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: the graph cannot be walked without running it.
+        MissingExtraError: the sample's framework is not installed.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> twice = Sample("example/twice", "torch", "other",
+    ...     (Input("input", Value("float32", (4,))),),
+    ...     (Op("torch.relu", (Ref(0),)), Op("torch.relu", (Ref(1),))), Ref(2))
+    >>> [(part.id, part.provenance.num_occurrences) for part in make_parts(twice, "sole_op")]
+    [('example/twice/ops_0', 2)]
+    """
+    seen = _observe(sample, allow_unchecked_operators) if may_run else {}
+    cutter = Cutter(sample, seen=seen)
+    parts: dict[str, Sample] = {}
+    counts: dict[str, int] = {}
+    key_of_text: dict[str, str] = {}
+    for group in METHODS[method](cutter):
+        try:
+            part = cutter.cut(group)
+        except SampleError as error:
+            target = sample.ops[group[0]].target
+            yield TransformError(str(error), operator=target, reason=reason_of(error, sample))
+            continue
+        text = text_of(part)  # most parts of a graph are equal in this cheaper sense already
+        key = key_of_text.get(text)
+        if key is None:
+            key = key_of_text[text] = subgraph_hash(part.sample)
+        parts.setdefault(key, part.sample)
+        counts[key] = counts.get(key, 0) + 1
+    for key, part in parts.items():
+        provenance = dataclasses.replace(part.provenance, num_occurrences=counts[key])
+        yield dataclasses.replace(part, provenance=provenance)
+
+
+def _observe(sample: Sample, allow_unchecked_operators: bool) -> Mapping[int, Observed]:
+    try:
+        return observe(sample, allow_unchecked_operators=allow_unchecked_operators)
+    except GraphNetError:  # it does not run on a CPU: its parts are worth having all the same
+        return {}

@@ -1,0 +1,231 @@
+"""The transforms by name: a function of a sample, with options that are JSON.
+
+A chain of steps is plain data, so that it can be handed to another process or kept in a file. To
+add a transform write a function `sample, running, **options -> Iterable[Sample | TransformError]`
+and register it in `TRANSFORMS`, in the place in which it is to be applied in a chain. It raises a
+`TransformError` where it can make nothing of a sample; one that makes several yields the error of
+one that it cannot make, and goes on. Other errors of this library count as refusals too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..errors import GraphNetError, TransformError
+from ..sample import Sample
+from ..suggestions import did_you_mean
+from .cast import DTYPES, autocast, cast
+from .parts import make_parts
+from .subgraphs import METHODS_OF
+
+Made: TypeAlias = Sample | TransformError
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """What a transform may run in the process in which it is called, on the CPU.
+
+    `is_allowed` is false for graphs that are too large, or that were lost in a run;
+    `allow_unchecked_operators` is that of `materialize`.
+    """
+
+    is_allowed: bool = True
+    allow_unchecked_operators: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Transform:
+    """One kind of step.
+
+    `options` names the options of `make`, with the values that each accepts or their type;
+    `defaults` are of those that may be left out. Without `needs_run` it can do with a sample that
+    may not be run, if less well. `config` is the option that names the config of what it makes; ""
+    is the config of the sample that it was made of. `complete` returns the options with what
+    follows from one another, or raises a `TransformError` where they do not go together.
+    """
+
+    name: str
+    make: Callable[..., Iterable[Made]]
+    options: Mapping[str, tuple[Any, ...] | type]
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    needs_run: bool = True
+    config: str = ""
+    complete: Callable[[dict[str, Any]], dict[str, Any]] = dict
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A transform by name, and its options.
+
+    Raises:
+        TransformError: there is no such transform, or an option that it does not take.
+
+    >>> Step("cast", {"dtype": "bfloat16"}).options
+    {'dtype': 'bfloat16', 'check': True}
+    """
+
+    name: str
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name not in TRANSFORMS:
+            raise TransformError(
+                f"There is no transform `{self.name}`.{did_you_mean(self.name, TRANSFORMS)} There "
+                f"are {', '.join(TRANSFORMS)}."
+            )
+        accepted = self.transform.options
+        options = {**self.transform.defaults, **self.options}
+        unknown = sorted(set(options) - set(accepted))
+        missing = sorted(set(accepted) - set(options))
+        if unknown or missing:
+            problem = f"has no option `{unknown[0]}`" if unknown else f"needs `{missing[0]}`"
+            raise TransformError(
+                f"The transform `{self.name}` {problem}. Its options are {', '.join(accepted)}."
+            )
+        for name, value in options.items():
+            choices = accepted[name]
+            if isinstance(choices, tuple) and value not in choices:
+                raise TransformError(
+                    f"`{name}` of the transform `{self.name}` is {value!r}. Choose one of "
+                    f"{', '.join(map(str, choices))}."
+                )
+            if isinstance(choices, type) and type(value) is not choices:
+                raise TransformError(
+                    f"`{name}` of the transform `{self.name}` is {value!r}. Give it as "
+                    f"{choices.__name__}."
+                )
+        object.__setattr__(self, "options", self.transform.complete(options))
+
+    @property
+    def transform(self) -> Transform:
+        """What it is a step of."""
+        return TRANSFORMS[self.name]
+
+
+def apply(sample: Sample, steps: Sequence[Step], running: Running | None = None) -> Iterator[Made]:
+    """Yield the samples that a chain of steps makes, and an error for each that it cannot make.
+
+    Each step is applied to all samples of the step before it.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> relu = Sample("example/relu", "torch", "other", (Input("input", Value("float32", (2,))),),
+    ...     (Op("torch.relu", (Ref(0),)),), Ref(1))
+    >>> steps = [Step("cast", {"dtype": "float16"}), Step("parts", {"config": "sole_op"})]
+    >>> [made.id for made in apply(relu, steps)]
+    ['example/relu/float16/ops_0']
+    """
+    if not steps:
+        yield sample
+        return
+    first, *others = steps
+    try:
+        for made in first.transform.make(sample, running or Running(), **first.options):
+            if isinstance(made, TransformError):
+                yield made
+            else:
+                yield from apply(made, others, running)
+    except TransformError as error:
+        yield error
+    except GraphNetError as error:
+        yield _refusal(error, sample)
+
+
+def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return steps in the order in which a chain applies them, that of `TRANSFORMS`.
+
+    Raises:
+        TransformError: there is no step, or a transform comes twice.
+    """
+    order = list(TRANSFORMS)
+    steps = tuple(sorted(steps, key=lambda step: order.index(step.name)))
+    names = [step.name for step in steps]
+    if not names or len(set(names)) < len(names):
+        raise TransformError(
+            f"A chain has each transform once at most, and one at least ({', '.join(order)})."
+        )
+    return steps
+
+
+def config_of_results(steps: Sequence[Step]) -> str:
+    """Return the config of what a chain makes, "" where it is that of what it is made of.
+
+    >>> config_of_results([Step("parts", {"config": "fusible"})])
+    'fusible'
+    """
+    found = ""
+    for step in steps:
+        found = step.options[step.transform.config] if step.transform.config else found
+    return found
+
+
+def _refusal(error: GraphNetError, sample: Sample) -> TransformError:
+    text = str(error.args[0]) if error.args else str(error)
+    reason = text.replace(f"`{sample.id}`", "the graph").partition(". ")[0]
+    return TransformError(text, reason=f"{type(error).__name__}: {reason}")
+
+
+def _cast(sample: Sample, running: Running, *, dtype: str, check: bool) -> Iterator[Sample]:
+    _ask_for_run(sample, running, check)
+    unchecked = running.allow_unchecked_operators
+    yield cast(sample, dtype, check=check, allow_unchecked_operators=unchecked)
+
+
+def _autocast(sample: Sample, running: Running, *, dtype: str, check: bool) -> Iterator[Sample]:
+    _ask_for_run(sample, running, check)
+    unchecked = running.allow_unchecked_operators
+    yield autocast(sample, dtype, check=check, allow_unchecked_operators=unchecked)
+
+
+def _ask_for_run(sample: Sample, running: Running, check: bool) -> None:
+    if check and not running.is_allowed:
+        raise TransformError(
+            f"`{sample.id}` is checked by a run, for which it is too large here. Allow larger "
+            "inputs, or leave the check out.",
+            reason="it is too large to be run",
+        )
+
+
+def _parts(sample: Sample, running: Running, *, config: str, method: str) -> Iterator[Made]:
+    del config  # the method says all
+    unchecked = running.allow_unchecked_operators
+    return make_parts(
+        sample, method, may_run=running.is_allowed, allow_unchecked_operators=unchecked
+    )
+
+
+def _complete_parts(options: dict[str, Any]) -> dict[str, Any]:
+    config, method = options["config"], options["method"]
+    methods = METHODS_OF[config]
+    if method not in ("", *methods):
+        raise TransformError(
+            f"Parts for `{config}` are not found by the method `{method}`. Choose one of "
+            f"{', '.join(methods)}."
+        )
+    return {**options, "method": method or methods[0]}
+
+
+TRANSFORMS: dict[str, Transform] = {
+    transform.name: transform
+    for transform in (
+        Transform("cast", _cast, {"dtype": DTYPES, "check": bool}, {"check": True}),
+        Transform(
+            "autocast",
+            _autocast,
+            {"dtype": ("bfloat16", "float16"), "check": bool},
+            {"check": True},
+        ),
+        Transform(
+            "parts",
+            _parts,
+            {"config": tuple(METHODS_OF), "method": str},
+            {"method": ""},
+            needs_run=False,
+            config="config",
+            complete=_complete_parts,
+        ),
+    )
+}
+"""All transforms, in the order in which a chain applies them."""
