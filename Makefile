@@ -12,7 +12,7 @@ DEMO_SAMPLES = torch/resnet-20-cifar torch/convmixer-64-8 torch/squeezenet-64 tr
                transformers/bert-tiny transformers/gpt2-nano transformers/llama-nano torch/text-cnn-small
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint docs slow soak clean starter catalog notebook benchmarks gpu
+.PHONY: help demo test quick lint docs slow soak clean starter subgraphs catalog notebook benchmarks gpu
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
@@ -24,6 +24,7 @@ help:
 	@echo "make soak        run 1,000 random failures and kill a run 50 times: nothing may be lost or left"
 	@echo "make gpu         run the GPU tests and time the embedded dataset on a CUDA device"
 	@echo "make starter     rebuild the embedded dataset from its catalogs of models"
+	@echo "make subgraphs   rebuild the tables of subgraphs beside the embedded dataset"
 	@echo "make catalog     capture the full dataset out of all catalogs of models"
 	@echo "make notebook    run the notebook of examples/ again and store it with its outputs"
 	@echo "make benchmarks  measure the figures of docs/performance.md"
@@ -97,6 +98,10 @@ $(CATALOGS)/.ready: setup.cfg constraints.txt
 
 starter: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder starter --jobs $(WORKERS)
+
+# Runs each graph once for the statistics of what crosses; goes on where it was stopped.
+subgraphs: $(VENV)/.test
+	$(BIN)/python -m builder subgraphs --jobs $(WORKERS)
 
 catalog: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder catalog --out build/graphnet --docs docs/dataset.md --jobs $(WORKERS)

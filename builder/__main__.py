@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     again.set_defaults(run=_calibrate)
     again.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
     again.add_argument("--jobs", type=int, default=default_jobs())
+    _add_subgraphs(commands.add_parser("subgraphs", help="the tables of subgraphs beside it"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")
@@ -54,6 +55,16 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-failures", action="store_true", help="write the dataset without what failed"
     )
+
+
+def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
+    from .subgraphs import NAMES
+
+    parser.set_defaults(run=_subgraphs)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; default: all")
+    parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    parser.add_argument("--build", type=Path, default=Path("build/subgraphs"), help="what is done")
+    parser.add_argument("--jobs", type=int, default=default_jobs())
 
 
 def _add_catalog(parser: argparse.ArgumentParser) -> None:
@@ -102,6 +113,13 @@ def _starter(options: argparse.Namespace) -> int:
 
 def _calibrate(options: argparse.Namespace) -> int:
     calibrate(options.out, options.jobs)
+    return 0
+
+
+def _subgraphs(options: argparse.Namespace) -> int:
+    from .subgraphs import NAMES, build
+
+    build(options.out, options.build, options.names or list(NAMES), options.jobs)
     return 0
 
 

@@ -43,7 +43,7 @@ class TransformOptions(OptionGroup):
     ] = True
     parts: Annotated[
         str | None,
-        typer.Option(help="Its different parts: sole_op or fusible.", metavar="CONFIG"),
+        typer.Option(help="Its different parts: sole_op, fusible or typical.", metavar="CONFIG"),
     ] = None
     method: Annotated[
         str | None, typer.Option(help="How the parts are found; for fusible: rules.")

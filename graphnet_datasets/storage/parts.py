@@ -1,7 +1,8 @@
 """Parts of a dataset in the making, on disk: each in one file that is whole or absent.
 
 A part holds rows and what is known of them. It is an Arrow file with one row a batch, so that any
-row is read without the others. Its notes are JSON in the metadata of its schema.
+row is read without the others, or with all in one where rows are small. Its notes are JSON in the
+metadata of its schema.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ MAX_OPEN_PARTS = 128
 def encode_part(
     rows: Sequence[pa.Table], notes: Mapping[str, Any], schema: pa.Schema = GRAPHS_SCHEMA
 ) -> bytes:
-    """Return the bytes of a part; each of `rows` is a table with one row and the same columns.
+    """Return the bytes of a part: a batch for each table of `rows`, which have the same columns.
+
+    Each has one row, unless there is one table only.
 
     >>> import tempfile
     >>> from graphnet_datasets.storage.table import to_arrow
@@ -67,16 +70,20 @@ class PartReader:
     """Reads single rows of many parts, of which it keeps some open."""
 
     def __init__(self) -> None:
-        self._readers: collections.OrderedDict[Path, pa.ipc.RecordBatchFileReader] = (
+        self._open: collections.OrderedDict[Path, pa.ipc.RecordBatchFileReader | pa.RecordBatch] = (
             collections.OrderedDict()
         )
 
     def row(self, path: Path, index: int) -> pa.Table:
         """Return a table with one row of a part."""
-        reader = self._readers.pop(path, None)
-        if reader is None:
-            reader = pa.ipc.open_file(pa.OSFile(str(path)))
-        self._readers[path] = reader
-        if len(self._readers) > MAX_OPEN_PARTS:
-            self._readers.popitem(last=False)
-        return pa.Table.from_batches([reader.get_batch(index)]).replace_schema_metadata()
+        part = self._open.pop(path, None)
+        if part is None:
+            part = pa.ipc.open_file(pa.OSFile(str(path)))
+            if part.num_record_batches == 1:
+                part = part.get_batch(0)
+        self._open[path] = part
+        if len(self._open) > MAX_OPEN_PARTS:
+            self._open.popitem(last=False)
+        is_one = isinstance(part, pa.RecordBatch)
+        batch = part.slice(index, 1) if is_one else part.get_batch(index)
+        return pa.Table.from_batches([batch]).replace_schema_metadata()

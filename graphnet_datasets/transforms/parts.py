@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import GraphNetError, SampleError, TransformError
 from ..frameworks import observe
@@ -17,11 +17,13 @@ def make_parts(
     sample: Sample,
     method: str,
     *,
+    groups: Iterable[Iterable[int]] | None = None,
     may_run: bool = True,
     allow_unchecked_operators: bool = False,
 ) -> Iterator[Sample | TransformError]:
     """Yield the different parts that a method finds, with `num_occurrences`, as they occur first.
 
+    Where `groups` of operators are given they are what was found.
     Which are the same is as in `Subgraphs`. Unless `may_run`, or where the graph does not run on
     the CPU, tensors that cross have no statistics. A group that cannot be cut out is yielded as an
     error.
@@ -43,11 +45,11 @@ def make_parts(
     parts: dict[str, Sample] = {}
     counts: dict[str, int] = {}
     key_of_text: dict[str, str] = {}
-    for group in METHODS[method](cutter):
+    for group in METHODS[method](cutter) if groups is None else groups:
         try:
             part = cutter.cut(group)
         except SampleError as error:
-            target = sample.ops[group[0]].target
+            target = sample.ops[min(group)].target
             yield TransformError(str(error), operator=target, reason=reason_of(error, sample))
             continue
         text = text_of(part)  # most parts of a graph are equal in this cheaper sense already

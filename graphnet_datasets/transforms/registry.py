@@ -18,6 +18,7 @@ from ..sample import Sample
 from ..suggestions import did_you_mean
 from .cast import DTYPES, autocast, cast
 from .parts import make_parts
+from .repeats import Trace, find_repeats, trace
 from .subgraphs import METHODS_OF
 
 Made: TypeAlias = Sample | TransformError
@@ -35,6 +36,10 @@ class Running:
     allow_unchecked_operators: bool = False
 
 
+def _no_plan(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> None:
+    del step, samples
+
+
 @dataclasses.dataclass(frozen=True)
 class Transform:
     """One kind of step.
@@ -43,7 +48,8 @@ class Transform:
     `defaults` are of those that may be left out. Without `needs_run` it can do with a sample that
     may not be run, if less well. `config` is the option that names the config of what it makes; ""
     is the config of the sample that it was made of. `complete` returns the options with what
-    follows from one another, or raises a `TransformError` where they do not go together.
+    follows from one another, or raises a `TransformError` where they do not go together. `plan`
+    returns the step for each of several samples, given with their families; None if it is the same.
     """
 
     name: str
@@ -53,6 +59,7 @@ class Transform:
     needs_run: bool = True
     config: str = ""
     complete: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    plan: Callable[[Step, Iterable[tuple[Sample | None, str]]], list[Step] | None] = _no_plan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Step:
         TransformError: there is no such transform, or an option that it does not take.
 
     >>> Step("cast", {"dtype": "bfloat16"}).options
-    {'dtype': 'bfloat16', 'check': True}
+    {'check': True, 'dtype': 'bfloat16'}
     """
 
     name: str
@@ -91,7 +98,8 @@ class Step:
                     f"`{name}` of the transform `{self.name}` is {value!r}. Choose one of "
                     f"{', '.join(map(str, choices))}."
                 )
-            if isinstance(choices, type) and type(value) is not choices:
+            is_left_out = value is None and self.transform.defaults.get(name, value) is None
+            if isinstance(choices, type) and type(value) is not choices and not is_left_out:
                 raise TransformError(
                     f"`{name}` of the transform `{self.name}` is {value!r}. Give it as "
                     f"{choices.__name__}."
@@ -149,6 +157,29 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     return steps
 
 
+def plan(
+    steps: Sequence[Step], samples: Iterable[tuple[Sample | None, str]]
+) -> list[tuple[Step, ...]] | None:
+    """Return the steps for each of many samples, given with their families; None if all the same.
+
+    None among the samples stands for one that cannot be read.
+
+    Raises:
+        TransformError: a step that depends on all samples is not the only one.
+    """
+    for step in steps:
+        own = step.transform.plan(step, samples)
+        if own is None:
+            continue
+        if len(steps) > 1:
+            raise TransformError(
+                f"What `{step.name}` makes of a graph depends on the other graphs as they are, so "
+                "that it stands alone. Make a dataset of that first, and transform it then."
+            )
+        return [(each,) for each in own]
+    return None
+
+
 def config_of_results(steps: Sequence[Step]) -> str:
     """Return the config of what a chain makes, "" where it is that of what it is made of.
 
@@ -188,12 +219,44 @@ def _ask_for_run(sample: Sample, running: Running, check: bool) -> None:
         )
 
 
-def _parts(sample: Sample, running: Running, *, config: str, method: str) -> Iterator[Made]:
+def _parts(
+    sample: Sample,
+    running: Running,
+    *,
+    config: str,
+    method: str,
+    places: list[list[int]] | None,
+) -> Iterator[Made]:
     del config  # the method says all
-    unchecked = running.allow_unchecked_operators
     return make_parts(
-        sample, method, may_run=running.is_allowed, allow_unchecked_operators=unchecked
+        sample,
+        method,
+        groups=None if places is None else [range(first, last) for first, last in places],
+        may_run=running.is_allowed,
+        allow_unchecked_operators=running.allow_unchecked_operators,
     )
+
+
+def _plan_parts(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> list[Step] | None:
+    """Return the step for each of many graphs: what is typical shows only beside the others."""
+    if step.options["method"] != "repeats" or step.options["places"] is not None:
+        return None
+    traces: list[Trace | None] = []
+    families = []
+    for sample, family in samples:
+        try:
+            traces.append(None if sample is None else trace(sample))
+        except GraphNetError:  # it is refused when its turn comes
+            traces.append(None)
+        families.append(family)
+    places: list[list[list[int]]] = [[] for _ in traces]
+    for each in find_repeats([each or Trace(()) for each in traces], families):
+        for graph, first in each.places:
+            places[graph].append([first, first + each.length])
+    return [
+        step if each is None else Step(step.name, {**step.options, "places": sorted(some)})
+        for each, some in zip(traces, places, strict=True)
+    ]
 
 
 def _complete_parts(options: dict[str, Any]) -> dict[str, Any]:
@@ -220,11 +283,12 @@ TRANSFORMS: dict[str, Transform] = {
         Transform(
             "parts",
             _parts,
-            {"config": tuple(METHODS_OF), "method": str},
-            {"method": ""},
+            {"config": tuple(METHODS_OF), "method": str, "places": list},
+            {"method": "", "places": None},
             needs_run=False,
             config="config",
             complete=_complete_parts,
+            plan=_plan_parts,
         ),
     )
 }

@@ -17,6 +17,7 @@ from ..sample.arguments import iterate_refs
 from ..sample.targets import base_name
 from .cut import Cutter, Part
 from .fusing import find_fusible
+from .repeats import find_own_repeats
 
 Method = Callable[[Cutter], list[tuple[int, ...]]]
 
@@ -50,10 +51,18 @@ def find_sole_ops(cutter: Cutter) -> list[tuple[int, ...]]:
     return found
 
 
-METHODS: Mapping[str, Method] = {"sole_op": find_sole_ops, "rules": find_fusible}
+METHODS: dict[str, Method] = {
+    "sole_op": find_sole_ops,
+    "rules": find_fusible,
+    "repeats": find_own_repeats,
+}
 """How groups of operators are found, by name."""
 
-METHODS_OF: Mapping[str, tuple[str, ...]] = {"sole_op": ("sole_op",), "fusible": ("rules",)}
+METHODS_OF: dict[str, tuple[str, ...]] = {
+    "sole_op": ("sole_op",),
+    "fusible": ("rules",),
+    "typical": ("repeats",),
+}
 """The configs of subgraphs, and the methods that find what is in each; the first is the usual."""
 
 

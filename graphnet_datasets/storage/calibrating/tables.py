@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import DatasetNotFoundError
+from ...schema import config_named
+from ...schema.tables import GRAPHS
 from ..layout import write_readme
 from ..table import read_table, write_table
 from .rows import MAX_INPUT_BYTES, calibrate_rows
@@ -33,7 +35,7 @@ def calibrate_tables(
 
     A file is replaced when all its rows are done; after a stop, the same call goes on with the
     files that are left. Rows that are calibrated stay as they are unless `is_again`. Tables of
-    runs are left alone. In a dataset directory the README is renewed.
+    runs and of parts are left alone. In a dataset directory the README is renewed.
 
     Raises:
         DatasetNotFoundError: there is no such file, or no table in the directory.
@@ -41,7 +43,7 @@ def calibrate_tables(
     """
     root = Path(path)
     files = [root] if root.is_file() else sorted(root.glob("*/*.parquet"))
-    files = [each for each in files if each.parent.name != "runs"]
+    files = [each for each in files if config_named(each.parent.name).table is GRAPHS]
     if not files:
         raise DatasetNotFoundError(f"There is no table of graphs in `{path}`.")
     total = sum(read_table(each, columns=["id"]).num_rows for each in files)

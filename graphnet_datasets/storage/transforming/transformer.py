@@ -12,10 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...errors import DatasetNotFoundError, RunError
+from ...errors import DatasetNotFoundError, GraphNetError, RunError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
-from ...transforms.registry import Step, in_order
+from ...sample import Sample
+from ...transforms.registry import Step, in_order, plan
 from ...version import __version__
 from ..layout import write_readme
 from ..parts import encode_part, read_notes, save_part
@@ -135,8 +136,7 @@ class _Transformer:
         self.staging = Staging(target, "transform")
         self.steps, self.max_input_bytes, self.limits = steps, max_input_bytes, limits
         self.report_path = target / REPORT_NAME
-        self.described = [{"name": step.name, "options": step.options} for step in steps]
-        self.key = f"{__version__} {json.dumps(self.described)}"
+        self.steps_of: dict[tuple[str, str], Sequence[Step]] = {}
         self.notes: dict[tuple[str, str], tuple[dict[str, Any], Path]] = {}
         self.num_resumed = 0
 
@@ -161,6 +161,9 @@ class _Transformer:
     ) -> None:
         """Transform the rows that no part holds yet."""
         by_name = {_name(row): row for row in rows}
+        planned = plan(self.steps, ((_read(row), row["family"]) for row in rows))
+        if planned is not None:
+            self.steps_of = dict(zip(by_name, planned, strict=True))
         for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
             self._take(path, by_name)
         self.num_resumed = len(self.notes)
@@ -225,12 +228,21 @@ class _Transformer:
         for number, row in enumerate(rows):
             path = folder.absolute() / f"{row['framework']}-{number}.arrow"
             table = to_arrow([row])
-            job = {"key": self.key, "digest": _digest(row), "steps": self.described}
+            job = {"key": self._key(row), "steps": self._described(row)}
             schema = table.schema.with_metadata({JOB_KEY: json.dumps(job)})
             with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
                 writer.write_table(table.replace_schema_metadata(schema.metadata))
             is_small = (row.get("input_bytes") or 0) <= self.max_input_bytes
             yield PoolJob(str(row["id"]), {"row": str(path), "may_run": may_run and is_small})
+
+    def _described(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+        steps = self.steps_of.get(_name(row), self.steps)
+        return [{"name": step.name, "options": step.options} for step in steps]
+
+    def _key(self, row: Mapping[str, Any]) -> str:
+        """Return a hash of all that decides what is made of a row, the row itself included."""
+        text = repr((__version__, self._described(row), sorted(row.items())))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def _take(self, path: Path, by_name: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
         """Note what a part holds, unless it is of other steps or of a row that has changed."""
@@ -241,7 +253,7 @@ class _Transformer:
             return
         name = (note["framework"], note["id"])
         row = by_name.get(name)
-        if note["key"] != self.key or row is None or note["digest"] != _digest(row):
+        if row is None or note["key"] != self._key(row):
             path.unlink()
         else:
             self.notes[name] = note, path
@@ -255,8 +267,7 @@ class _Transformer:
         """Keep that a graph's process did not return, so that it is not tried again."""
         refused = {"operator": "", "reason": _first_words(reason), "message": reason, "count": 1}
         note = {
-            "key": self.key,
-            "digest": _digest(row),
+            "key": self._key(row),
             **{name: row[name] for name in ("id", "framework", "family")},
             "has_run": False,
             "made": [],
@@ -269,9 +280,11 @@ def _name(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(row["framework"]), str(row["id"])
 
 
-def _digest(row: Mapping[str, Any]) -> str:
-    """Return a hash by which a row is known that has changed since it was transformed."""
-    return hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:16]
+def _read(row: Mapping[str, Any]) -> Sample | None:
+    try:
+        return Sample.from_row(row)
+    except GraphNetError:
+        return None
 
 
 def _first_words(reason: str) -> str:

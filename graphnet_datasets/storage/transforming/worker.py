@@ -15,6 +15,7 @@ from ...errors import GraphNetError, TransformError
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import Table, config_named, config_of, sample_to_row
+from ...schema.tables import SUBGRAPHS
 from ...transforms.registry import Running, Step, apply, config_of_results
 from ...transforms.subgraphs import subgraph_hash
 from ..parts import PartReader, encode_part
@@ -46,7 +47,7 @@ def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bo
     config = config_of_results(steps) or config_of(row)
     table = config_named(config).table
     split = split_of(row["family"])
-    tables: list[pa.Table] = []
+    rows: list[dict[str, Any]] = []
     made: list[dict[str, Any]] = []
     refused: dict[tuple[str, str], list[Any]] = {}
     method = next((step.options["method"] for step in steps if "method" in step.options), None)
@@ -57,10 +58,9 @@ def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bo
             continue
         note, columns = _describe(each, table, row["family"], method)
         made.append({"place": [config, split], **note})
-        tables.append(to_arrow([columns], table))
+        rows.append(columns)
     notes = {
         "key": job["key"],
-        "digest": job["digest"],
         "id": row["id"],
         "framework": row["framework"],
         "family": row["family"],
@@ -71,7 +71,9 @@ def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bo
             for (operator, reason), (message, count) in refused.items()
         ],
     }
-    return encode_part(tables, notes, table.schema)
+    # Parts of a graph are small, and thousands: in a batch each they would take ten times the disk.
+    groups = [rows] if table is SUBGRAPHS and rows else [[each] for each in rows]
+    return encode_part([to_arrow(some, table) for some in groups], notes, table.schema)
 
 
 def _apply(
@@ -96,7 +98,7 @@ def _describe(
     """Return what is to be noted of a sample, and its row."""
     row = sample_to_row(sample, {**derived_columns(sample), "family": family})
     note: dict[str, Any] = {"id": sample.id, "num_ops": sample.num_ops}
-    if "subgraph_hash" in table.schema.names:
+    if table is SUBGRAPHS:
         has_statistics = all(
             each.statistics is not None or each.data is not None
             for each in sample.inputs

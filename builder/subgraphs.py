@@ -1,0 +1,125 @@
+"""Builds the tables of subgraphs beside the embedded dataset, and counts what they cover."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+
+from graphnet_datasets.analysis.splits import SPLITS
+from graphnet_datasets.atomic import file_sha256, new_directory
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.schema import CONFIGS
+from graphnet_datasets.schema.tables import SUBGRAPHS
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.selection import select_rows
+from graphnet_datasets.storage.table import read_table
+from graphnet_datasets.storage.transforming import TransformReport, transform_dataset
+from graphnet_datasets.terminal import counted
+from graphnet_datasets.transforms.registry import Step
+from graphnet_datasets.version import __version__
+
+NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRAPHS)
+MAX_BYTES = 25 * 2**20
+"""What all tables of subgraphs may take in the wheel."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage:
+    """How much of a dataset the rows of a table stand for."""
+
+    num_rows: int
+    num_occurrences: int
+    num_covered: int
+    num_ops: int
+    num_without_statistics: int
+    num_in_several_splits: int
+
+    def __str__(self) -> str:
+        share = self.num_covered / self.num_ops if self.num_ops else 0.0
+        return (
+            f"{self.num_rows} rows for {self.num_occurrences} places, which cover {share:.1%} of "
+            f"{self.num_ops} operators; {self.num_without_statistics} rows without statistics of "
+            f"all inputs, {self.num_in_several_splits} in families of several splits"
+        )
+
+
+def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> None:
+    """Write tables of subgraphs into a dataset directory, and print what they hold.
+
+    What is done is kept below `build_directory`, in a directory of these graphs and this release,
+    from which a stopped build goes on; equal graphs give equal files. The README is renewed.
+
+    Raises:
+        GraphNetError: there is no such table, a table is empty, or they are too large together.
+    """
+    unknown = sorted(set(names) - set(NAMES))
+    if unknown:
+        raise GraphNetError(f"There is no table `{unknown[0]}`. Choose of {', '.join(NAMES)}.")
+    build_directory = build_directory / _digest(dataset)
+    num_ops = sum(row["num_ops"] for row in select_rows("all", dataset=dataset))
+    for name in names:
+        place = build_directory / name
+        if not place.exists():
+            print(_transform(dataset, name, place, jobs).summary(), flush=True)
+        _put(place / name, dataset / name)
+        print(f"{name}: {measure_coverage(dataset / name, num_ops)}", flush=True)
+    write_readme(dataset)
+    size = sum(
+        path.stat().st_size for name in NAMES for path in (dataset / name).rglob("*.parquet")
+    )
+    print(f"{counted(len(names), 'table')}; all tables of subgraphs take {size} bytes")
+    if size > MAX_BYTES:
+        raise GraphNetError(f"The tables take {size} bytes; at most {MAX_BYTES} may be embedded.")
+
+
+def measure_coverage(folder: Path, num_ops: int) -> Coverage:
+    """Return what the rows of a folder of tables cover of a dataset with so many operators."""
+    columns = ["num_ops", "num_occurrences", "has_statistics", "splits"]
+    paths = [path for split in SPLITS for path in sorted(folder.glob(f"{split}-*.parquet"))]
+    rows = pa.concat_tables(read_table(path, columns) for path in paths).to_pylist()
+    return Coverage(
+        num_rows=len(rows),
+        num_occurrences=sum(row["num_occurrences"] for row in rows),
+        num_covered=sum(row["num_occurrences"] * row["num_ops"] for row in rows),
+        num_ops=num_ops,
+        num_without_statistics=sum(not row["has_statistics"] for row in rows),
+        num_in_several_splits=sum(len(row["splits"]) > 1 for row in rows),
+    )
+
+
+def _digest(dataset: Path) -> str:
+    """Return a hash of the graphs of a dataset and of the release that cuts them."""
+    digest = hashlib.sha256(__version__.encode())
+    for path in sorted(dataset.glob("*/*.parquet")):
+        if path.parent.name not in NAMES:
+            digest.update(f"{path.relative_to(dataset)} {file_sha256(path)}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _transform(dataset: Path, name: str, place: Path, jobs: int) -> TransformReport:
+    from rich.progress import Progress
+
+    with Progress() as progress:
+        task = progress.add_task(name, total=None)
+        return transform_dataset(
+            "all",
+            [Step("parts", {"config": name})],
+            place,
+            dataset=dataset,
+            jobs=jobs,
+            on_progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+
+
+def _put(source: Path, target: Path) -> None:
+    """Copy a folder of tables to its place, where it replaces another one."""
+    if not source.is_dir():
+        raise GraphNetError(f"No part was found for `{target.name}`.")
+    with new_directory(target.with_name(f".{target.name}.new")) as place:
+        shutil.copytree(source, place)
+    shutil.rmtree(target, ignore_errors=True)
+    target.with_name(f".{target.name}.new").replace(target)

@@ -1,0 +1,41 @@
+"""The tables of subgraphs beside a dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.subgraphs import build
+from graphnet_datasets import Sample, load_dataset
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.table import write_table
+from tests.tables import rows
+
+pytestmark = pytest.mark.torch
+
+
+def test_tables_stand_beside_the_graphs_and_leave_them_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = tmp_path / "graphnet"
+    write_table(rows("cv", range(1, 4)), dataset / "cv" / "train-0000.parquet")
+    write_table(rows("nlp", range(4, 5)), dataset / "nlp" / "test-0000.parquet")
+    write_readme(dataset)
+    before = load_dataset(dataset, "all", split="all")["id"][:]
+    build(dataset, tmp_path / "build", ["typical"], jobs=1)
+    said = capsys.readouterr().out
+    assert "typical: 2 rows for 4 places, which cover 90.0% of 10 operators" in said
+    assert load_dataset(dataset, "all", split="all")["id"][:] == before
+    assert load_dataset(dataset, split="train", filters=[("kind", "==", "subgraph")]).num_rows == 0
+    typical = load_dataset(dataset, "typical", split="all")
+    assert [Sample.from_row(row).num_ops for row in typical] == typical["num_ops"][:]
+    written = {path: path.read_bytes() for path in dataset.rglob("*.parquet")}
+    build(dataset, tmp_path / "build", ["typical"], jobs=1)
+    assert {path: path.read_bytes() for path in dataset.rglob("*.parquet")} == written
+
+
+def test_a_table_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(GraphNetError, match="There is no table `cv`"):
+        build(tmp_path, tmp_path / "build", ["cv"], jobs=1)
