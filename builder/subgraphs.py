@@ -41,9 +41,9 @@ class Coverage:
     def __str__(self) -> str:
         share = self.num_covered / self.num_ops if self.num_ops else 0.0
         return (
-            f"{counted(self.num_rows, 'row')} for {self.num_occurrences} places, which cover {share:.1%} of "
-            f"{self.num_ops} operators; {self.num_without_statistics} without statistics of all "
-            f"inputs, {self.num_in_several_splits} in families of several splits"
+            f"{counted(self.num_rows, 'row')} for {self.num_occurrences} places, which cover "
+            f"{share:.1%} of {self.num_ops} operators; {self.num_without_statistics} without "
+            f"statistics of all inputs, {self.num_in_several_splits} in families of several splits"
         )
 
 
