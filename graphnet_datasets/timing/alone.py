@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from .calls import BeforeEach, Call, Calls, no_garbage_collection
+from .calls import AfterEach, BeforeEach, Call, Calls, no_garbage_collection
 from .clocks import Clock
 from .pairs import TimingSettings
 from .usage import describe_machine, read_machine
@@ -30,6 +30,7 @@ def measure_alone(
     settings: TimingSettings,
     clock: Clock,
     before_each: BeforeEach | None = None,
+    after_each: AfterEach | None = None,
     evict_caches: Callable[[], None] | None = None,
     num_calls: int = 10,
 ) -> AloneTimes:
@@ -39,7 +40,7 @@ def measure_alone(
     `ALONE_BUDGET_S`, and in any case where they take longer than `settings.hard_budget_s`. Against
     these an eager arm that the candidate's runtime disturbs is recognised.
     """
-    run = Calls(call, call, clock, before_each, evict_caches=evict_caches)
+    run = Calls(call, call, clock, before_each, after_each, evict_caches)
     with no_garbage_collection():
         started_s = clock.now_s()
         warmup_calls = 0

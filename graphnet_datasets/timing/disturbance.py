@@ -8,12 +8,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .intervals import speedup_interval
 
+Interval: TypeAlias = tuple[float | None, float | None]
+"""The ends of an interval; None is one that is not known."""
 MIN_CALM_PAIRS = 10
 """Calm pairs from which on the others are left out; as many as any measurement has."""
 ALLOWED_SHIFT = 1.1
@@ -78,9 +80,7 @@ def paired_speedup(
     return PairedSpeedup(speedup, low, high, count, num_calm, is_uneven)
 
 
-def cover(
-    one: tuple[float | None, float | None], other: tuple[float | None, float | None]
-) -> tuple[float | None, float | None]:
+def cover(one: Interval, other: Interval) -> Interval:
     """Return the ends of the interval that covers two; None is an end that is not known.
 
     >>> cover((1.0, 1.2), (0.9, 1.1)), cover((1.0, None), (0.9, 1.1))

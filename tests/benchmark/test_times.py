@@ -304,10 +304,14 @@ def test_a_call_that_does_not_follow_its_inputs_is_found_out() -> None:
 
 
 def weighed(
-    baseline_ms: list[float], alone_ms: list[float], machine: Any = CALM, alone: Any = CALM
+    baseline_ms: list[float],
+    alone_ms: list[float],
+    machine: Any = CALM,
+    alone: Any = CALM,
+    first_ms: list[float] | None = None,
 ) -> dict[str, Any]:
     record = taken(baseline_ms, noisy(1.0, 9, len(baseline_ms)), machine=machine)
-    take_alone(record, alone_ms, [0] * len(alone_ms), alone)
+    take_alone(record, alone_ms, [0] * len(alone_ms), alone, first_ms)
     return record
 
 
@@ -316,6 +320,21 @@ def test_a_baseline_that_is_the_same_alone_is_not_doubted() -> None:
     assert record["is_baseline_disturbed"] is False
     assert record["warnings"] == []
     assert record["speedup_high"] < 2.1
+
+
+@pytest.mark.parametrize("ratio", [0.6, 1.4])
+def test_a_baseline_that_was_so_before_the_candidate_has_drifted(ratio: float) -> None:
+    record = weighed(noisy(2, 1), noisy(2 / ratio, 2, 60), first_ms=noisy(2.05, 3, 9))
+    assert record["is_baseline_disturbed"] is False
+    assert [warning.partition(":")[0] for warning in record["warnings"]] == ["drifted"]
+    assert record["speedup_low"] > 1.9
+    assert record["speedup_high"] < 2.1
+
+
+@pytest.mark.parametrize("first", [1.4, 2.9])
+def test_first_calls_that_are_others_too_explain_no_doubt(first: float) -> None:
+    record = weighed(noisy(2, 1), noisy(1.4, 2, 60), first_ms=noisy(first, 3, 9))
+    assert record["is_baseline_disturbed"] is True
 
 
 def hooked(share: float, count: int, seed: int) -> list[float]:
@@ -329,8 +348,8 @@ def hooked(share: float, count: int, seed: int) -> list[float]:
 @pytest.mark.parametrize("share", [0.4, 0.5, 0.75, 0.9, 1.0])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_hook_on_some_of_the_calls_is_a_disturbance(share: float, seed: int) -> None:
-    """Some calls are as quick as ever: one clean call disarms nothing."""
-    record = weighed(hooked(share, 100, seed), noisy(2, seed, 60))
+    """Some calls are as quick as ever: one clean call disarms nothing, nor do the first calls."""
+    record = weighed(hooked(share, 100, seed), noisy(2, seed, 60), first_ms=noisy(2, seed, 9))
     assert record["is_baseline_disturbed"] is True
     assert record["speedup_low"] <= 2.1 < record["speedup_high"]
 

@@ -70,19 +70,23 @@ def doubted(speedup: float) -> dict[str, Any]:
         "speedup": speedup,
         "is_baseline_disturbed": True,
         "baseline_alone_ms": [1.0],
-        "warnings": [],
+        "speedup_low": 1.0,
+        "speedup_high": 30.0,
+        "warnings": ["baseline_disturbed: eager beside the candidate takes 2 of its time alone"],
     }
 
 
 def test_turns_that_deny_the_pairs_are_the_record() -> None:
     record, before = taken([1.0, 1.2] * 5, [2.0, 2.4] * 5), doubted(30.0)
-    assert take_doubt(record, before)
+    assert take_doubt(record, before, (2.0, 2.1))
     assert (record["is_baseline_disturbed"], record["paired_speedup"]) == (True, 30.0)
     assert record["warnings"][-1].startswith("baseline_disturbed: in two processes that take turns")
 
 
 def test_turns_that_confirm_the_pairs_leave_them() -> None:
     record, before = taken([1.0, 1.2] * 5, [2.0, 2.4] * 5), doubted(2.05)
-    assert not take_doubt(record, before)
+    assert not take_doubt(record, before, (2.0, 2.1))
     assert before["is_baseline_disturbed"] is False
-    assert before["warnings"][-1].startswith("baseline_doubted: the pairs stand; not confirmed")
+    (warning,) = before["warnings"]
+    assert warning.startswith("baseline_doubted: the pairs stand; eager alone took another time")
+    assert before["speedup_low"] <= 2.0 < 2.1 <= before["speedup_high"] < 2.2

@@ -23,7 +23,7 @@ class Workload:
     Set 0 is as the sample was recorded, with its stored elements. Set `k` is drawn with seed
     `seed + k`, and every input that may differ does: stored integers and masks too, and weights
     where they are inputs. Set 0 is kept; of all others, any number there is, only the latest.
-    `has_candidate` says that there will be a second arm (`for_candidate`), whose weights take
+    `has_second` says that there will be a second arm (`for_candidate`), whose weights take
     `copied_bytes` besides.
 
     `written` names the inputs that the graph itself writes to, and `state` holds, by name, the
@@ -43,7 +43,7 @@ class Workload:
         seed: int,
         memory_limit_bytes: int | None = None,
         trust_remote_code: bool = False,
-        has_candidate: bool = False,
+        has_second: bool = False,
     ) -> None:
         self.runtime, self.seed = runtime, seed
         self._materialize = lambda: materialize(
@@ -70,7 +70,7 @@ class Workload:
         num_bytes = runtime.num_bytes(*runtime.tensors_of(drawn).values())
         is_separate = memory_limit_bytes is None or 4 * num_bytes <= memory_limit_bytes
         self.module, *self._spares = runtime.copy_module(
-            drawn, 1 + has_candidate, is_separate=is_separate
+            drawn, 1 + has_second, is_separate=is_separate
         )
         self.copied_bytes = num_bytes * len(self._spares) if is_separate else 0
         del drawn
@@ -93,6 +93,10 @@ class Workload:
         (other.module,) = self._spares
         other._held = self.runtime.tensors_of(other.module)
         return other
+
+    def forget_spares(self) -> None:
+        """Let go of the weights that were copied for a second arm."""
+        self._spares = []
 
     def inputs(self, index: int) -> dict[str, Any]:
         """Return set `index`, which is not to be written to."""

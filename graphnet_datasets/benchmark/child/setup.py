@@ -33,7 +33,7 @@ def load_workload(job: WorkerJob, directory: Path) -> Workload:
         seed=job.settings.seed,
         memory_limit_bytes=job.settings.memory_limit_bytes,
         trust_remote_code=job.settings.trust_remote_code,
-        has_candidate=job.kind == "candidate",
+        has_second=job.kind == "candidate" or (job.kind == "eager_alone" and job.is_first),
     )
 
 

@@ -17,19 +17,16 @@ from typing import Any
 
 from ...compilers import find_entry, make_compiler, source_hash
 from ...frameworks import module, offers
-from ...frameworks.outputs import write_described
 from ...frameworks.runtime import find_device_problem
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
-from ...schema.sample_files import read_sample
-from ...timing.alone import measure_alone
 from ...timing.calls import ArmFailedError
 from ...timing.pairs import PairedTimes, measure_pairs
-from ..handover import AGAIN, FIRST, ORACLE, judged_file
 from ..judging.roofline import measure_peak_rates
 from ..worker_job import WorkerJob
-from .arms import Arm, Workload
+from .arms import Arm
 from .device_state import read_device_state
+from .eager_alone import run_eager_alone
 from .harness_snapshot import HarnessSnapshot
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
 from .timed_calls import OutputsRefusedError, TimedCalls, draw_set
@@ -250,58 +247,3 @@ def _profile(
             reporter.send({"profile_problem": describe_error(error)})
             return
         reporter.send({f"{name}_kernel_ms": kernel_ms, f"{name}_num_kernels": num_kernels})
-
-
-def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
-    """Run eager alone: its outputs on the sets of inputs, its times, and in float64 at last."""
-    workload = load_workload(job, directory)
-    runtime = workload.runtime
-    reporter.enter("baseline")
-    workload.note_writes()
-    workload.is_fresh = job.is_fresh
-    arm = Arm(workload, workload.module)
-    for name in (FIRST, AGAIN) if job.is_first else ():
-        arm.prepare(0)
-        arm()
-        reporter.send({f"outputs {name}": runtime.write_outputs(arm.results(), directory / name)})
-    for number, call in enumerate(job.judged):
-        arm.prepare(call.set_index)
-        arm()
-        name = judged_file(number)
-        taken = runtime.excerpt(arm.results(), call.start)
-        reporter.send({f"outputs {name}": write_described(taken, directory / name)})
-    if not job.is_first:
-        return
-    reporter.enter("run")
-    turn = iter(range(10**9))
-    alone = measure_alone(
-        arm,
-        settings=job.settings.timing,
-        clock=make_clock(job, workload.runtime),
-        before_each=lambda *_: arm.prepare(next(turn) % job.settings.num_input_sets),
-        evict_caches=evictor_for(job),
-        num_calls=job.settings.alone_calls,
-    )
-    reporter.send(
-        {
-            "baseline_alone_ms": alone.times_ms,
-            "baseline_alone_preemptions": alone.preemptions,
-            "machine": alone.machine,
-        }
-    )
-    if job.settings.has_oracle:
-        arm.discard()
-        reporter.enter("oracle")
-        _run_oracle(workload, reporter, directory)
-
-
-def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None:
-    """Hand over the outputs of the first call in float64; that there are none is not a failure."""
-    sample = read_sample(directory)
-    try:
-        outputs = module(sample.framework, "oracle").float64_outputs(workload, sample)
-        if outputs is not None:
-            described = workload.runtime.write_outputs(outputs, directory / ORACLE)
-            reporter.send({f"outputs {ORACLE}": described})
-    except Exception as error:  # whatever an operator raises that has no float64
-        reporter.send({"oracle_problem": describe_error(error)})

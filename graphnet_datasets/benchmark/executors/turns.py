@@ -59,7 +59,9 @@ def time_again(
         again, attempts = runner._run_eager_alone(job, candidate, run, eager_alone)
         run.judge(again)
         record["num_attempts"] = max(record["num_attempts"], attempts)
-    if record["status"] == Status.OK and not take_doubt(record, doubted.record):
+    if record["status"] == Status.OK and not take_doubt(
+        record, doubted.record, doubted.paired_interval
+    ):
         return doubted
     return run
 

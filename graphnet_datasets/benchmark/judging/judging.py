@@ -16,6 +16,7 @@ import numpy as np
 
 from ...isolation import Ending, Outcome
 from ...schema import ERROR_CODES, Reason, Status, empty_run
+from ...timing.disturbance import Interval
 from ..handover import FIRST, JudgedCall, digest_of
 from .calls import compare_calls, find_constant, moves_by_rounding
 from .correctness import (
@@ -172,6 +173,8 @@ class Run:
         self.calls: list[JudgedCall] = []
         self.judged: list[list[Output]] = []
         self._seen: set[str] = set()
+        self.paired_interval: Interval = (None, None)
+        """That of the speedup before eager's times alone were looked at."""
         self._messages = outcome.merged()
         self.is_fresh = self._messages.get("is_fresh") is True
         record["duration_s"] = outcome.duration_s
@@ -258,12 +261,14 @@ class Run:
         if eager_alone.problem is not None:
             self._fail(*eager_alone.problem)
             return
+        self.paired_interval = self.record["speedup_low"], self.record["speedup_high"]
         if self._eager is None:
             take_alone(
                 self.record,
                 eager_alone.alone_ms,
                 eager_alone.alone_preemptions,
                 eager_alone.alone_machine,
+                self._messages.get("baseline_first_ms"),
             )
         if not self._are_judged_outputs_seen():
             self._refuse(

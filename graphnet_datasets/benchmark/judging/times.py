@@ -13,7 +13,14 @@ from typing import Any
 
 from ...isolation import Outcome
 from ...timing.calls import ARMS
-from ...timing.disturbance import MIN_CALM_PAIRS, cover, find_shift, is_noisy, paired_speedup
+from ...timing.disturbance import (
+    ALLOWED_SHIFT,
+    MIN_CALM_PAIRS,
+    cover,
+    find_shift,
+    is_noisy,
+    paired_speedup,
+)
 from ...timing.intervals import centre_and_interval, shift_interval
 from .reported import read_counts, read_number, read_text, read_times
 from .stamps import TimesError, read_calls, read_layouts, read_looks, read_stamps
@@ -25,6 +32,8 @@ LAYOUT_WITHIN = 1.25
 """Ratio by which laying out inputs may take longer between calls of two arms than of one."""
 NOISE_SHIFT = 2.0
 """Ratio of eager's times beside the candidate and alone that a busy machine does not explain."""
+DISTURBED = "baseline_disturbed: "
+"""What the warning of a doubted baseline begins with."""
 MACHINE_FIELDS = ("load", "other_cpu_share", "steal_share")
 
 
@@ -185,13 +194,19 @@ def _lateness(eager_ms: Sequence[float], own_ms: Sequence[float]) -> tuple[float
 
 
 def take_alone(
-    record: dict[str, Any], alone_ms: Any, alone_preemptions: Any, alone_machine: Any
+    record: dict[str, Any],
+    alone_ms: Any,
+    alone_preemptions: Any,
+    alone_machine: Any,
+    first_ms: Any = None,
 ) -> None:
     """Record eager's times alone, and what becomes of a doubt about those beside the candidate.
 
     Where the two differ on a noisy machine the interval of the speedup covers both; where they
     differ on a calm one, or by more than noise explains, `is_baseline_disturbed` is set too, and
-    both arms are to be timed again in turns. The speedup stays that of the pairs.
+    both arms are to be timed again in turns. The speedup stays that of the pairs. `first_ms` are
+    eager's times in the process of the pairs, before there was a candidate: where those are like
+    the ones beside it, the machine is another one since, and not by the candidate's doing.
     """
     alone = read_times(alone_ms)
     record["baseline_alone_ms"] = alone
@@ -204,6 +219,12 @@ def take_alone(
     record["is_baseline_disturbed"] = False
     if shift == 1:
         return
+    takes = f"eager beside the candidate takes {shift:.3g} of its time alone"
+    if _has_drifted(read_times(first_ms), paired, clean):
+        record["warnings"].append(
+            f"drifted: {takes}, and took as long before there was a candidate: the machine changed."
+        )
+        return
     record["is_noisy"] = record["is_noisy"] or is_noisy(read_machine(alone_machine), counts)
     candidate = _calm(record["candidate_latency_ms"], record["candidate_preemptions"])
     against_alone = shift_interval(clean, candidate)
@@ -212,14 +233,31 @@ def take_alone(
         (against_alone[0], against_alone[0]),
     )
     said = (
-        f"eager beside the candidate takes {shift:.3g} of its time alone; the interval covers the "
-        f"speedup against either, {record['speedup']:.3g} and {against_alone[0]:.3g}."
+        f"{takes}; the interval covers the speedup against either, {record['speedup']:.3g} and "
+        f"{against_alone[0]:.3g}."
     )
     if record["is_noisy"] and max(shift, 1 / shift) < NOISE_SHIFT:
         record["warnings"].append(f"noisy: on a busy machine {said}")
     else:
         record["is_baseline_disturbed"] = True
-        record["warnings"].append(f"baseline_disturbed: {said}")
+        record["warnings"].append(f"{DISTURBED}{said}")
+
+
+def _has_drifted(
+    first_ms: Sequence[float] | None, paired_ms: Sequence[float], alone_ms: Sequence[float]
+) -> bool:
+    """Tell whether all of eager's calls took as much longer already before the candidate was there.
+
+    All of them: what slows some of the calls is not what the machine does to every one. The few
+    first calls show their median alone.
+    """
+    if not first_ms:
+        return False
+    centre = statistics.median(paired_ms)
+    since = centre / statistics.median(first_ms)
+    drift = centre / statistics.median(alone_ms)
+    is_as_before = 1 / ALLOWED_SHIFT <= since <= ALLOWED_SHIFT
+    return is_as_before and find_shift(paired_ms, [each * drift for each in alone_ms]) == 1
 
 
 def _calm(times_ms: Sequence[float], preemptions: Sequence[int]) -> list[float]:

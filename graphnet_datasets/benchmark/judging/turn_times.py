@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...isolation import Outcome
-from ...timing.disturbance import is_noisy, paired_speedup
+from ...timing.disturbance import Interval, cover, is_noisy, paired_speedup
 from .reported import read_counts, read_number, read_text, read_times
 from .stamps import TimesError, read_calls
-from .times import hold_against, overhead_ms, read_machine
+from .times import DISTURBED, hold_against, overhead_ms, read_machine
 
 AGREES_WITHIN = 1.1
 """How far outside of the interval of the turns the speedup of the pairs may lie."""
@@ -55,11 +55,13 @@ def take_turn_times(
     }
 
 
-def take_doubt(record: dict[str, Any], doubted: Mapping[str, Any]) -> bool:
+def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval: Interval) -> bool:
     """Settle a doubt: return whether the record of the turns is to be kept.
 
-    Where the pairs' speedup is within that of the turns, the baseline was not disturbed and the
-    pairs stand, in the interval that covers both. `doubted` is changed then, else `record`.
+    Where the pairs' speedup is within that of the turns, the candidate did not disturb the
+    baseline: the pairs stand, in the interval that covers theirs (`paired_interval`) and that of
+    the turns, and no longer that against eager alone, whose times were of another moment.
+    `doubted` is changed then, else `record`.
     """
     paired, low, high = doubted["speedup"], record["speedup_low"], record["speedup_high"]
     is_confirmed = (
@@ -72,15 +74,19 @@ def take_doubt(record: dict[str, Any], doubted: Mapping[str, Any]) -> bool:
         f"process {paired:.3g}"
     )
     if is_confirmed:
-        keep_pairs(doubted, f"not confirmed: {said}")  # type: ignore[arg-type]
-        doubted["is_baseline_disturbed"] = False  # type: ignore[index]
+        doubted["warnings"] = [
+            each for each in doubted["warnings"] if not each.startswith(DISTURBED)
+        ]
+        keep_pairs(doubted, f"eager alone took another time, but {said}; the interval covers both")
+        doubted["speedup_low"], doubted["speedup_high"] = cover(paired_interval, (low, high))
+        doubted["is_baseline_disturbed"] = False
         return False
     record |= {
         "is_baseline_disturbed": True,
         "paired_speedup": paired,
         "baseline_alone_ms": doubted["baseline_alone_ms"],
     }
-    record["warnings"].append(f"baseline_disturbed: {said}; the record holds the turns.")
+    record["warnings"].append(f"{DISTURBED}{said}; the record holds the turns.")
     return True
 
 
