@@ -1,6 +1,6 @@
 """Walks over the shapes of torch's operators, under test (see `walks`).
 
-All operators are walked, checked or not: a row of an unchecked one is written and read all the same.
+All operators are walked, checked or not: a row of an unchecked one is written and read as well.
 """
 
 import functools
