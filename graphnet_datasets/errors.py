@@ -113,6 +113,10 @@ class TranslationError(SampleError):
     """A sample of one framework cannot be expressed in another."""
 
 
+class GradientError(SampleError):
+    """The gradients of a sample cannot be made into a graph, or are not what autograd computes."""
+
+
 class CaptureError(GraphNetError, RuntimeError):
     """A live model cannot be captured as a graph."""
 

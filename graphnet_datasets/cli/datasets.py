@@ -77,8 +77,12 @@ def print_rows(
     from ..storage.selection import Filters
     from ..verbosity import hidden_progress_bars
 
-    # Says which frameworks and tasks there are where one of these is not.
-    Filters(framework=(framework,) if framework else (), task=tuple(task or ()))
+    # Says which frameworks, tasks and kinds there are where one of these is not.
+    Filters(
+        framework=(framework,) if framework else (),
+        task=tuple(task or ()),
+        kind=(kind,) if kind else (),
+    )
     column = pyarrow.dataset.field
     conditions = []
     if name is not None:

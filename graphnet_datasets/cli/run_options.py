@@ -69,6 +69,10 @@ class SelectionOptions(OptionGroup):
     dataset: Annotated[str, typer.Option(help="`graphnet`, a path or org/name.")] = "graphnet"
     task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None
     framework: Annotated[list[str] | None, typer.Option(help="Only torch or paddle.")] = None
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this kind: graph, subgraph, joint, forward or backward."),
+    ] = None
     source: Annotated[list[str] | None, typer.Option(help="Only this source (repeatable).")] = None
     family: Annotated[
         list[str] | None, typer.Option(help="Only this family, by the beginning of its hash.")
@@ -92,6 +96,7 @@ class SelectionOptions(OptionGroup):
         return Filters(
             task=tuple(self.task or ()),
             framework=tuple(self.framework or ()),
+            kind=tuple(self.kind or ()),
             source=tuple(self.source or ()),
             family=tuple(self.family or ()),
             min_ops=self.min_ops,

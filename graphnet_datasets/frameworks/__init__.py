@@ -16,12 +16,15 @@ from .dispatch import (
     materialize,
     print_source,
 )
+from .gradients import Gradients, differentiate
 from .stepping import observe
 
 __all__ = [
     "FRAMEWORK_VARIABLE",
     "Framework",
+    "Gradients",
     "calibrate",
+    "differentiate",
     "find_regions",
     "find_results",
     "framework_named",

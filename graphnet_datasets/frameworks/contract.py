@@ -34,6 +34,7 @@ MODULES: Mapping[str, str] = {
     "oracle": "`float64_outputs(workload, sample)`: the same graph in float64",
     "profiling": "`profile_call(call, prepare, device, num_calls)`: the kernels of a call",
     "regions": "`find_regions(sample)`: where a graph computes in another mode (autocast, no grad)",
+    "gradients": "`differentiate(sample, **options)`: joint, forward and backward graphs",
     "extract": "`extract(...)`: live modules to samples",
 }
 """The modules of a framework's package and what each offers. The first four make a sample run under

@@ -12,6 +12,7 @@ from .symbols import free_symbols, is_symbol_name
 from .vocabulary import (
     CALIBRATIONS,
     ITEM_SIZE_BYTES,
+    KINDS,
     RELATIONS,
     ROLES,
     TASKS,
@@ -66,8 +67,8 @@ class _Checker:
             )
         if sample.task not in TASKS:
             raise self._error("the sample", f"has task {sample.task!r}", TASKS)
-        if not _KEYWORD.match(sample.kind):
-            raise self._error("the sample", f"has kind {sample.kind!r}", ("an identifier",))
+        if sample.kind not in KINDS:
+            raise self._error("the sample", f"has kind {sample.kind!r}"[:100], KINDS)
         if sample.calibration not in CALIBRATIONS:
             raise self._error("the sample", f"has calibration {sample.calibration!r}", CALIBRATIONS)
         num_inputs = len(sample.inputs)

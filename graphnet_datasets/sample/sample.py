@@ -21,7 +21,7 @@ from typing import Any
 from .arguments import Arg, iterate_refs
 from .invariants import check_sample
 from .symbols import Dim, evaluate, free_symbols
-from .vocabulary import ITEM_SIZE_BYTES, Calibration, Framework, Origin, Relation, Role, Task
+from .vocabulary import ITEM_SIZE_BYTES, Calibration, Framework, Kind, Origin, Relation, Role, Task
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Sample:
     """One computational graph.
 
     `id` is unique in a dataset and reads like a path (`timm/resnet18`). `kind` is `graph` for a
-    whole captured graph; derived samples name what they are (`subgraph`, `backward`, …).
+    whole captured graph; derived samples name what they are (`subgraph`, `backward`, …: `KINDS`).
     `outputs` is the structure that the graph returns, with a `Ref` wherever a value stands.
     `custom_operators` are those that the graph calls and the operator table lacks. `calibration`
     says what `calibrate` did: nothing was tried (""), nothing needed a change (`unneeded`), or
@@ -221,7 +221,7 @@ class Sample:
     outputs: Arg
     symbols: tuple[Symbol, ...] = ()
     constraints: tuple[Constraint, ...] = ()
-    kind: str = "graph"
+    kind: Kind = "graph"
     provenance: Provenance = Provenance()
     custom_operators: tuple[CustomOperator, ...] = ()
     calibration: Calibration = ""

@@ -20,6 +20,9 @@ Origin: TypeAlias = Literal["recorded", "initialised", "calibrated"]
 defaults of a role, where no real tensor was seen. `calibrated`: what makes them fit the values that
 arrive (see `calibrate`)."""
 Calibration: TypeAlias = Literal["", "unneeded", "calibrated"]
+Kind: TypeAlias = Literal["graph", "subgraph", "joint", "forward", "backward"]
+"""What a sample is. `graph`: as captured. `subgraph`: operators cut out of one. `joint`: a graph
+with its gradients. `forward`, `backward`: the joint graph cut in two."""
 
 FRAMEWORKS: tuple[str, ...] = get_args(Framework)
 """The frameworks that come with the library; packages add others by an entry point."""
@@ -27,6 +30,7 @@ TASKS: tuple[str, ...] = get_args(Task)
 ROLES: tuple[str, ...] = get_args(Role)
 RELATIONS: tuple[str, ...] = get_args(Relation)
 CALIBRATIONS: tuple[str, ...] = get_args(Calibration)
+KINDS: tuple[str, ...] = get_args(Kind)
 WEIGHT_ROLES = frozenset({"parameter", "buffer", "constant"})
 
 ITEM_SIZE_BYTES: Mapping[str, int] = {

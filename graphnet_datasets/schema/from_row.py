@@ -74,7 +74,7 @@ def sample_from_row(row: Mapping[str, Any]) -> Sample:
             outputs=_outputs_from_row(_get(row, "outputs", dict)),
             symbols=_each(row, "symbols", _symbol_from_row),
             constraints=_each(row, "constraints", _constraint_from_row),
-            kind=_get(row, "kind", str),
+            kind=_get(row, "kind", str),  # pyright: ignore[reportArgumentType]
             provenance=_provenance_from_row(row),
             # Null in tables that were written before there was such a column.
             custom_operators=()

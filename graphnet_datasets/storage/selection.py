@@ -12,7 +12,7 @@ from ..analysis.columns import hash_columns
 from ..errors import DatasetNotFoundError, GraphNetError, RunError
 from ..frameworks import framework_names
 from ..sample import Sample
-from ..sample.vocabulary import TASKS
+from ..sample.vocabulary import KINDS, TASKS
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
@@ -23,15 +23,17 @@ from .loading import load_dataset
 class Filters:
     """Which rows to keep; None keeps all, and of several values one has to match.
 
+    `kind` is what a sample is: a `graph`, a `subgraph`, a `joint` graph with its gradients.
     `family` is a family's hash, in full or its beginning. `limit` is shared out evenly where
     several names are given: of `cv` and `nlp` a limit of 6 takes the first three of each.
 
     Raises:
-        RunError: there is no such framework or task.
+        RunError: there is no such framework, task or kind.
     """
 
     task: tuple[str, ...] = ()
     framework: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     family: tuple[str, ...] = ()
     min_ops: int | None = None
@@ -40,7 +42,7 @@ class Filters:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        for name, accepted in (("framework", framework_names()), ("task", TASKS)):
+        for name, accepted in (("framework", framework_names()), ("task", TASKS), ("kind", KINDS)):
             for each in getattr(self, name):
                 if each not in accepted:
                     raise RunError(
@@ -50,7 +52,7 @@ class Filters:
 
     def keeps(self, row: Mapping[str, Any]) -> bool:
         """Tell whether the filters keep a row; `limit` is not looked at."""
-        for name in ("task", "framework", "source"):
+        for name in ("task", "framework", "kind", "source"):
             accepted = getattr(self, name)
             if accepted and row[name] not in accepted:
                 return False

@@ -1,5 +1,6 @@
 """Samples made from samples."""
 
+from .backward import backward, differentiate
 from .cast import autocast, cast
 from .cut import Cutter, Part, cut
 from .decompose import Decomposition, decompose
@@ -15,9 +16,11 @@ __all__ = [
     "Subgraph",
     "Subgraphs",
     "autocast",
+    "backward",
     "cast",
     "cut",
     "decompose",
+    "differentiate",
     "find_fusible",
     "recompose",
     "translate",

@@ -118,6 +118,24 @@ CHECKED_PRIVATE = words(
 )
 """Names that begin with an underscore and stand in captured graphs; ATen's without overload."""
 
+CHECKED_GRADIENTS = words(
+    """
+    _adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward _log_softmax_backward_data
+    _prelu_kernel _prelu_kernel_backward _scaled_dot_product_flash_attention_for_cpu
+    _scaled_dot_product_flash_attention_for_cpu_backward _softmax_backward_data
+    avg_pool2d_backward avg_pool3d_backward convolution_backward elu_backward gelu_backward
+    glu_backward hardsigmoid_backward hardswish_backward hardtanh_backward huber_loss_backward
+    leaky_relu_backward log_sigmoid_backward logit_backward mish_backward mse_loss_backward
+    native_batch_norm_backward native_dropout_backward native_group_norm_backward
+    native_layer_norm_backward select_backward sigmoid_backward silu_backward slice_backward
+    smooth_l1_loss_backward softplus_backward softshrink_backward tanh_backward threshold_backward
+    """
+)
+"""ATen packets that autograd calls: what gradients are made of, and forward ones behind them.
+
+Operands that their kernels trust are compared by `walking/gradient_operands.py`.
+"""
+
 _UNCHECKED = words("torch.Tensor.index torch.embedding_bag torch.ops.aten.embedding_bag")
 """Namesakes of checked operators that are none.
 
@@ -160,6 +178,8 @@ def is_checked(operator: Operator) -> bool:
         last, _, overload = name.removeprefix(ATEN_PREFIX).partition(".")
         if overload.endswith("out") or _is_writing(operator, last):
             return False
+        if last in CHECKED_GRADIENTS:
+            return True
         namespace, name = ATEN_PREFIX[:-1], ATEN_PREFIX + last
         last = last if last in CHECKED else _without_room(last)
     elif namespace == METHOD_PREFIX[:-1]:

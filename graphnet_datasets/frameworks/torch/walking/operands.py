@@ -14,6 +14,7 @@ import torch
 from ....errors import MaterializeError
 from ..operators import Operator
 from . import fused_layers
+from .gradient_operands import check_gradient_operands, is_guarded
 from .known_numbers import FOLLOWS_NONE, check_tensors_are_given
 from .recurrent import kind_of, read_call
 
@@ -25,6 +26,7 @@ def is_trusting(operator: Operator) -> bool:
     return (
         _is_batch_norm(operator)
         or _packet(operator) in ("native_group_norm", "_weight_norm", fused_layers.LAYER)
+        or is_guarded(_packet(operator))
         or kind_of(operator.name) is not None
     )
 
@@ -60,6 +62,9 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
         return
     if kind_of(operator.name) is not None:
         read_call(operator.name, args, kwargs)
+        return
+    if is_guarded(_packet(operator)):
+        check_gradient_operands(_packet(operator), args, kwargs)
         return
     if _packet(operator) == fused_layers.LAYER:
         fused_layers.check_encoder_layer(args, kwargs)

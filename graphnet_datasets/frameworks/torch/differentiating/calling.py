@@ -1,0 +1,102 @@
+"""A sample as a function of its tensors alone, whose outputs share no memory with anything."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils import _pytree as pytree
+
+from ....sample import Sample
+from ..building.run_checks import NAME as CHECKS_NAME
+
+
+class Call(torch.nn.Module):
+    """Calls a materialized sample with its tensors, in order; numbers are those of the capture.
+
+    It gives the tensors among the outputs. Those that share memory with another one or with an
+    input are copied, and so are inputs with a gradient before the graph writes to them, as autograd
+    asks of whoever calls it.
+    """
+
+    def __init__(
+        self, graph: torch.fx.GraphModule, sample: Sample, inputs: Mapping[str, Any]
+    ) -> None:
+        super().__init__()
+        self._graph = (_without_checks(graph),)  # in a tuple, so that it is no submodule
+        self.positions = tuple(
+            position
+            for position, value in enumerate(inputs.values())
+            if isinstance(value, torch.Tensor)
+        )
+        self._numbers = {
+            name: value for name, value in inputs.items() if not isinstance(value, torch.Tensor)
+        }
+        self._names = tuple(sample.input_names[position] for position in self.positions)
+        self._copied: frozenset[int] = frozenset()
+        self._aliases: frozenset[int] = frozenset()
+
+    def prepare(self, mode: FakeTensorMode, tensors: Sequence[torch.Tensor]) -> None:
+        """Find out on fake tensors what is written to and what shares memory."""
+        with mode, torch.no_grad():
+            fakes = [mode.from_tensor(tensor.detach(), static_shapes=True) for tensor in tensors]
+            versions = [fake._version for fake in fakes]
+            outputs = self(*fakes)
+        self._copied = frozenset(
+            place
+            for place, (fake, version) in enumerate(zip(fakes, versions, strict=True))
+            if fake._version != version and tensors[place].requires_grad
+        )
+        seen = {fake.untyped_storage()._cdata for fake in fakes}
+        aliases = set()
+        for place, output in enumerate(outputs):
+            storage = output.untyped_storage()._cdata
+            if storage in seen:
+                aliases.add(place)
+            seen.add(storage)
+        self._aliases = frozenset(aliases)
+
+    def forward(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
+        """Run the graph."""
+        given = dict(self._numbers)
+        for place, (name, tensor) in enumerate(zip(self._names, tensors, strict=True)):
+            given[name] = tensor.clone() if place in self._copied else tensor
+        leaves = pytree.tree_leaves(self._graph[0](**given))
+        outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        return [
+            output.clone() if place in self._aliases else output
+            for place, output in enumerate(outputs)
+        ]
+
+
+def _without_checks(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Return the module without looks at what only real elements tell."""
+    calls = list(_calls_of_checks(graph))
+    if not calls:
+        return graph
+    graph = copy.copy(graph)
+    graph.graph = copy.deepcopy(graph.graph)
+    for node in list(_calls_of_checks(graph)):
+        graph.graph.erase_node(node)
+    graph.recompile()
+    return graph
+
+
+def _calls_of_checks(graph: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
+    return (
+        node
+        for node in graph.graph.nodes
+        if node.op == "call_module" and node.target == CHECKS_NAME
+    )
+
+
+def places_of(positions: Sequence[int], chosen: Collection[int]) -> tuple[int, ...]:
+    """Return where among `positions` the chosen ones are.
+
+    >>> places_of((0, 2, 3), {2, 3})
+    (1, 2)
+    """
+    return tuple(place for place, position in enumerate(positions) if position in chosen)

@@ -1,0 +1,163 @@
+"""The joint graph of a sample and its gradients, as AOTAutograd traces it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch._functorch._aot_autograd import descriptors
+from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+from ....errors import GradientError, GraphNetError
+from .calling import Call
+from .randomness import Drawn, lift_random_numbers
+from .rules import SAME, make_rules
+
+
+@dataclasses.dataclass(frozen=True)
+class Joint:
+    """A joint graph: what its arguments stand for by name, and its outputs in order.
+
+    `primals` are arguments of the graph by their place among its tensors, `tangents` the outputs
+    whose gradients come in, `drawn` the random numbers in the order in which they are drawn. Of
+    `outputs` the first `num_forward` are the graph's own and inputs that it wrote to.
+    """
+
+    module: torch.fx.GraphModule
+    primals: dict[str, int]
+    tangents: dict[str, int]
+    drawn: dict[str, Drawn]
+    outputs: tuple[Output, ...]
+    num_forward: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What an output of a joint graph is: an output, an input written to, or a gradient of one."""
+
+    kind: str
+    index: int
+
+
+def trace_joint(call: Call, tensors: Sequence[torch.Tensor], name: str) -> Joint:
+    """Return the joint graph of a call and the gradients of those tensors that ask for one.
+
+    Raises:
+        GradientError: it cannot be differentiated; the message says where.
+    """
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with _located(name), _quietly(), contextlib.ExitStack() as stack:
+        call.prepare(mode, tensors)
+        fakes = []
+        for tensor in tensors:
+            fake = mode.from_tensor(tensor.detach(), static_shapes=True)
+            fakes.append(fake.requires_grad_(tensor.requires_grad))
+        exported = aot_export_joint_with_descriptors(
+            stack, call, tuple(fakes), decompositions=make_rules()
+        )
+        module = exported.graph_module
+    _simplify(module)
+    primals, tangents = {}, {}
+    drawn = lift_random_numbers(module, name)
+    for node in module.graph.nodes:
+        if node.op == "placeholder" and node.name not in drawn:
+            place = node.meta.get("desc")
+            if isinstance(place, descriptors.PlainAOTInput):
+                primals[node.name] = place.idx
+            elif isinstance(place, descriptors.TangentAOTInput):
+                tangents[node.name] = _read_output(place.output, name).index
+            else:
+                raise GradientError(
+                    f"The gradients of `{name}` take `{place}`, which is neither an input of the "
+                    "graph nor a gradient of an output. Cut the graph, or leave it out."
+                )
+    outputs = _keep_outputs(module, name)
+    num_forward = sum(each.kind != "gradient" for each in outputs)
+    if num_forward == len(outputs):
+        raise GradientError(
+            f"No output of `{name}` depends on an input or weight that has a gradient."
+        )
+    return Joint(module, primals, tangents, drawn, outputs, num_forward)
+
+
+def _keep_outputs(module: torch.fx.GraphModule, name: str) -> tuple[Output, ...]:
+    """Drop outputs that are no tensors, and say what the others are."""
+    (end,) = (node for node in module.graph.nodes if node.op == "output")
+    nodes, places = [], []
+    for node, place in zip(end.args[0], end.meta["desc"], strict=True):
+        if isinstance(node, torch.fx.Node):
+            nodes.append(node)
+            places.append(place)
+    end.args = (nodes,)
+    end.meta["desc"] = places
+    module.recompile()
+    return tuple(_read_output(place, name) for place in places)
+
+
+def _read_output(place: Any, name: str) -> Output:
+    match place:
+        case descriptors.PlainAOTOutput(idx=index):
+            return Output("output", index)
+        case descriptors.InputMutationAOTOutput(mutated_input=descriptors.PlainAOTInput(idx=index)):
+            return Output("written", index)
+        case descriptors.GradAOTOutput(grad_of=descriptors.PlainAOTInput(idx=index)):
+            return Output("gradient", index)
+    raise GradientError(
+        f"The gradients of `{name}` give `{place}`, which is neither an output of the graph nor a "
+        "gradient of an input. Cut the graph, or leave it out."
+    )
+
+
+def _simplify(module: torch.fx.GraphModule) -> None:
+    """Write each operator under the name that is checked, and constants with their elements."""
+    for node in module.graph.nodes:
+        if node.target in SAME:
+            node.target = SAME[node.target]
+        if node.op == "get_attr":
+            held = getattr(module, str(node.target), None)
+            if isinstance(held, FakeTensor) and held.constant is not None:
+                setattr(module, str(node.target), held.constant)
+    _skip_detached(module)
+    module.graph.eliminate_dead_code()
+    module.recompile()
+
+
+def _skip_detached(module: torch.fx.GraphModule) -> None:
+    """Take what `detach` gives for what it takes, which it is in a graph without autograd."""
+    for node in list(module.graph.nodes):
+        if node.target is torch.ops.aten.detach.default:
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def _located(name: str) -> Iterator[None]:
+    try:
+        yield
+    except GraphNetError:
+        raise
+    except Exception as error:  # whatever torch has for a graph that it cannot trace
+        raise GradientError(f"`{name}` cannot be differentiated: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of what torch says, with the operator where it knows it."""
+    text = str(error).strip() or type(error).__name__
+    operator = getattr(error, "func", None)
+    first = re.split(r"\n|\. ", text)[0][:300]
+    if operator is not None:
+        return f"what `{operator}` gives is known by a run alone ({type(error).__name__})."
+    return f"{first}."

@@ -1,0 +1,85 @@
+"""Gradients that are written out, since their kernels write wherever an operand tells them to.
+
+The table of operators leaves those kernels out (`operators/unsafe.py`). What stands here gives the
+same sums in the same order, by operators that compare indices with what they write to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._decomp import get_decompositions
+
+_ATEN = torch.ops.aten
+
+SAME: Mapping[Any, Any] = {
+    _ATEN._unsafe_index.Tensor: _ATEN.index.Tensor,
+    _ATEN._unsafe_index_put.default: _ATEN.index_put.default,
+}
+"""Operators that promise more than others of the same kernel, and those others."""
+
+
+def make_rules() -> dict[Any, Callable[..., Any]]:
+    """Return what stands in the place of operators while gradients are traced, by overload."""
+    written = get_decompositions(
+        [_ATEN.nll_loss_backward, _ATEN.nll_loss2d_backward, _ATEN.unfold_backward]
+    )
+    return {
+        **written,
+        _ATEN.embedding_dense_backward.default: _embedding,
+        _ATEN.max_pool2d_with_indices_backward.default: _max_pool2d,
+        _ATEN.max_pool3d_with_indices_backward.default: _max_pool3d,
+        _ATEN.adaptive_max_pool2d_backward.default: _adaptive_max_pool2d,
+        _ATEN.adaptive_max_pool3d_backward.default: _adaptive_max_pool3d,
+    }
+
+
+def _embedding(
+    gradient: torch.Tensor,
+    indices: torch.Tensor,
+    num_weights: int,
+    padding_index: int,
+    scale_by_frequency: bool,
+) -> Any:
+    if scale_by_frequency:
+        return NotImplemented
+    if padding_index >= 0:
+        gradient = gradient.masked_fill((indices == padding_index).unsqueeze(-1), 0)
+    zeros = gradient.new_zeros((num_weights, gradient.shape[-1]))
+    return zeros.index_put([indices], gradient, accumulate=True)
+
+
+def _max_pool2d(
+    gradient: torch.Tensor, source: torch.Tensor, *arguments: Any, **_keywords: Any
+) -> torch.Tensor:
+    return _scatter(gradient, source.shape, arguments[-1], 2)
+
+
+def _max_pool3d(
+    gradient: torch.Tensor, source: torch.Tensor, *arguments: Any, **_keywords: Any
+) -> torch.Tensor:
+    return _scatter(gradient, source.shape, arguments[-1], 3)
+
+
+def _adaptive_max_pool2d(
+    gradient: torch.Tensor, source: torch.Tensor, indices: torch.Tensor
+) -> torch.Tensor:
+    return _scatter(gradient, source.shape, indices, 2)
+
+
+def _adaptive_max_pool3d(
+    gradient: torch.Tensor, source: torch.Tensor, indices: torch.Tensor
+) -> torch.Tensor:
+    return _scatter(gradient, source.shape, indices, 3)
+
+
+def _scatter(
+    gradient: torch.Tensor, shape: Sequence[int], indices: torch.Tensor, spatial: int
+) -> torch.Tensor:
+    """Add each element of a gradient to where in its image the index points."""
+    zeros = gradient.new_zeros((*shape[:-spatial], math.prod(shape[-spatial:])))
+    flat, at = gradient.flatten(-spatial), indices.flatten(-spatial)
+    return zeros.scatter_add(-1, at, flat).view(shape)

@@ -1,0 +1,129 @@
+"""Gradients as eager autograd computes them, and how near others come to them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ....errors import GradientError
+from .calling import Call
+from .randomness import Recorder
+
+_EXPONENTS: Mapping[torch.dtype, tuple[float, float]] = {
+    torch.float16: (1.0, 3 / 5),
+    torch.bfloat16: (1.0, 1.796 / 5),
+    torch.float32: (1.0, 5.886 / 5),
+    torch.complex64: (1.0, 5.886 / 5),
+    torch.float64: (7 / 5, 7 / 5),
+    torch.complex128: (7 / 5, 7 / 5),
+}
+"""Exponents of atol and rtol of each dtype, those of `scores.tolerance`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """One run of eager autograd: what went in, what was drawn, what came out.
+
+    `tangents` are gradients of the outputs, by output; `gradients` those of the tensors, by their
+    place; `written` what the graph made of tensors that it writes to.
+    """
+
+    outputs: Sequence[torch.Tensor]
+    tangents: Mapping[int, torch.Tensor]
+    gradients: Mapping[int, torch.Tensor]
+    drawn: Sequence[torch.Tensor]
+    written: Sequence[torch.Tensor]
+
+
+def try_eager(call: Call, tensors: Sequence[torch.Tensor], name: str, seed: int) -> Trial:
+    """Run a call and its gradients by eager autograd; the tangents are standard normal numbers.
+
+    Raises:
+        GradientError: it fails, nothing depends on what has a gradient, or what it gives is not
+            finite.
+    """
+    copies = [tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in tensors]
+    generator = torch.Generator().manual_seed(seed)
+    try:
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+            warnings.simplefilter("ignore")
+            torch.manual_seed(seed)
+            with torch.enable_grad(), Recorder() as recorder:
+                outputs = call(*copies)
+            tangents = {
+                place: torch.randn(output.shape, generator=generator, dtype=output.dtype)
+                for place, output in enumerate(outputs)
+                if output.requires_grad
+            }
+            wanted = [place for place, tensor in enumerate(copies) if tensor.requires_grad]
+            found: Sequence[torch.Tensor | None] = [None]
+            if tangents:
+                found = torch.autograd.grad(
+                    [outputs[place] for place in tangents],
+                    [copies[place] for place in wanted],
+                    list(tangents.values()),
+                    allow_unused=True,
+                )
+    except (RuntimeError, NotImplementedError) as error:
+        raise GradientError(
+            f"Eager autograd fails on `{name}`: {str(error).splitlines()[0][:300]}"
+        ) from error
+    gradients = {
+        place: gradient
+        for place, gradient in zip(wanted, found, strict=False)
+        if gradient is not None
+    }
+    if not gradients:
+        raise GradientError(
+            f"No output of `{name}` depends on an input or weight that has a gradient."
+        )
+    for place, gradient in gradients.items():
+        if not bool(torch.isfinite(gradient).all()):
+            raise GradientError(
+                f"Eager autograd gives `{name}` a gradient of its tensor {place} that is not "
+                "finite, so that nothing can be compared with it."
+            )
+    return Trial(
+        [output.detach() for output in outputs], tangents, gradients, recorder.numbers, copies
+    )
+
+
+def t_of(actual: torch.Tensor, expected: torch.Tensor) -> float:
+    """Return the least tolerance t at which a tensor passes for another, to a hundredth.
+
+    -inf where they are equal bit for bit, inf where they differ in what has no tolerance.
+
+    >>> t_of(torch.ones(2), torch.ones(2)), t_of(torch.ones(2), torch.ones(2) + 1e-6) < -5
+    (-inf, True)
+    """
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return math.inf
+    left, right = _plain(actual), _plain(expected)
+    if torch.equal(left, right):
+        return -math.inf
+    if expected.dtype not in _EXPONENTS:
+        return math.inf
+    wide: Any = torch.complex128 if expected.is_complex() else torch.float64
+    left, right = left.to(wide), right.to(wide)
+    if not bool(torch.isfinite(left).all() and torch.isfinite(right).all()):
+        return math.inf
+    difference, size = (left - right).abs(), right.abs()
+    a, r = _EXPONENTS[expected.dtype]
+    low, high = -1600, 800
+    while low < high:  # hundredths of t
+        middle = (low + high) // 2
+        t = middle / 100
+        if bool((difference <= 10 ** (a * t) + 10 ** (r * t) * size).all()):
+            high = middle
+        else:
+            low = middle + 1
+    return low / 100
+
+
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().resolve_conj().resolve_neg()

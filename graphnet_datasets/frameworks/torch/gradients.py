@@ -1,0 +1,307 @@
+"""Gradients of a sample of torch: joint, forward and backward graphs by AOTAutograd."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from functorch.compile import default_partition, min_cut_rematerialization_partition
+
+from ...errors import CaptureError, GradientError, GraphNetError
+from ...sample import Input, Sample, Statistics, Value
+from ...sample.arguments import ListArg
+from ...sample.vocabulary import Kind
+from ..gradients import Gradients, Of, Partition
+from .capture.convert import Binding, Naming, convert
+from .differentiating.calling import Call
+from .differentiating.joint import Joint, trace_joint
+from .differentiating.trial import Trial, t_of, try_eager
+from .materialize import materialize
+from .statistics import elements_to_store, measure
+from .tensors import make_inputs
+
+LARGEST_T = -5.0
+"""Gradients have to equal those of eager autograd at this tolerance."""
+
+_PARTITIONS: Mapping[str, Callable[..., Any]] = {
+    "default": default_partition,
+    "min_cut": min_cut_rematerialization_partition,
+}
+_TANGENT = Statistics(0.0, 1.0, is_measured=False)
+
+
+def differentiate(
+    sample: Sample,
+    *,
+    of: Of = "auto",
+    partition: Partition = "default",
+    seed: int = 0,
+    check: bool = True,
+    allow_unchecked_operators: bool = False,
+) -> Gradients:
+    """Return the graphs of a sample's gradients; see `graphnet_datasets.transforms`.
+
+    Raises:
+        GradientError: it has none, cannot be traced, or the graphs do not give what eager does.
+        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
+            `materialize`.
+    """
+    if sample.custom_operators:
+        raise GradientError(
+            f"`{sample.id}` calls custom operators, whose gradients nobody knows. Leave it out."
+        )
+    options: dict[str, Any] = {"allow_unchecked_operators": allow_unchecked_operators}
+    graph = materialize(sample, **options)
+    inputs = make_inputs(sample, seed)
+    wanted = _choose(sample, inputs, of)
+    call = Call(graph, sample, inputs)
+    values: list[Any] = list(inputs.values())
+    tensors = [values[position].requires_grad_(position in wanted) for position in call.positions]
+    joint = trace_joint(call, tensors, sample.id)
+    trial = try_eager(call, tensors, sample.id, seed) if check else None
+    made = _Making(sample, call, joint, tensors, trial)
+    whole = made.joint()
+    forward, backward = made.parts(_PARTITIONS[partition])
+    if trial is None:
+        return Gradients(whole, forward, backward)
+    largest = made.check(whole, forward, backward, options)
+    return Gradients(whole, forward, made.measured(backward), largest)
+
+
+def _choose(sample: Sample, inputs: Mapping[str, Any], of: Of) -> frozenset[int]:
+    """Return the inputs of which gradients are computed."""
+    found: dict[str, set[int]] = {"parameter": set(), "input": set()}
+    for position, (each, value) in enumerate(zip(sample.inputs, inputs.values(), strict=True)):
+        is_number = isinstance(value, torch.Tensor) and (
+            value.is_floating_point() or value.is_complex()
+        )
+        if each.role in found and is_number and value.dtype.itemsize > 1:
+            found[each.role].add(position)
+    is_whole = sample.kind == "graph" and not sample.provenance.parent_id
+    chosen = found["parameter"]
+    if of == "all" or (of == "auto" and not (is_whole and chosen)):
+        chosen = chosen | found["input"]
+    if not chosen:
+        raise GradientError(
+            f"`{sample.id}` has no {'parameters' if of == 'parameters' else 'inputs or parameters'}"
+            " of floating-point numbers, of which a gradient could be computed."
+        )
+    return frozenset(chosen)
+
+
+class _Making:
+    """Makes samples of a joint graph, and holds what is known of their inputs."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        call: Call,
+        joint: Joint,
+        tensors: Sequence[torch.Tensor],
+        trial: Trial | None,
+    ) -> None:
+        self.sample = sample
+        self.call = call
+        self.traced = joint
+        self.tensors = tensors
+        self.trial = trial
+        self.saved: dict[str, torch.Tensor] = {}
+        self.arguments: dict[str, tuple[str, ...]] = {}
+
+    def joint(self) -> Sample:
+        """Return the sample that computes outputs and gradients."""
+        return self._convert("joint", self.traced.module, self.traced.outputs)
+
+    def parts(self, cut: Callable[..., Any]) -> tuple[Sample, Sample]:
+        """Return the joint graph cut in two; the second part takes what the first one gives."""
+        traced = self.traced
+        forward, backward = cut(traced.module, (), num_fwd_outputs=traced.num_forward)
+        (end,) = (node for node in forward.graph.nodes if node.op == "output")
+        outputs = list(end.args[0])
+        own, saved = outputs[: traced.num_forward], outputs[traced.num_forward :]
+        kept = [
+            node
+            for node in saved
+            if isinstance(node, torch.fx.Node) and node.op != "placeholder" and node not in own
+        ]
+        end.args = ([*own, *kept],)
+        self.given = [getattr(node, "name", "") for node in [*own, *kept]]
+        names = [
+            *traced.outputs[: traced.num_forward],
+            *(f"saved {node.name}" for node in kept),
+        ]
+        return (
+            self._convert("forward", forward, names),
+            self._convert("backward", backward, traced.outputs[traced.num_forward :]),
+        )
+
+    def check(
+        self, joint: Sample, forward: Sample, backward: Sample, options: Mapping[str, Any]
+    ) -> float:
+        """Run the graphs and compare what they give with eager; return the worst tolerance."""
+        trial, traced = self.trial, self.traced
+        assert trial is not None  # noqa: S101 - the caller's
+        known = self._known(trial)
+        expected = [self._expected(trial, each) for each in traced.outputs]
+        whole = self._run(joint, known, options)
+        first = self._run(forward, known, options)
+        self.saved = dict(zip(self.given, first, strict=True))
+        second = self._run(backward, {**known, **self.saved}, options)
+        worst = -math.inf
+        for found in (whole, [*first[: traced.num_forward], *second]):
+            for output, actual, wanted in zip(traced.outputs, found, expected, strict=True):
+                t = t_of(actual, wanted)
+                if t > LARGEST_T:
+                    raise GradientError(
+                        f"The {self._text(output)} of `{self.sample.id}` equals that of eager "
+                        f"autograd at t = {t:g} only, where {LARGEST_T:g} is asked for."
+                    )
+                worst = max(worst, t)
+        return worst
+
+    def measured(self, backward: Sample) -> Sample:
+        """Return the backward graph with what the run showed of the tensors that it takes."""
+        inputs = list(backward.inputs)
+        for place, name in enumerate(self.arguments["backward"]):
+            tensor = self.saved.get(name)
+            if tensor is not None and name not in self.traced.primals:
+                inputs[place] = dataclasses.replace(
+                    inputs[place],
+                    statistics=measure(tensor),
+                    data=elements_to_store(tensor, "input"),
+                )
+        return dataclasses.replace(backward, inputs=tuple(inputs))
+
+    def _known(self, trial: Trial) -> dict[str, torch.Tensor]:
+        traced = self.traced
+        known = {name: self.tensors[place].detach() for name, place in traced.primals.items()}
+        for name, place in traced.tangents.items():
+            if place not in trial.tangents:
+                raise GradientError(
+                    f"The gradients of `{self.sample.id}` take one of output {place}, which has "
+                    "none in eager autograd."
+                )
+            known[name] = trial.tangents[place]
+        if len(trial.drawn) != len(traced.drawn):
+            raise GradientError(
+                f"`{self.sample.id}` draws random numbers {len(trial.drawn)} times, and its traced "
+                f"gradients {len(traced.drawn)} times, so that they cannot be compared."
+            )
+        for name, drawn in traced.drawn.items():
+            dtype = self._values()[name].dtype
+            known[name] = trial.drawn[drawn.order].to(dtype)
+        return known
+
+    def _values(self) -> dict[str, torch.Tensor]:
+        return {
+            node.name: node.meta["val"]
+            for node in self.traced.module.graph.nodes
+            if node.op == "placeholder"
+        }
+
+    def _expected(self, trial: Trial, output: Any) -> torch.Tensor:
+        if output.kind == "output":
+            return trial.outputs[output.index]
+        if output.kind == "written":
+            return trial.written[output.index]
+        tensor = self.tensors[output.index]
+        return trial.gradients.get(output.index, torch.zeros_like(tensor)).detach()
+
+    def _run(
+        self, made: Sample, known: Mapping[str, torch.Tensor], options: Mapping[str, Any]
+    ) -> list[torch.Tensor]:
+        """Run one of the samples on the tensors of the trial."""
+        names = self.arguments[made.kind]
+        fixed = make_inputs(made, 0) if len(names) < len(made.inputs) else {}
+        given = {
+            canonical: known[names[place]].clone() if place < len(names) else fixed[canonical]
+            for place, canonical in enumerate(made.input_names)
+        }
+        try:
+            with torch.no_grad():
+                return list(materialize(made, **options)(**given))
+        except RuntimeError as error:
+            if isinstance(error, GraphNetError):
+                raise
+            raise GradientError(
+                f"The {made.kind} graph of `{self.sample.id}` does not run: "
+                f"{str(error).splitlines()[0][:300]}"
+            ) from error
+
+    # Samples
+
+    def _convert(self, kind: Kind, module: torch.fx.GraphModule, outputs: Sequence[Any]) -> Sample:
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        whole = self.sample
+        provenance = dataclasses.replace(
+            whole.provenance,
+            parent_id=whole.id,
+            parent_ops=(),
+            capture="aot_autograd",
+            framework_version=torch.__version__.partition("+")[0],
+            metadata=self._metadata(outputs),
+        )
+        try:
+            made = convert(
+                module,
+                [Binding("input", self._source_name(node.name)) for node in placeholders],
+                Naming(f"{whole.id}/{kind}", whole.task, provenance),
+                value_key="val",
+                module_path=lambda _stack: "",
+            )
+        except CaptureError as error:
+            raise GradientError(str(error).partition(". Keep")[0].rstrip(".") + ".") from error
+        self.arguments[kind] = tuple(node.name for node in placeholders)
+        inputs = list(made.inputs)
+        for place, node in enumerate(placeholders):
+            inputs[place] = self._input(node.name, inputs[place])
+        results = made.outputs.items if isinstance(made.outputs, ListArg) else made.outputs
+        return dataclasses.replace(made, kind=kind, inputs=tuple(inputs), outputs=results)
+
+    def _input(self, name: str, made: Input) -> Input:
+        traced, trial = self.traced, self.trial
+        if name in traced.primals:
+            original = self.sample.inputs[self.call.positions[traced.primals[name]]]
+            shape = self.sample.shape_of(original.value)
+            stride = original.value.stride and self.sample.shape_of(
+                Value(None, original.value.stride)
+            )
+            return dataclasses.replace(original, value=Value(original.value.dtype, shape, stride))
+        if name in traced.tangents:
+            return dataclasses.replace(made, statistics=_TANGENT)
+        if name in traced.drawn and trial is not None:
+            order = traced.drawn[name].order
+            if order < len(trial.drawn):
+                numbers = trial.drawn[order].to(getattr(torch, str(made.value.dtype)))
+                return dataclasses.replace(
+                    made, statistics=measure(numbers), data=elements_to_store(numbers, "input")
+                )
+        return made
+
+    def _source_name(self, name: str) -> str:
+        traced = self.traced
+        if name in traced.tangents:
+            return f"tangent_{traced.tangents[name]}"
+        if name in traced.primals or name in traced.drawn:
+            return name
+        return f"saved_{name}"
+
+    def _text(self, output: Any) -> str:
+        if isinstance(output, str):
+            return output
+        if output.kind == "output":
+            return f"output {output.index}"
+        name = self.sample.input_names[self.call.positions[output.index]]
+        return f"gradient of `{name}`" if output.kind == "gradient" else f"new value of `{name}`"
+
+    def _metadata(self, outputs: Sequence[Any]) -> str:
+        try:
+            known = json.loads(self.sample.provenance.metadata)
+        except ValueError:
+            known = {}
+        known = known if isinstance(known, dict) else {}
+        return json.dumps({**known, "outputs": [self._text(each) for each in outputs]})

@@ -1,0 +1,331 @@
+"""Operands of gradients' kernels: compared here, on fake tensors, before the graph may run.
+
+Autograd hands these kernels what the forward ones gave, and they trust that: most read a gradient
+as if it had the size of the result whose gradient it is. A row may say otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ....errors import MaterializeError
+from .fused_layers import is_known
+
+_ATEN = torch.ops.aten
+
+
+def is_guarded(packet: str) -> bool:
+    """Tell whether the operands of an ATen operator of this name are compared here.
+
+    >>> is_guarded("convolution_backward"), is_guarded("tanh_backward")
+    (True, False)
+    """
+    return packet in _GUARDS
+
+
+def check_gradient_operands(packet: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Check that sizes, dtypes and flags of a call fit together.
+
+    Raises:
+        MaterializeError: they do not, or are not known before it runs.
+
+    >>> tensor = torch.ones(2, 3)
+    >>> call = (tensor, tensor, (3,), torch.ones(2, 1), torch.ones(2, 1), None, None, (True,) * 3)
+    >>> check_gradient_operands("native_layer_norm_backward", call, {})
+    >>> check_gradient_operands("native_layer_norm_backward", (torch.ones(9), *call[1:]), {})
+    Traceback (most recent call last):
+    graphnet_datasets.errors.MaterializeError: has a `grad_out` of shape [9] where [2, 3] would fit.
+    """
+    names, check = _GUARDS[packet]
+    given = dict(zip(names, args, strict=False)) | dict(kwargs)
+    if len(args) > len(names) or not set(given) <= set(names):
+        raise MaterializeError("does not have the arguments of its operator.")
+    check({name: given.get(name) for name in names})
+
+
+def _refuse(text: str) -> MaterializeError:
+    return MaterializeError(f"has {text} where a gradient is computed of what fits.")
+
+
+def _has_shape(given: Mapping[str, Any], name: str, shape: Sequence[int]) -> None:
+    tensor = given[name]
+    if not is_known(tensor) or tuple(tensor.shape) != tuple(shape):
+        found = list(tensor.shape) if is_known(tensor) else "unknown shape"
+        raise MaterializeError(f"has a `{name}` of shape {found} where {list(shape)} would fit.")
+
+
+def _has_numel(given: Mapping[str, Any], name: str, count: int) -> None:
+    tensor = given[name]
+    if not is_known(tensor) or tensor.numel() != count:
+        found = tensor.numel() if is_known(tensor) else "unknown"
+        raise MaterializeError(f"has a `{name}` of {found} elements where {count} would fit.")
+
+
+def _have_one_dtype(given: Mapping[str, Any], *names: str) -> None:
+    tensors = [given[name] for name in names if given[name] is not None]
+    if len({(each.dtype, each.device) for each in tensors}) > 1:
+        raise _refuse("operands of several dtypes")
+    if not tensors[0].is_floating_point():
+        raise _refuse(f"operands of {tensors[0].dtype}")
+
+
+def _known(given: Mapping[str, Any], name: str, *ranks: int) -> torch.Tensor:
+    tensor = given[name]
+    if not is_known(tensor) or (ranks and tensor.dim() not in ranks) or 0 in tensor.shape:
+        found = list(tensor.shape) if is_known(tensor) else "unknown shape"
+        raise _refuse(f"a `{name}` of shape {found}")
+    return tensor
+
+
+def _mask(given: Mapping[str, Any], length: int = 3) -> None:
+    mask = given["output_mask"]
+    if (
+        not isinstance(mask, list | tuple)
+        or len(mask) != length
+        or any(type(each) is not bool for each in mask)
+    ):
+        raise _refuse("an `output_mask` that is none")
+
+
+def _whole(value: Any, low: int = 0) -> bool:
+    return type(value) is int and low <= value < 2**31
+
+
+def _integers(given: Mapping[str, Any], name: str, length: int, low: int) -> list[int]:
+    values = given[name]
+    if (
+        not isinstance(values, list | tuple)
+        or len(values) not in (1, length)
+        or not all(_whole(each, low) for each in values)
+    ):
+        raise _refuse(f"a `{name}` of {values!r}"[:100])
+    return list(values) * (length if len(values) == 1 else 1)
+
+
+def _check_convolution(given: Mapping[str, Any]) -> None:
+    source = _known(given, "input", 3, 4, 5)
+    rank = source.dim()
+    weight = _known(given, "weight", rank)
+    _have_one_dtype(given, "input", "weight", "grad_output")
+    spatial = rank - 2
+    stride = _integers(given, "stride", spatial, 1)
+    padding = _integers(given, "padding", spatial, 0)
+    dilation = _integers(given, "dilation", spatial, 1)
+    extra = _integers(given, "output_padding", spatial, 0)
+    groups, transposed = given["groups"], given["transposed"]
+    _mask(given)
+    if type(transposed) is not bool or not _whole(groups, 1):
+        raise _refuse("`groups` or `transposed` that are none")
+    inside, outside = (1, 0) if transposed else (0, 1)
+    channels = weight.shape[inside] * (groups if transposed else 1)
+    taken = weight.shape[outside] * (1 if transposed else groups)
+    if source.shape[1] != taken or channels % groups or taken % groups:
+        raise _refuse(f"{source.shape[1]} channels in {groups} groups")
+    sizes = []
+    for at in range(spatial):
+        reach = dilation[at] * (weight.shape[2 + at] - 1)
+        size = source.shape[2 + at]
+        if transposed:
+            if extra[at] >= max(stride[at], dilation[at]):
+                raise _refuse(f"an `output_padding` of {extra[at]}")
+            sizes.append((size - 1) * stride[at] - 2 * padding[at] + reach + extra[at] + 1)
+        else:
+            sizes.append((size + 2 * padding[at] - reach - 1) // stride[at] + 1)
+    _has_shape(given, "grad_output", (source.shape[0], channels, *sizes))
+    biases = given["bias_sizes"]
+    if biases is not None and list(biases) not in ([channels], [0]):
+        raise _refuse(f"`bias_sizes` of {biases!r}"[:80])
+
+
+def _check_layer_norm(given: Mapping[str, Any]) -> None:
+    source = _known(given, "input")
+    normalized = given["normalized_shape"]
+    count = len(normalized) if isinstance(normalized, list | tuple) else 0
+    if not 0 < count <= source.dim() or list(source.shape[-count:]) != list(normalized):
+        raise _refuse(f"a `normalized_shape` of {normalized!r}"[:100])
+    _has_shape(given, "grad_out", source.shape)
+    _have_one_dtype(given, "grad_out", "input")
+    rows = math.prod(source.shape[:-count])
+    for name in ("mean", "rstd"):
+        _has_numel(given, name, rows)
+    _check_statistics(given, source, "mean", "rstd")
+    for name in ("weight", "bias"):
+        if given[name] is not None:
+            _has_shape(given, name, normalized)
+    _have_one_dtype(
+        given, *(name for name in ("weight", "bias", "mean") if given[name] is not None)
+    )
+    _mask(given)
+
+
+def _check_statistics(given: Mapping[str, Any], source: torch.Tensor, *names: str) -> None:
+    """Check that statistics have the dtype of what they are of, or float32 beside 16 bits."""
+    dtypes = {given[name].dtype for name in names if given[name] is not None}
+    if len(dtypes) > 1 or not dtypes <= {source.dtype, torch.float32}:
+        raise _refuse("statistics of several dtypes")
+
+
+def _check_group_norm(given: Mapping[str, Any]) -> None:
+    source = _known(given, "input")
+    sizes = [given[name] for name in ("N", "C", "HxW", "group")]
+    if not all(_whole(size, 1) for size in sizes):
+        raise _refuse("sizes that are not known before it runs")
+    batch, channels, pixels, groups = sizes
+    if batch * channels * pixels != source.numel() or channels % groups:
+        raise _refuse(f"sizes {batch}, {channels}, {pixels} and {groups} groups")
+    _has_numel(given, "grad_out", source.numel())
+    _have_one_dtype(given, "grad_out", "input")
+    for name in ("mean", "rstd"):
+        _has_numel(given, name, batch * groups)
+    if given["weight"] is not None:
+        _has_numel(given, "weight", channels)
+    _check_statistics(given, source, "mean", "rstd", "weight")
+    _mask(given)
+
+
+def _check_batch_norm(given: Mapping[str, Any]) -> None:
+    source = _known(given, "input")
+    if source.dim() < 2:
+        raise _refuse("an `input` without channels")
+    channels = source.shape[1]
+    _has_shape(given, "grad_out", source.shape)
+    _have_one_dtype(given, "grad_out", "input")
+    if type(given["train"]) is not bool:
+        raise _refuse("a `train` that is none")
+    needed = ("save_mean", "save_invstd") if given["train"] else ("running_mean", "running_var")
+    for name in ("weight", "running_mean", "running_var", "save_mean", "save_invstd"):
+        if name in needed or (given[name] is not None and not name.startswith("save")):
+            _has_numel(given, name, channels)
+    _check_statistics(given, source, "weight", *needed)
+    _mask(given)
+
+
+def _check_pooling(given: Mapping[str, Any]) -> None:
+    """Adaptive pooling: gradient and input have the same images, of any sizes."""
+    source = _known(given, "self")
+    gradient = _known(given, "grad_output", source.dim())
+    _have_one_dtype(given, "self", "grad_output")
+    spatial = given["spatial"]
+    if source.dim() not in (spatial + 1, spatial + 2):
+        raise _refuse(f"an input of shape {list(source.shape)}")
+    if gradient.shape[:-spatial] != source.shape[:-spatial]:
+        raise _refuse(f"a `grad_output` of shape {list(gradient.shape)}")
+
+
+def _adaptive(spatial: int) -> Callable[[Mapping[str, Any]], None]:
+    return lambda given: _check_pooling({**given, "spatial": spatial})
+
+
+def _check_softmax(given: Mapping[str, Any]) -> None:
+    output = given["output"]
+    if not is_known(output):
+        raise _refuse("an `output` of unknown shape")
+    _has_shape(given, "grad_output", output.shape)
+    _have_one_dtype(given, "grad_output", "output")
+    if given["input_dtype"] != output.dtype:
+        raise _refuse(f"an `input_dtype` of {given['input_dtype']}")
+
+
+def _like_forward(forward: str, *names: str) -> Callable[[Mapping[str, Any]], None]:
+    """Return a check that the gradient has the shape of what the forward operator gives."""
+
+    def check(given: Mapping[str, Any]) -> None:
+        source = _known(given, "self")
+        _have_one_dtype(given, "self", "grad_output")
+        try:
+            result = getattr(_ATEN, forward)(source, *(given[name] for name in names))
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            raise _refuse(f"arguments that `{forward}` does not take") from error
+        _has_shape(given, "grad_output", result.shape)
+
+    return check
+
+
+def _check_attention(given: Mapping[str, Any]) -> None:
+    query, key = _known(given, "query", 4), _known(given, "key", 4)
+    batch, heads, length, width = query.shape
+    _has_shape(given, "key", (batch, heads, key.shape[2], width))
+    _has_shape(given, "value", key.shape)
+    _have_one_dtype(given, "query", "key", "value")
+    if given["dropout_p"] not in (None, 0, 0.0) or type(given["is_causal"] or False) is not bool:
+        raise _refuse("dropout, or an `is_causal` that is none")
+    if given["scale"] is not None and type(given["scale"]) not in (int, float):
+        raise _refuse("a `scale` that is not known before it runs")
+    mask = given["attn_mask"]
+    if mask is not None:
+        shape = (batch, heads, length, key.shape[2])
+        if not is_known(mask) or mask.dim() not in (2, 4) or mask.dtype not in (
+            query.dtype, torch.bool
+        ):  # fmt: skip
+            raise _refuse("an `attn_mask` of another dtype or shape")
+        if any(size not in (1, wanted) for size, wanted in zip(
+            mask.shape[::-1], shape[::-1], strict=False
+        )):  # fmt: skip
+            raise _refuse(f"an `attn_mask` of shape {list(mask.shape)}")
+
+
+def _check_attention_backward(given: Mapping[str, Any]) -> None:
+    _check_attention(given)
+    query = given["query"]
+    for name in ("grad_out", "out"):
+        _has_shape(given, name, query.shape)
+    _have_one_dtype(given, "query", "grad_out", "out")
+    _has_shape(given, "logsumexp", query.shape[:3])
+    if given["logsumexp"].dtype != (
+        torch.float64 if query.dtype == torch.float64 else torch.float32
+    ):
+        raise _refuse("a `logsumexp` of another dtype")
+
+
+_POOL = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+_GUARDS: Mapping[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], None]]] = {
+    "convolution_backward": (
+        (
+            "grad_output", "input", "weight", "bias_sizes", "stride", "padding", "dilation",
+            "transposed", "output_padding", "groups", "output_mask",
+        ),
+        _check_convolution,
+    ),
+    "native_layer_norm_backward": (
+        (
+            "grad_out", "input", "normalized_shape", "mean", "rstd", "weight", "bias",
+            "output_mask",
+        ),
+        _check_layer_norm,
+    ),
+    "native_group_norm_backward": (
+        (
+            "grad_out", "input", "mean", "rstd", "weight", "N", "C", "HxW", "group", "output_mask",
+        ),
+        _check_group_norm,
+    ),
+    "native_batch_norm_backward": (
+        (
+            "grad_out", "input", "weight", "running_mean", "running_var", "save_mean",
+            "save_invstd", "train", "eps", "output_mask",
+        ),
+        _check_batch_norm,
+    ),
+    "_adaptive_avg_pool2d_backward": (("grad_output", "self"), _adaptive(2)),
+    "_adaptive_avg_pool3d_backward": (("grad_output", "self"), _adaptive(3)),
+    "avg_pool2d_backward": (("grad_output", "self", *_POOL), _like_forward("avg_pool2d", *_POOL)),
+    "avg_pool3d_backward": (("grad_output", "self", *_POOL), _like_forward("avg_pool3d", *_POOL)),
+    "_softmax_backward_data": (("grad_output", "output", "dim", "input_dtype"), _check_softmax),
+    "_log_softmax_backward_data": (("grad_output", "output", "dim", "input_dtype"), _check_softmax),
+    "_scaled_dot_product_flash_attention_for_cpu": (
+        ("query", "key", "value", "dropout_p", "is_causal", "attn_mask", "scale"),
+        _check_attention,
+    ),
+    "_scaled_dot_product_flash_attention_for_cpu_backward": (
+        (
+            "grad_out", "query", "key", "value", "out", "logsumexp", "dropout_p", "is_causal",
+            "attn_mask", "scale",
+        ),
+        _check_attention_backward,
+    ),
+}  # fmt: skip
+"""Names of the arguments of each operator, and what compares them."""
