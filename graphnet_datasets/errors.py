@@ -109,12 +109,12 @@ class TransformError(SampleError):
         self.reason = reason
 
 
+class GradientError(TransformError):
+    """The gradients of a sample cannot be made into a graph, or are not what autograd computes."""
+
+
 class TranslationError(SampleError):
     """A sample of one framework cannot be expressed in another."""
-
-
-class GradientError(SampleError):
-    """The gradients of a sample cannot be made into a graph, or are not what autograd computes."""
 
 
 class CaptureError(GraphNetError, RuntimeError):

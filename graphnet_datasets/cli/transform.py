@@ -38,15 +38,29 @@ class TransformOptions(OptionGroup):
         str | None,
         typer.Option(help="The graph under autocast to bfloat16 or float16.", metavar="DTYPE"),
     ] = None
+    backward: Annotated[
+        str | None,
+        typer.Option(help="Its gradients: a joint, forward or backward graph.", metavar="KIND"),
+    ] = None
+    of: Annotated[
+        str, typer.Option(help="Gradients of auto, parameters or all (data inputs as well).")
+    ] = "auto"
+    partition: Annotated[
+        str, typer.Option(help="How forward and backward are told apart: default or min_cut.")
+    ] = "default"
     check: Annotated[
-        bool, typer.Option(help="Run each cast graph once, and refuse what does not run.")
+        bool,
+        typer.Option(help="Run what is cast or differentiated once, and refuse what does not fit."),
     ] = True
     parts: Annotated[
         str | None,
         typer.Option(help="Its different parts: sole_op, fusible or typical.", metavar="CONFIG"),
     ] = None
     method: Annotated[
-        str | None, typer.Option(help="How the parts are found; for fusible: rules.")
+        str | None,
+        typer.Option(
+            help="How the parts are found; for fusible: rules, inductor or inductor_cuda."
+        ),
     ] = None
 
     def steps(self) -> list[Step]:
@@ -62,6 +76,9 @@ class TransformOptions(OptionGroup):
             for name, dtype in (("cast", self.cast), ("autocast", self.autocast))
             if dtype is not None
         ]
+        if self.backward is not None:
+            options = {"kind": self.backward, "of": self.of, "partition": self.partition}
+            steps.append(Step("backward", {**options, "check": self.check}))
         if self.parts is not None:
             steps.append(Step("parts", {"config": self.parts, "method": self.method or ""}))
         elif self.method is not None:
@@ -69,7 +86,7 @@ class TransformOptions(OptionGroup):
         if not steps:
             raise TransformError(
                 "Nothing to make of the samples was named. Give one of the options `--cast`, "
-                "`--autocast` and `--parts`, or several."
+                "`--autocast`, `--backward` and `--parts`, or several."
             )
         return steps
 

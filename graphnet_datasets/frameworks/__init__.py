@@ -16,15 +16,19 @@ from .dispatch import (
     materialize,
     print_source,
 )
+from .fusion import Fusion, Kernel, find_fused
 from .gradients import Gradients, differentiate
 from .stepping import observe
 
 __all__ = [
     "FRAMEWORK_VARIABLE",
     "Framework",
+    "Fusion",
     "Gradients",
+    "Kernel",
     "calibrate",
     "differentiate",
+    "find_fused",
     "find_regions",
     "find_results",
     "framework_named",

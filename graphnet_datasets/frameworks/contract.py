@@ -35,6 +35,7 @@ MODULES: Mapping[str, str] = {
     "profiling": "`profile_call(call, prepare, device, num_calls)`: the kernels of a call",
     "regions": "`find_regions(sample)`: where a graph computes in another mode (autocast, no grad)",
     "gradients": "`differentiate(sample, **options)`: joint, forward and backward graphs",
+    "fusion": "`find_fused(sample, **options)`: what the framework's own compiler fuses",
     "extract": "`extract(...)`: live modules to samples",
 }
 """The modules of a framework's package and what each offers. The first four make a sample run under

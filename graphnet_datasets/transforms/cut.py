@@ -81,13 +81,22 @@ def cut(sample: Sample, ops: Iterable[int], *, seen: Mapping[int, Observed] | No
 class Cutter:
     """Cuts one sample many times; what has to be found out about it is found out once.
 
+    `allow_unchecked_operators` is for those who have a compiler look at the sample.
+
     Raises:
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
     """
 
-    def __init__(self, sample: Sample, *, seen: Mapping[int, Observed] | None = None) -> None:
+    def __init__(
+        self,
+        sample: Sample,
+        *,
+        seen: Mapping[int, Observed] | None = None,
+        allow_unchecked_operators: bool = False,
+    ) -> None:
         self.sample = sample
+        self.allow_unchecked_operators = allow_unchecked_operators
         self.num_inputs = len(sample.inputs)
         self.results = find_results(sample)
         self.regions = find_regions(sample)

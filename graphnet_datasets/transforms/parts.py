@@ -41,11 +41,14 @@ def make_parts(
     [('example/twice/ops_0', 2)]
     """
     seen = _observe(sample, allow_unchecked_operators) if may_run else {}
-    cutter = Cutter(sample, seen=seen)
+    cutter = Cutter(sample, seen=seen, allow_unchecked_operators=allow_unchecked_operators)
     parts: dict[str, Sample] = {}
     counts: dict[str, int] = {}
     key_of_text: dict[str, str] = {}
     for group in METHODS[method](cutter) if groups is None else groups:
+        if isinstance(group, TransformError):
+            yield group
+            continue
         try:
             part = cutter.cut(group)
         except SampleError as error:

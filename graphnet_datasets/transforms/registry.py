@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from ..errors import GraphNetError, TransformError
+from ..frameworks.gradients import Of, Partition
 from ..sample import Sample
 from ..suggestions import did_you_mean
+from .backward import KINDS, backward
 from .cast import DTYPES, autocast, cast
 from .parts import make_parts
 from .repeats import Trace, find_repeats, trace
@@ -210,6 +212,20 @@ def _autocast(sample: Sample, running: Running, *, dtype: str, check: bool) -> I
     yield autocast(sample, dtype, check=check, allow_unchecked_operators=unchecked)
 
 
+def _backward(
+    sample: Sample, running: Running, *, kind: Any, of: Any, partition: Any, check: bool
+) -> Iterator[Sample]:
+    _ask_for_run(sample, running, check)
+    yield backward(
+        sample,
+        kind,
+        of=of,
+        partition=partition,
+        check=check,
+        allow_unchecked_operators=running.allow_unchecked_operators,
+    )
+
+
 def _ask_for_run(sample: Sample, running: Running, check: bool) -> None:
     if check and not running.is_allowed:
         raise TransformError(
@@ -279,6 +295,12 @@ TRANSFORMS: dict[str, Transform] = {
             _autocast,
             {"dtype": ("bfloat16", "float16"), "check": bool},
             {"check": True},
+        ),
+        Transform(
+            "backward",
+            _backward,
+            {"kind": KINDS, "of": get_args(Of), "partition": get_args(Partition), "check": bool},
+            {"of": "auto", "partition": "default", "check": True},
         ),
         Transform(
             "parts",

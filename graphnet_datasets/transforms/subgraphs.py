@@ -6,20 +6,24 @@ import collections
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from ..analysis.effects import NO_COMPUTATION
 from ..analysis.hashes import signature_hash
-from ..errors import SampleError
+from ..errors import SampleError, TransformError
 from ..frameworks.results import Observed
 from ..sample import Sample
 from ..sample.arguments import iterate_refs
 from ..sample.targets import base_name
 from .cut import Cutter, Part
 from .fusing import find_fusible
+from .inductor_groups import find_cuda_groups, find_inductor_groups
 from .repeats import find_own_repeats
 
-Method = Callable[[Cutter], list[tuple[int, ...]]]
+Group: TypeAlias = "tuple[int, ...] | TransformError"
+Method: TypeAlias = Callable[[Cutter], Sequence[Group]]
+"""Finds groups of operators; an error stands for one that it cannot tell."""
 
 
 def find_sole_ops(cutter: Cutter) -> list[tuple[int, ...]]:
@@ -54,13 +58,15 @@ def find_sole_ops(cutter: Cutter) -> list[tuple[int, ...]]:
 METHODS: dict[str, Method] = {
     "sole_op": find_sole_ops,
     "rules": find_fusible,
+    "inductor": find_inductor_groups,
+    "inductor_cuda": find_cuda_groups,
     "repeats": find_own_repeats,
 }
 """How groups of operators are found, by name."""
 
 METHODS_OF: dict[str, tuple[str, ...]] = {
     "sole_op": ("sole_op",),
-    "fusible": ("rules",),
+    "fusible": ("rules", "inductor", "inductor_cuda"),
     "typical": ("repeats",),
 }
 """The configs of subgraphs, and the methods that find what is in each; the first is the usual."""
@@ -144,6 +150,9 @@ class Subgraphs:
         cutter = Cutter(sample, seen=seen)
         known: dict[str, str] = {}
         for group in METHODS[self.method](cutter):
+            if isinstance(group, TransformError):
+                self.refused[group.reason] += 1
+                continue
             try:
                 part = cutter.cut(group)
             except SampleError as error:

@@ -1,0 +1,64 @@
+"""What a framework's own compiler fuses, as any framework tells it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..sample import Sample
+from .contract import module
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A kernel of a compiler: the operators that it computes, and those of which it does a part.
+
+    `is_extern` says that it is a call into a library, which was not generated.
+    """
+
+    ops: tuple[int, ...]
+    split_ops: tuple[int, ...] = ()
+    is_extern: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Fusion:
+    """The kernels that a compiler would make of a sample on a device, in order.
+
+    An operator may be in several: one that is cheap is computed again rather than stored.
+    """
+
+    compiler: str
+    version: str
+    device: str
+    kernels: tuple[Kernel, ...]
+
+
+def find_fused(
+    sample: Sample, *, device: str = "cpu", allow_unchecked_operators: bool = False
+) -> Fusion:
+    """Return which operators the framework's own compiler fuses on a device.
+
+    For torch that is TorchInductor, up to where it has fused: no code is generated. It runs in this
+    process, on tensors without elements.
+
+    Raises:
+        TransformError: the compiler does not take the sample.
+        UnknownFrameworkError: the framework tells nothing of its compiler.
+        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
+            `materialize`.
+        MissingExtraError: the sample's framework is not installed.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> sample = Sample("example/chain", "torch", "other",
+    ...     (Input("input", Value("float32", (8, 8))),),
+    ...     (Op("torch.matmul", (Ref(0), Ref(0))), Op("torch.exp", (Ref(1),)),
+    ...      Op("torch.abs", (Ref(2),))), (Ref(3),))
+    >>> [each.ops for each in find_fused(sample).kernels]
+    [(0,), (1, 2)]
+    """
+    fusion: Any = module(sample.framework, "fusion", "Asking its compiler what it fuses")
+    return fusion.find_fused(
+        sample, device=device, allow_unchecked_operators=allow_unchecked_operators
+    )

@@ -1,0 +1,193 @@
+"""What TorchInductor makes one kernel of, read from its scheduler; nothing is generated or run.
+
+Each operator of a sample is one node of its module, and is marked with its position. Tracing and
+the passes before and after it keep the marks, so that the scheduler's nodes tell which operators
+they compute. The compilation ends where fusion has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from ...errors import TransformError
+from ...sample import Sample
+from ..fusion import Fusion, Kernel
+from .building.run_checks import NAME as CHECKS_NAME
+from .materialize import materialize
+from .tensors import make_inputs
+
+COMPILER = "inductor"
+MARK = "graphnet_op"
+"""Under which key of a node's annotations its operator stands."""
+
+
+def find_fused(
+    sample: Sample, *, device: str = "cpu", allow_unchecked_operators: bool = False
+) -> Fusion:
+    """Return which operators TorchInductor fuses on a device; see `frameworks.find_fused`.
+
+    Raises:
+        TransformError: TorchInductor cannot compile the sample.
+        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
+            `materialize`.
+    """
+    from torch._inductor.compile_fx import compile_fx
+
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise TransformError(
+            "There is no GPU here for which TorchInductor could fuse.",
+            reason="there is no GPU here",
+        )
+    module, values = mark(
+        sample, device=device, allow_unchecked_operators=allow_unchecked_operators
+    )
+    found: list[Any] = []
+
+    def keep(nodes: list[Any]) -> list[Any]:
+        found.extend(map(_read_node, nodes))
+        raise _FusedError
+
+    mode = FakeTensorMode()
+    fakes = [mode.from_tensor(value, static_shapes=True) for value in values]
+    patches = {"_post_fusion_custom_pass": keep, "force_disable_caches": True}
+    failure: Exception | None = None
+    with _quietly(), torch.no_grad(), fresh_caches():
+        try:
+            compile_fx(module, fakes, config_patches=patches)
+        except Exception as error:  # noqa: BLE001 - its own ending comes wrapped in another one
+            failure = error
+    if failure is not None and not _is_ours(failure):
+        raise compile_error(sample, failure) from failure
+    return Fusion(COMPILER, torch.__version__, device, tuple(_kernels(found)))
+
+
+class _FusedError(Exception):
+    """Ends a compilation: what is fused is known."""
+
+
+def _is_ours(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, _FusedError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def compile_error(sample: Sample, error: Exception) -> TransformError:
+    """Return the error of a sample that TorchInductor cannot compile."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return TransformError(
+        f"TorchInductor cannot compile `{sample.id}`: {lines[0][:300]}",
+        reason=f"TorchInductor cannot compile the graph ({type(error).__name__})",
+    )
+
+
+def mark(
+    sample: Sample, *, device: str, allow_unchecked_operators: bool
+) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
+    """Return a module of tensors alone whose nodes carry their operator, and its arguments.
+
+    Raises:
+        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
+            `materialize`.
+    """
+    module = materialize(sample, device=device, allow_unchecked_operators=allow_unchecked_operators)
+    graph = module.graph
+    for node in list(graph.nodes):
+        if node.op == "call_module" and node.target == CHECKS_NAME:
+            graph.erase_node(node)
+    nodes = [node for node in graph.nodes if node.op != "output"]
+    for position, node in enumerate(nodes[len(sample.inputs) :]):
+        node.meta["custom"] = {MARK: position}
+    tensors = []
+    for node, value in zip(nodes, make_inputs(sample, device=device).values(), strict=False):
+        if isinstance(value, torch.Tensor):
+            tensors.append(value)
+            continue
+        for user in list(node.users):  # a number of the capture
+            user.args = torch.fx.node.map_arg(user.args, _replacing(node, value))
+            user.kwargs = torch.fx.node.map_arg(user.kwargs, _replacing(node, value))
+        graph.erase_node(node)
+    module.recompile()
+    return module, tensors
+
+
+def _replacing(node: torch.fx.Node, value: Any) -> Any:
+    return lambda each: value if each is node else each
+
+
+@dataclasses.dataclass(frozen=True)
+class _Node:
+    """A node of the scheduler: traced nodes that it computes, by name, with their operators."""
+
+    computed: dict[str, int]
+    is_extern: bool
+
+
+def _read_node(node: Any) -> _Node:
+    """Read what a node computes; of a call into a library the operator that it stands for alone."""
+    from torch._inductor.scheduler import ExternKernelSchedulerNode
+
+    is_extern = isinstance(node, ExternKernelSchedulerNode)
+    computed = {}
+    for each in node.get_nodes():
+        if each.node is None:
+            continue
+        origins = [each.node.get_origin_node()] if is_extern else each.node.get_origins()
+        for origin in origins:
+            position = operator_of(origin)
+            if position is not None:
+                computed[str(origin.name)] = position
+    return _Node(computed, is_extern)
+
+
+def operator_of(node: Any) -> int | None:
+    """Return the operator of the sample that a traced node belongs to, None where nobody knows."""
+    if node is None:
+        return None
+    found = (node.meta.get("custom") or {}).get(MARK)
+    return found if isinstance(found, int) else None
+
+
+def _kernels(nodes: Sequence[_Node]) -> Iterator[Kernel]:
+    """Tell operators that are in several kernels in parts from those that are computed again."""
+    homes: dict[int, list[set[str]]] = {}
+    for node in nodes:
+        for position in set(node.computed.values()):
+            names = {name for name, each in node.computed.items() if each == position}
+            homes.setdefault(position, []).append(names)
+    split = {
+        position
+        for position, parts in homes.items()
+        if len(parts) > 1 and any(part != parts[0] for part in parts)
+    }
+    for node in nodes:
+        positions = set(node.computed.values())
+        yield Kernel(
+            tuple(sorted(positions - split)), tuple(sorted(positions & split)), node.is_extern
+        )
+
+
+@contextlib.contextmanager
+def fresh_caches() -> Iterator[Path]:
+    """Let TorchInductor keep what it keeps in an empty directory, which is removed."""
+    from torch._inductor.utils import fresh_cache
+
+    with tempfile.TemporaryDirectory() as directory, fresh_cache(dir=directory):
+        yield Path(directory)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

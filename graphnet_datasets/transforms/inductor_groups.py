@@ -1,0 +1,74 @@
+"""Which operators of a graph TorchInductor makes one kernel of, as its scheduler says."""
+
+from __future__ import annotations
+
+from ..errors import TransformError
+from ..frameworks import find_fused
+from .cut import Cutter
+from .operator_kinds import kind_of
+
+
+def find_inductor_groups(
+    cutter: Cutter, *, device: str = "cpu"
+) -> list[tuple[int, ...] | TransformError]:
+    """Return the groups of two and more operators that compute in one kernel, in order.
+
+    TorchInductor is asked in this process, with the operators that it traces; it fuses, and no code
+    is generated or run. A cheap operator may be in several groups, as it is computed in several
+    kernels. An operator of which several kernels do a part each is in none of their groups, and an
+    error stands for it.
+
+    Raises:
+        TransformError: the sample is not of torch, or TorchInductor does not take it.
+        UnknownOperatorError, UncheckedOperatorError, MaterializeError: as `materialize`.
+        MissingExtraError: torch is not installed.
+
+    >>> from graphnet_datasets.sample import Input, Op, Sample, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> sample = Sample("example/chain", "torch", "other",
+    ...     (Input("input", Value("float32", (8, 8))),),
+    ...     (Op("torch.matmul", (Ref(0), Ref(0))), Op("torch.exp", (Ref(1),)),
+    ...      Op("torch.abs", (Ref(2),))), (Ref(3),))
+    >>> find_inductor_groups(Cutter(sample))
+    [(1, 2)]
+    """
+    sample = cutter.sample
+    if sample.framework != "torch":
+        raise TransformError(
+            f"`{sample.id}` is a graph of {sample.framework}, which TorchInductor does not compile."
+            " Find its groups with the method `rules`.",
+            reason="it is no graph of torch",
+        )
+    fusion = find_fused(
+        sample, device=device, allow_unchecked_operators=cutter.allow_unchecked_operators
+    )
+    groups: dict[tuple[int, ...], None] = {}
+    split: dict[int, None] = {}
+    for kernel in fusion.kernels:
+        split |= dict.fromkeys(kernel.split_ops)
+        computing = [
+            each
+            for each in kernel.ops
+            if kind_of(sample.ops[each].target) not in ("view", "source")
+        ]
+        if len(computing) > 1:
+            groups[kernel.ops] = None
+    errors = [
+        TransformError(
+            f"Operator {each} (`{sample.ops[each].target}`) of `{sample.id}` is computed by several"
+            " kernels of TorchInductor, a part each, and so belongs to none of their groups.",
+            operator=sample.ops[each].target,
+            reason="an operator is computed by several kernels, a part each",
+        )
+        for each in sorted(split)
+    ]
+    return [*groups, *errors]
+
+
+def find_cuda_groups(cutter: Cutter) -> list[tuple[int, ...] | TransformError]:
+    """Return the groups that TorchInductor makes one kernel of on a GPU of NVIDIA's.
+
+    Raises:
+        TransformError: there is none here, or as `find_inductor_groups`.
+    """
+    return find_inductor_groups(cutter, device="cuda")
