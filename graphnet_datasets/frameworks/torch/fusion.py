@@ -63,7 +63,7 @@ def find_fused(
     with _quietly(), torch.no_grad(), fresh_caches():
         try:
             compile_fx(module, fakes, config_patches=patches)
-        except Exception as error:  # noqa: BLE001 - its own ending comes wrapped in another one
+        except Exception as error:
             failure = error
     if failure is not None and not _is_ours(failure):
         raise compile_error(sample, failure) from failure

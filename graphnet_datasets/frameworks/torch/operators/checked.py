@@ -127,8 +127,9 @@ CHECKED_GRADIENTS = words(
     glu_backward hardsigmoid_backward hardswish_backward hardtanh_backward huber_loss_backward
     leaky_relu_backward log_sigmoid_backward logit_backward mish_backward mse_loss_backward
     native_batch_norm_backward native_dropout_backward native_group_norm_backward
-    native_layer_norm_backward nll_loss_forward nll_loss2d_forward select_backward sigmoid_backward silu_backward slice_backward
-    smooth_l1_loss_backward softplus_backward softshrink_backward tanh_backward threshold_backward
+    native_layer_norm_backward nll_loss2d_forward nll_loss_forward select_backward
+    sigmoid_backward silu_backward slice_backward smooth_l1_loss_backward softplus_backward
+    softshrink_backward tanh_backward threshold_backward
     """
 )
 """ATen packets that autograd calls: what gradients are made of, and forward ones behind them.
