@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.node import map_arg
 
 from ...errors import TransformError
 from ...sample import Sample
@@ -114,8 +115,8 @@ def mark(
             tensors.append(value)
             continue
         for user in list(node.users):  # a number of the capture
-            user.args = torch.fx.node.map_arg(user.args, _replacing(node, value))
-            user.kwargs = torch.fx.node.map_arg(user.kwargs, _replacing(node, value))
+            user.args = map_arg(user.args, _replacing(node, value))
+            user.kwargs = map_arg(user.kwargs, _replacing(node, value))
         graph.erase_node(node)
     module.recompile()
     return module, tensors
