@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
+from ..terminal import counted
 from .result import Scores, interval, notes, number
 from .text import text_table
 
@@ -99,7 +100,8 @@ class Comparison:
         lines = [
             f"A: {self.name_a}",
             f"B: {self.name_b}",
-            f"{s.num_samples} samples count in both; p = {s.p:g}, b = {s.b:g}, variant {s.variant}",
+            f"{counted(s.num_samples, 'sample')} in both; p = {s.p:g}, b = {s.b:g}, "
+            f"variant {s.variant}",
             "",
             text_table(["t", "S of A", "S of B", "ES of A", "ES of B"], self._score_cells()),
             "",
@@ -108,13 +110,12 @@ class Comparison:
         ]
         for name, missing in (("A", self.only_in_a), ("B", self.only_in_b)):
             if missing:
-                lines.append(
-                    f"Only {name} has, or counts, {len(missing)} samples: {_listed(missing)}"
-                )
+                number_of = counted(len(missing), "sample")
+                lines.append(f"Only {name} has, or counts, {number_of}: {_listed(missing)}")
         if self.less_accurate:
+            number_of = counted(len(self.less_accurate), "sample")
             lines.append(
-                f"Less accurate than eager in B alone: {len(self.less_accurate)} samples: "
-                f"{_listed(self.less_accurate)}"
+                f"Less accurate than eager in B alone: {number_of}: {_listed(self.less_accurate)}"
             )
         for name, scores in (("A", self.s[0]), ("B", self.s[1])):
             lines += [f"{name}: {note}" for note in notes(scores)]
@@ -160,7 +161,7 @@ class Comparison:
             + (f", 95 % over families {found}" if found else "")
             + f", by family {number(self.family_speedup)}"
             + (f", 95 % {by_family}" if by_family else "")
-            + f"; {self.num_pairs} samples are correct in both at t = {self.tolerance}"
+            + f"; {counted(self.num_pairs, 'sample')} correct in both at t = {self.tolerance}"
         )
 
 

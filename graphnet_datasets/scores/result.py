@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..schema import Status
+from ..terminal import counted
 from .conditions import say_values
 from .text import html_table, text_table
 from .warnings import IMPOSSIBLE, sentence
@@ -125,8 +126,8 @@ class Scores:
 
 def describe(scores: Scores) -> str:
     """Say in a line what was scored and how."""
-    families = f"{scores.num_families} {'family' if scores.num_families == 1 else 'families'}"
-    samples = f"{scores.num_samples} {'sample' if scores.num_samples == 1 else 'samples'}"
+    families = counted(scores.num_families, "family", "families")
+    samples = counted(scores.num_samples, "sample")
     return (
         f"{scores.metric}(t) of {scores.compiler or 'the compiler'}: {samples} "
         f"of {families}; p = {scores.p:g}, b = {scores.b:g}, variant {scores.variant}"
@@ -151,12 +152,13 @@ def notes(scores: Scores) -> list[str]:
         lines.append(f"Merged over several values of {others}")
     if scores.num_nondeterministic:
         lines.append(
-            f"Nondeterministic under eager: {scores.num_nondeterministic} samples"
+            f"Nondeterministic under eager: {counted(scores.num_nondeterministic, 'sample')}"
             + ("" if scores.variant.startswith("upstream") else ", judged above their own floor")
         )
     if scores.num_without_family:
         lines.append(
-            f"Without a family: {scores.num_without_family} samples, each counted as one of its own"
+            f"Without a family: {counted(scores.num_without_family, 'sample')}, each counted as "
+            "one of its own"
         )
     return lines
 

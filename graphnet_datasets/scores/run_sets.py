@@ -19,6 +19,7 @@ import pyarrow as pa
 from ..errors import FormatVersionError, SchemaError, ScoreError
 from ..schema import RUNS_SCHEMA, SCHEMA_VERSION, Status
 from ..schema.run_files import find_run_files, read_run_file, without_copies
+from ..terminal import counted
 
 ARM_COLUMNS = (
     "compiler",
@@ -239,9 +240,9 @@ def without_duplicates(table: pa.Table, duplicates: Duplicates = "refuse") -> pa
         counts = table["sample_id"].value_counts().to_pylist()
         repeated = [item["values"] for item in counts if item["counts"] > 1]
         raise ScoreError(
-            f"{len(repeated)} samples have more than one run, `{repeated[0]}` for one. A score "
-            'counts each sample once: filter the records, or keep the newest with `duplicates="'
-            'newest"` (`graphnet score --duplicates newest`).'
+            f"More than one run: {counted(len(repeated), 'sample')}, `{repeated[0]}` for one. A "
+            "score counts each sample once: filter the records, or keep the newest with "
+            '`duplicates="newest"` (`graphnet score --duplicates newest`).'
         )
     starts = [start or "" for start in table["started_at"].to_pylist()]
     for index, sample_id in enumerate(ids):

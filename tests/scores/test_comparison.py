@@ -181,7 +181,7 @@ def test_impossible_runs_and_lost_accuracy_are_told() -> None:
     assert comparison.only_in_a == ("x",)
     assert comparison.less_accurate == ("y",)
     text = str(comparison)
-    assert "Less accurate than eager in B alone: 1 samples: y" in text
+    assert "Less accurate than eager in B alone: 1 sample: y" in text
     assert "B: Warnings: 1 less_accurate_than_eager" in text
 
 
@@ -275,10 +275,10 @@ def test_the_text_tells_it_all() -> None:
     assert lines[:3] == [
         "A: inductor",
         "B: inductor",
-        "8 samples count in both; p = 0.1, b = 0.1, variant report",
+        "8 samples in both; p = 0.1, b = 0.1, variant report",
     ]
     assert "2 broken, 1 slower, 2 same, 1 faster, 1 fixed, 1 failing, 0 undecidable" in lines
-    assert "Only A has, or counts, 1 samples: gone" in lines
+    assert "Only A has, or counts, 1 sample: gone" in lines
     assert lines[-4:] == [
         " sample  B over A           95 %   A           B",
         "crashes         -                 ok  run_failed",

@@ -80,7 +80,7 @@ def test_the_text_names_p_b_variant_and_what_was_left_out() -> None:
     assert len(lines) == 2 + 16 + 1 + 16 + 2
     assert max(map(len, lines)) <= 80
     assert lines[-2] == ("Not in N: 1, since eager or the harness failed: broken (baseline_failed)")
-    assert lines[-1] == "Without a family: 1 samples, each counted as one of its own"
+    assert lines[-1] == "Without a family: 1 sample, each counted as one of its own"
 
 
 def test_html_escapes_what_came_from_records() -> None:

@@ -125,7 +125,7 @@ def test_two_runs_of_a_sample_are_refused() -> None:
     with pytest.raises(ScoreError) as error:
         speedup_score([*FOUR, make_run("slow", 3.0)])
     assert str(error.value) == (
-        "1 samples have more than one run, `slow` for one. A score counts each sample once: filter "
+        "More than one run: 1 sample, `slow` for one. A score counts each sample once: filter "
         'the records, or keep the newest with `duplicates="newest"` (`graphnet score --duplicates '
         "newest`)."
     )
