@@ -17,7 +17,11 @@ from graphnet_datasets.schema.tables import SUBGRAPHS
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.selection import select_rows
 from graphnet_datasets.storage.table import read_table
-from graphnet_datasets.storage.transforming import TransformReport, transform_dataset
+from graphnet_datasets.storage.transforming import (
+    TRANSFORM_LIMITS,
+    TransformReport,
+    transform_dataset,
+)
 from graphnet_datasets.terminal import counted
 from graphnet_datasets.transforms.registry import Step
 from graphnet_datasets.version import __version__
@@ -25,6 +29,11 @@ from graphnet_datasets.version import __version__
 NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRAPHS)
 MAX_BYTES = 25 * 2**20
 """What all tables of subgraphs may take in the wheel."""
+
+MAX_INPUT_BYTES = 2**29
+"""Graphs whose inputs take more are cut without a run: any machine with 4 GiB free builds these."""
+
+LIMITS = dataclasses.replace(TRANSFORM_LIMITS, memory_bytes=4 * 2**30)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,10 +70,10 @@ def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> 
         raise GraphNetError(f"There is no table `{unknown[0]}`. Choose of {', '.join(NAMES)}.")
     build_directory = build_directory / _digest(dataset)
     num_ops = sum(row["num_ops"] for row in select_rows("all", dataset=dataset))
+    place = build_directory / "-".join(names)
+    if not place.exists():
+        print(_transform(dataset, names, place, jobs).summary(), flush=True)
     for name in names:
-        place = build_directory / name
-        if not place.exists():
-            print(_transform(dataset, name, place, jobs).summary(), flush=True)
         _put(place / name, dataset / name)
         print(f"{name}: {measure_coverage(dataset / name, num_ops)}", flush=True)
     write_readme(dataset)
@@ -100,17 +109,19 @@ def _digest(dataset: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _transform(dataset: Path, name: str, place: Path, jobs: int) -> TransformReport:
+def _transform(dataset: Path, names: list[str], place: Path, jobs: int) -> TransformReport:
     from rich.progress import Progress
 
     with Progress() as progress:
-        task = progress.add_task(name, total=None)
+        task = progress.add_task("graphs", total=None)
         return transform_dataset(
             "all",
-            [Step("parts", {"config": name})],
+            [Step("parts", {"config": name}) for name in names],
             place,
             dataset=dataset,
             jobs=jobs,
+            max_input_bytes=MAX_INPUT_BYTES,
+            limits=LIMITS,
             on_progress=lambda done, total: progress.update(task, completed=done, total=total),
         )
 

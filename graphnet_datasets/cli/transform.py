@@ -53,8 +53,10 @@ class TransformOptions(OptionGroup):
         typer.Option(help="Run what is cast or differentiated once, and refuse what does not fit."),
     ] = True
     parts: Annotated[
-        str | None,
-        typer.Option(help="Its different parts: sole_op, fusible or typical.", metavar="CONFIG"),
+        list[str] | None,
+        typer.Option(
+            help="Its different parts: sole_op, fusible or typical (repeatable).", metavar="CONFIG"
+        ),
     ] = None
     method: Annotated[
         str | None,
@@ -79,10 +81,12 @@ class TransformOptions(OptionGroup):
         if self.backward is not None:
             options = {"kind": self.backward, "of": self.of, "partition": self.partition}
             steps.append(Step("backward", {**options, "check": self.check}))
-        if self.parts is not None:
-            steps.append(Step("parts", {"config": self.parts, "method": self.method or ""}))
-        elif self.method is not None:
-            raise TransformError("`--method` says how `--parts` are found. Give that too.")
+        if self.method is not None and len(self.parts or ()) != 1:
+            raise TransformError("`--method` says how `--parts` are found. Give one of that too.")
+        steps += [
+            Step("parts", {"config": config, "method": self.method or ""})
+            for config in self.parts or ()
+        ]
         if not steps:
             raise TransformError(
                 "Nothing to make of the samples was named. Give one of the options `--cast`, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,20 +14,13 @@ from .cut import Cutter
 from .subgraphs import METHODS, reason_of, subgraph_hash, text_of
 
 
-def make_parts(
-    sample: Sample,
-    method: str,
-    *,
-    groups: Iterable[Iterable[int]] | None = None,
-    may_run: bool = True,
-    allow_unchecked_operators: bool = False,
-) -> Iterator[Sample | TransformError]:
-    """Yield the different parts that a method finds, with `num_occurrences`, as they occur first.
+def open_cutter(
+    sample: Sample, *, may_run: bool = True, allow_unchecked_operators: bool = False
+) -> Cutter:
+    """Return a cutter of a sample that knows what one run shows of it.
 
-    Where `groups` of operators are given they are what was found.
-    Which are the same is as in `Subgraphs`. Unless `may_run`, or where the graph does not run on
-    the CPU, tensors that cross have no statistics. A group that cannot be cut out is yielded as an
-    error.
+    Unless `may_run`, or where the graph does not run on the CPU, tensors that cross have no
+    statistics.
 
     Raises:
         UnknownOperatorError, MaterializeError: the graph cannot be walked without running it.
@@ -37,11 +31,35 @@ def make_parts(
     >>> twice = Sample("example/twice", "torch", "other",
     ...     (Input("input", Value("float32", (4,))),),
     ...     (Op("torch.relu", (Ref(0),)), Op("torch.relu", (Ref(1),))), Ref(2))
-    >>> [(part.id, part.provenance.num_occurrences) for part in make_parts(twice, "sole_op")]
+    >>> open_cutter(twice).cut([1]).sample.inputs[0].statistics.min
+    0.0
+    """
+    seen: Mapping[int, Observed] = {}
+    if may_run:
+        # One that does not run on a CPU has parts that are worth having all the same.
+        with contextlib.suppress(GraphNetError):
+            seen = observe(sample, allow_unchecked_operators=allow_unchecked_operators)
+    return Cutter(sample, seen=seen, allow_unchecked_operators=allow_unchecked_operators)
+
+
+def make_parts(
+    cutter: Cutter, method: str, groups: Iterable[Iterable[int]] | None = None
+) -> Iterator[Sample | TransformError]:
+    """Yield the different parts that a method finds, with `num_occurrences`, as they occur first.
+
+    Where `groups` of operators are given they are what was found. Which parts are the same is as in
+    `Subgraphs`. A group that cannot be cut out is yielded as an error.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> twice = Sample("example/twice", "torch", "other",
+    ...     (Input("input", Value("float32", (4,))),),
+    ...     (Op("torch.relu", (Ref(0),)), Op("torch.relu", (Ref(1),))), Ref(2))
+    >>> parts = make_parts(open_cutter(twice), "sole_op")
+    >>> [(part.id, part.provenance.num_occurrences) for part in parts]
     [('example/twice/ops_0', 2)]
     """
-    seen = _observe(sample, allow_unchecked_operators) if may_run else {}
-    cutter = Cutter(sample, seen=seen, allow_unchecked_operators=allow_unchecked_operators)
+    sample = cutter.sample
     parts: dict[str, Sample] = {}
     counts: dict[str, int] = {}
     key_of_text: dict[str, str] = {}
@@ -64,10 +82,3 @@ def make_parts(
     for key, part in parts.items():
         provenance = dataclasses.replace(part.provenance, num_occurrences=counts[key])
         yield dataclasses.replace(part, provenance=provenance)
-
-
-def _observe(sample: Sample, allow_unchecked_operators: bool) -> Mapping[int, Observed]:
-    try:
-        return observe(sample, allow_unchecked_operators=allow_unchecked_operators)
-    except GraphNetError:  # it does not run on a CPU: its parts are worth having all the same
-        return {}

@@ -19,7 +19,8 @@ from ..sample import Sample
 from ..suggestions import did_you_mean
 from .backward import KINDS, backward
 from .cast import DTYPES, autocast, cast
-from .parts import make_parts
+from .cut import Cutter
+from .parts import make_parts, open_cutter
 from .repeats import Trace, find_repeats, trace
 from .subgraphs import METHODS_OF
 
@@ -36,6 +37,18 @@ class Running:
 
     is_allowed: bool = True
     allow_unchecked_operators: bool = False
+    _cutters: dict[str, Cutter] = dataclasses.field(default_factory=dict, repr=False)
+
+    def cutter(self, sample: Sample) -> Cutter:
+        """Return a cutter of a sample (`open_cutter`); the last one is kept for the next step."""
+        if sample.id not in self._cutters:
+            self._cutters.clear()
+            self._cutters[sample.id] = open_cutter(
+                sample,
+                may_run=self.is_allowed,
+                allow_unchecked_operators=self.allow_unchecked_operators,
+            )
+        return self._cutters[sample.id]
 
 
 def _no_plan(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> None:
@@ -113,11 +126,17 @@ class Step:
         """What it is a step of."""
         return TRANSFORMS[self.name]
 
+    @property
+    def config(self) -> str:
+        """The config of what it makes, "" where it is that of what it is made of."""
+        return self.options[self.transform.config] if self.transform.config else ""
+
 
 def apply(sample: Sample, steps: Sequence[Step], running: Running | None = None) -> Iterator[Made]:
     """Yield the samples that a chain of steps makes, and an error for each that it cannot make.
 
-    Each step is applied to all samples of the step before it.
+    Each step is applied to all samples of the step before it. For steps that make other configs out
+    of the same samples see `branches`.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -147,16 +166,28 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Return steps in the order in which a chain applies them, that of `TRANSFORMS`.
 
     Raises:
-        TransformError: there is no step, or a transform comes twice.
+        TransformError: there is no step, or a transform comes twice for the same config.
     """
     order = list(TRANSFORMS)
     steps = tuple(sorted(steps, key=lambda step: order.index(step.name)))
-    names = [step.name for step in steps]
+    names = [(step.name, step.config) for step in steps]
     if not names or len(set(names)) < len(names):
         raise TransformError(
             f"A chain has each transform once at most, and one at least ({', '.join(order)})."
         )
     return steps
+
+
+def branches(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
+    """Return the chains that steps make: one for each that makes a config of its own, or one.
+
+    >>> parts = [Step("parts", {"config": config}) for config in ("sole_op", "fusible")]
+    >>> [len(chain) for chain in branches([Step("cast", {"dtype": "float16"}), *parts])]
+    [2, 2]
+    """
+    common = tuple(step for step in steps if not step.config)
+    ends = [step for step in steps if step.config]
+    return [(*common, end) for end in ends] or [common]
 
 
 def plan(
@@ -167,31 +198,19 @@ def plan(
     None among the samples stands for one that cannot be read.
 
     Raises:
-        TransformError: a step that depends on all samples is not the only one.
+        TransformError: a step that depends on all samples comes behind others.
     """
-    for step in steps:
+    for position, step in enumerate(steps):
         own = step.transform.plan(step, samples)
         if own is None:
             continue
-        if len(steps) > 1:
+        if not all(other.config for other in steps):
             raise TransformError(
-                f"What `{step.name}` makes of a graph depends on the other graphs as they are, so "
-                "that it stands alone. Make a dataset of that first, and transform it then."
+                f"What `{step.config}` holds of a graph depends on the other graphs as they are. "
+                "Make a dataset of the other transforms first, and then this one of that."
             )
-        return [(each,) for each in own]
+        return [(*steps[:position], each, *steps[position + 1 :]) for each in own]
     return None
-
-
-def config_of_results(steps: Sequence[Step]) -> str:
-    """Return the config of what a chain makes, "" where it is that of what it is made of.
-
-    >>> config_of_results([Step("parts", {"config": "fusible"})])
-    'fusible'
-    """
-    found = ""
-    for step in steps:
-        found = step.options[step.transform.config] if step.transform.config else found
-    return found
 
 
 def _refusal(error: GraphNetError, sample: Sample) -> TransformError:
@@ -244,13 +263,8 @@ def _parts(
     places: list[list[int]] | None,
 ) -> Iterator[Made]:
     del config  # the method says all
-    return make_parts(
-        sample,
-        method,
-        groups=None if places is None else [range(first, last) for first, last in places],
-        may_run=running.is_allowed,
-        allow_unchecked_operators=running.allow_unchecked_operators,
-    )
+    groups = None if places is None else [range(first, last) for first, last in places]
+    return make_parts(running.cutter(sample), method, groups)
 
 
 def _plan_parts(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> list[Step] | None:

@@ -15,8 +15,8 @@ from ...errors import GraphNetError, TransformError
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import Table, config_named, config_of, sample_to_row
-from ...schema.tables import SUBGRAPHS
-from ...transforms.registry import Running, Step, apply, config_of_results
+from ...schema.tables import GRAPHS, SUBGRAPHS
+from ...transforms.registry import Running, Step, apply, branches
 from ...transforms.subgraphs import subgraph_hash
 from ..parts import PartReader, encode_part
 from ..shards import write_shards
@@ -44,19 +44,18 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
 def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bool) -> bytes:
     """Return the part with what the steps of a job make of a row."""
     steps = [Step(each["name"], each["options"]) for each in job["steps"]]
-    config = config_of_results(steps) or config_of(row)
-    table = config_named(config).table
     split = split_of(row["family"])
     rows: list[dict[str, Any]] = []
     made: list[dict[str, Any]] = []
     refused: dict[tuple[str, str], list[Any]] = {}
-    method = next((step.options["method"] for step in steps if "method" in step.options), None)
-    for each in _apply(row, steps, may_run):
+    for chain, each in _apply(row, steps, may_run):
         if isinstance(each, TransformError):
             found = refused.setdefault((each.operator, each.reason or str(each)), [str(each), 0])
             found[1] += 1
             continue
-        note, columns = _describe(each, table, row["family"], method)
+        config = chain[-1].config or config_of(row)
+        method = chain[-1].options.get("method")
+        note, columns = _describe(each, config_named(config).table, row["family"], method)
         made.append({"place": [config, split], **note})
         rows.append(columns)
     notes = {
@@ -72,23 +71,32 @@ def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bo
         ],
     }
     # Parts of a graph are small, and thousands: in a batch each they would take ten times the disk.
-    groups = [rows] if table is SUBGRAPHS and rows else [[each] for each in rows]
+    table = SUBGRAPHS if any("subgraph_hash" in each for each in rows) else GRAPHS
+    groups = [rows] if table is SUBGRAPHS else [[each] for each in rows]
     return encode_part([to_arrow(some, table) for some in groups], notes, table.schema)
 
 
 def _apply(
     row: Mapping[str, Any], steps: Sequence[Step], may_run: bool
-) -> Iterator[Sample | TransformError]:
+) -> Iterator[tuple[tuple[Step, ...], Sample | TransformError]]:
+    """Yield what each chain makes of a row."""
     running = Running(may_run, allow_unchecked_operators=True)
+    chains = branches(steps)
+    chain = chains[0]
     try:
-        yield from apply(Sample.from_row(row), steps, running)
+        sample = Sample.from_row(row)
+        for chain in chains:
+            yield from ((chain, each) for each in apply(sample, chain, running))
     except GraphNetError as error:
-        yield TransformError(str(error), reason=f"the row cannot be read: {error}")
+        yield chain, TransformError(str(error), reason=f"the row cannot be read: {error}")
     except Exception as error:  # whatever a sample provokes: it has to be accounted for
         kind = type(error).__name__
-        yield TransformError(
-            f"The transform failed on it, which is a defect of the transform: {kind}: {error}",
-            reason=f"a defect of the transform: {kind}",
+        yield (
+            chain,
+            TransformError(
+                f"The transform failed on it, which is a defect of the transform: {kind}: {error}",
+                reason=f"a defect of the transform: {kind}",
+            ),
         )
 
 
