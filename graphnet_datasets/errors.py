@@ -193,5 +193,9 @@ class RunError(GraphNetError, RuntimeError):
     """A timed run cannot start or its results cannot be stored."""
 
 
+class BisectionError(RunError):
+    """A failure of a compiler cannot be bisected: there is none, or the graph fails by itself."""
+
+
 class ScoreError(GraphNetError, ValueError):
     """Run records or parameters do not allow a score to be computed."""

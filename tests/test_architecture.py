@@ -31,6 +31,7 @@ ORDER = [
     {"scores"},
     {"benchmark"},
     {"report"},
+    {"bisection", "subsets"},
     {"hub"},
     {"cli", "__main__"},
 ]

@@ -24,6 +24,7 @@ from ..terminal import printable
 from ..verbosity import disable_progress_bars, log_to_stderr
 from ..version import __version__
 from . import (
+    bisect,
     calibrate,
     compare,
     compilers,
@@ -138,6 +139,7 @@ _GROUPS = (
     transform,
     run,
     score,
+    bisect,
     calibrate,
     compare,
     compilers,

@@ -172,7 +172,7 @@ class MeasurementOptions(OptionGroup):
             seed=self.seed,
             num_threads=self.threads,
             memory_limit_bytes=None if memory_limit is None else int(memory_limit * 2**30),
-            phase_timeouts_s=_timeouts(self.timeout or []),
+            phase_timeouts_s=timeouts(self.timeout or []),
             timing=TimingSettings(
                 **{name: value for name, value in timing.items() if value is not None}
             ),
@@ -219,15 +219,20 @@ class ComparisonOptions(OptionGroup):
         return self.reference or out or Path("runs")
 
 
-def _timeouts(settings: list[str]) -> dict[str, float]:
-    timeouts = {}
+def timeouts(settings: list[str]) -> dict[str, float]:
+    """Return timeouts by phase, of texts such as `compile=300`.
+
+    Raises:
+        RunError: a text is none.
+    """
+    found = {}
     for setting in settings:
         phase, _, text = setting.partition("=")
         try:
-            timeouts[phase] = float(text)
+            found[phase] = float(text)
         except ValueError as error:
             raise RunError(
                 f"`{setting}` is not a timeout. Write it as `phase=seconds`, for example "
                 "`compile=300`."
             ) from error
-    return timeouts
+    return found

@@ -14,7 +14,13 @@ from .worker import work
 
 
 def main() -> None:
-    """Import the framework and, of the compilers of this library, those that are wanted; serve."""
+    """Prepare what jobs need, and serve them."""
+    prepare()
+    serve(work)
+
+
+def prepare() -> None:
+    """Import the framework and, of the compilers of this library, those that are wanted."""
     framework = os.environ[FRAMEWORK_VARIABLE]
     wanted = {name for name in os.environ.get(COMPILERS_VARIABLE, "").split(",") if name}
     known = {
@@ -34,7 +40,6 @@ def main() -> None:
                 compiler(json.loads(os.environ.get(OPTIONS_VARIABLE) or "{}"))
                 compiler.prepare()
     prepare_blocks()
-    serve(work)
 
 
 if __name__ == "__main__":

@@ -66,6 +66,9 @@ class SampleRunner:
     `again` are calls whose inputs are to be met again in the first pairs (`benchmark.again`).
     """
 
+    server_module = SERVER
+    """The module of the processes that it starts; one of a subclass takes these jobs as well."""
+
     def __init__(
         self,
         device: str,
@@ -327,7 +330,7 @@ class SampleRunner:
                 raise found.missing(f"Running samples of {framework}")
             threads = str(self._settings.threads)
             self._servers[framework + role] = ForkServer(
-                SERVER,
+                self.server_module,
                 is_confined=True,
                 environment={
                     FRAMEWORK_VARIABLE: framework,

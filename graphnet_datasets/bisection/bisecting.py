@@ -1,0 +1,237 @@
+"""`bisect`: from a graph that a compiler fails on to the few operators that it fails on."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..benchmark import Settings
+from ..compilers import resolve_name
+from ..errors import BisectionError
+from ..frameworks.results import Observed
+from ..sample import Sample
+from ..timing.pairs import TimingSettings
+from ..transforms import Cutter
+from .convex import ConvexSets
+from .failures import Failure, Verdict, find_failure
+from .result import Bisection
+from .searching import find_smallest
+from .shrinking import drop_elements, shrink_sizes
+from .trials import Budget, BudgetSpentError, Piece, Progress, TrialRunner, Trials
+
+NAME = "minimal"
+"""Ends the id of a part that is tried, and of the one that is found: inputs are drawn by the id."""
+TIMEOUTS_S = {"load": 120.0, "baseline": 120.0, "compile": 300.0, "run": 60.0}
+"""Shorter than in a timed run: each trial of a hang takes as long as its phase may."""
+TIMING = TimingSettings(budget_s=1.0, min_pairs=10, max_pairs=200, precision=0.03, warmup_s=0.05)
+"""Enough to tell a part that is slower than a bound from one that is not."""
+DEFAULT_T = -3.0
+
+
+def bisect(
+    sample: Sample,
+    compiler: str,
+    out: str | os.PathLike[str],
+    *,
+    options: Mapping[str, Any] | None = None,
+    t: float = DEFAULT_T,
+    slower_than: float | None = None,
+    device: str = "cpu",
+    settings: Settings | None = None,
+    budget: Budget | None = None,
+    shrinks_sizes: bool = True,
+    runner: TrialRunner | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Bisection:
+    """Find the smallest part of a graph on which a compiler fails as it does on the whole.
+
+    Each trial runs a part under eager and under the compiler in a process of its own, on the values
+    that the part meets in the whole graph. The smallest convex set of operators that fails is
+    looked for first, then smaller sizes of its inputs, and at last inputs that can as well be drawn
+    from their statistics. What counts as the same failure says `Failure.is_met_by`. Trials are kept
+    in `out`, so that the same call goes on where a stopped one was.
+
+    Args:
+        sample: the graph.
+        compiler: a name of `graphnet compilers`, `module:attribute`, or `file.py:attribute`.
+        out: directory of the trials and of what is found (`Bisection.write`).
+        options: options of the compiler.
+        t: outputs that do not pass at this tolerance are wrong.
+        slower_than: look for a speedup below this instead.
+        device: `cpu`, `cuda` or `cuda:1`.
+        settings: how samples are run; seed, threads, limits and `phase_timeouts_s` count.
+        budget: after how many seconds or trials to stop with what there is.
+        shrinks_sizes: whether to make the inputs smaller as well.
+        runner: runs the trials, of several bisections one after the other; it is left open, and
+            its device and settings count. None makes one.
+        on_progress: told how far it is after each trial.
+
+    Raises:
+        BisectionError: the compiler does not fail on the graph, or eager does.
+        CompilerError: the compiler is unknown, unavailable or wrongly configured.
+        MaterializeError, SampleError: the graph cannot be walked or cut.
+        DiskError: `out` cannot be written.
+    """
+    settings = runner.settings if runner else settings or default_settings()
+    device = runner.device if runner else device
+    place = Path(out)
+    place.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        if runner is None:
+            runner = TrialRunner(device, settings, compilers=(compiler,))
+            stack.callback(runner.close)
+        candidate = runner.find_candidate(resolve_name(compiler), sample.framework, options or {})
+        trials = Trials(
+            sample,
+            candidate,
+            runner,
+            settings,
+            device,
+            place,
+            is_timed=slower_than is not None,
+            budget=budget or Budget(),
+            on_progress=on_progress,
+        )
+        stack.callback(trials.close)
+        search = _Search(trials, t, slower_than, shrinks_sizes)
+        is_minimal = search.run()
+        if search.failure is None:
+            raise BisectionError(
+                f"The budget was spent before `{compiler}` had been tried on `{sample.id}`. Give "
+                "it more."
+            )
+        return Bisection(
+            whole=sample,
+            sample=trials.with_elements(search.best),
+            failure=search.failure,
+            candidate=candidate,
+            device=device,
+            settings=settings,
+            is_minimal=is_minimal,
+            num_trials=trials.num_trials,
+            num_known=trials.num_known,
+            seconds=trials.seconds,
+        )
+
+
+def default_settings(*, timeouts_s: Mapping[str, float] | None = None, **changes: Any) -> Settings:
+    """Return the settings of trials: shorter timeouts and fewer pairs than those of a timed run.
+
+    `changes` are settings by name.
+
+    >>> default_settings(timeouts_s={"run": 5.0}, seed=3).phase_timeouts_s["run"]
+    5.0
+    """
+    limits = {**TIMEOUTS_S, **(timeouts_s or {})}
+    return Settings(phase_timeouts_s=limits, **{"timing": TIMING, **changes})
+
+
+class _Search:
+    """The steps of one bisection, and the best that they have found so far."""
+
+    def __init__(
+        self, trials: Trials, t: float, slower_than: float | None, shrinks_sizes: bool
+    ) -> None:
+        self._trials, self._t, self._slower_than = trials, t, slower_than
+        self._shrinks_sizes = shrinks_sizes
+        self.failure: Failure | None = None
+        self.best = Piece(trials.sample, (None,) * len(trials.sample.inputs))
+
+    def run(self) -> bool:
+        """Do all steps; return whether they came to their end."""
+        try:
+            self._check_whole()
+            self._find_operators()
+            if self._shrinks_sizes:
+                self._trials.doing = "smaller sizes"
+                self.best = shrink_sizes(self.best, self._fails, self._keep)
+            self._trials.doing = "drawn inputs"
+            self.best = drop_elements(self.best, self._seen(), self._fails, self._keep)
+        except BudgetSpentError:
+            return False
+        return True
+
+    def _check_whole(self) -> None:
+        trials = self._trials
+        trials.doing = "the whole graph"
+        verdict = trials.verdict(self.best)
+        self.failure = find_failure(verdict, self._t, self._slower_than)
+        if self.failure is None:
+            raise BisectionError(
+                _why_not(trials.sample.id, trials.compiler, verdict, self._slower_than)
+            )
+
+    def _find_operators(self) -> None:
+        trials = self._trials
+        trials.doing = "fewer operators"
+        sets = ConvexSets(Cutter(trials.sample, seen=self._seen()))
+
+        def make(ops: frozenset[int]) -> Piece | None:
+            part = sets.cut(ops, NAME)
+            if part is None:
+                return None
+            return Piece(part.sample, tuple(map(trials.stored, part.takes)))
+
+        def fails(ops: frozenset[int]) -> bool:
+            piece = make(ops)
+            return piece is not None and self._fails(piece)
+
+        def keep(ops: frozenset[int]) -> None:
+            piece = make(ops)
+            if piece is not None:
+                self._keep(piece)
+
+        every = frozenset(range(trials.sample.num_ops))
+        if not fails(every):
+            raise BisectionError(
+                f"`{trials.sample.id}` fails under `{trials.compiler}` ({self.failure}), but not "
+                "once more as a part that holds all its operators, at the sizes of its capture. "
+                "Where it fails by chance, or when it is dynamic, look at it with another seed."
+            )
+        keep(every)
+        find_smallest(sets, every, fails, keep)
+
+    def _fails(self, piece: Piece) -> bool:
+        assert self.failure is not None  # noqa: S101 (the whole graph comes first)
+        return self._trials.fails(self.failure, piece)
+
+    def _keep(self, piece: Piece) -> None:
+        self.best = piece
+        self._trials.num_ops = piece.sample.num_ops
+
+    def _seen(self) -> dict[int, Observed]:
+        return {value: observed for value, (_, observed) in self._trials.values.items()}
+
+
+def _why_not(name: str, compiler: str, verdict: Verdict, slower_than: float | None) -> str:
+    """Say why a run of the whole graph is nothing to bisect."""
+    if verdict.ending == "baseline":
+        return (
+            f"`{name}` does not run under eager: {verdict.message} Choose a graph that runs; no "
+            "compiler is to blame for another."
+        )
+    if verdict.ending == "nothing":
+        return f"`{name}` gives no outputs, so that nothing could be compared. Choose another one."
+    if slower_than is None:
+        passed = (
+            "are those of eager, bit for bit"
+            if verdict.min_t == -math.inf
+            else f"pass from t = {verdict.min_t:.2f} on"
+        )
+        return (
+            f"`{compiler}` does not fail on `{name}`: its outputs {passed}. To bisect a smaller "
+            "difference give a lower `t`, and for a slow graph `slower_than`."
+        )
+    if verdict.speedup is None:
+        return (
+            f"`{name}` has no speedup under `{compiler}`: it ends by {verdict.ending} in phase "
+            f"{verdict.phase}. Leave `slower_than` out to bisect that."
+        )
+    return (
+        f"`{compiler}` is not slower than {slower_than:g} on `{name}`: its speedup is "
+        f"{verdict.speedup:.3g}. Give a higher bound."
+    )

@@ -1,0 +1,46 @@
+"""Elements of tensors in files, and in the inputs of samples."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from ..inputs.storage import STORAGE
+from ..sample import Input, Sample
+
+FileOf: TypeAlias = "tuple[str, tuple[int, ...]]"
+"""A file with the elements of a tensor, row-major, and the tensor's shape."""
+
+
+def with_elements(sample: Sample, elements: Sequence[FileOf | None]) -> Sample:
+    """Return the sample with the elements that lie in files stored in its inputs."""
+    inputs = tuple(
+        each if place is None else with_stored(sample, each, place)
+        for each, place in zip(sample.inputs, elements, strict=True)
+    )
+    return dataclasses.replace(sample, inputs=inputs)
+
+
+def with_stored(sample: Sample, each: Input, place: FileOf) -> Input:
+    """Return an input with the elements of a file, cut to its own shape."""
+    path, shape = place
+    wanted = sample.shape_of(each.value) or ()
+    if wanted == shape:
+        data = Path(path).read_bytes()
+    else:
+        data = beginning_of(Path(path).read_bytes(), each.value.dtype or "", shape, wanted)
+    return dataclasses.replace(each, data=data, calibrated=None)
+
+
+def beginning_of(data: bytes, dtype: str, shape: Sequence[int], wanted: Sequence[int]) -> bytes:
+    """Return the elements of the beginning of each axis of a tensor, row-major.
+
+    >>> beginning_of(bytes(range(6)), "uint8", (2, 3), (2, 2))
+    b'\\x00\\x01\\x03\\x04'
+    """
+    elements = np.frombuffer(data, np.dtype(STORAGE[dtype]).newbyteorder("<")).reshape(shape)
+    return np.ascontiguousarray(elements[tuple(map(slice, wanted))]).tobytes()

@@ -1,0 +1,449 @@
+"""The text of a test that shows a failure: for people to read and run, never run by this library.
+
+The graph is text of the source writer, which comes out of a closed table of operators; the elements
+of its inputs are in the text as base64, or beside it in one file where they are many.
+"""
+
+from __future__ import annotations
+
+import base64
+import textwrap
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..benchmark import Settings
+from ..benchmark.executors.jobs import CandidateCompiler
+from ..compilers import find_entry, resolve_name
+from ..frameworks import print_source
+from ..inputs.arrays import make_array
+from ..sample import Sample
+from ..sample.vocabulary import WEIGHT_ROLES
+from ..scores.tolerance import ATOL_RTOL_EXPONENTS, tolerances
+from .failures import Failure
+
+ELEMENTS_FILE = "elements.bin"
+MOST_IN_TEXT = 64 * 1024
+"""Compressed bytes of elements that are put into the text of the test."""
+_SHOWN_DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128")
+
+
+def print_reproducer(
+    sample: Sample,
+    failure: Failure,
+    candidate: CandidateCompiler,
+    device: str,
+    settings: Settings,
+    sample_file: str,
+) -> tuple[str, bytes]:
+    """Return the text of a test, and the elements that have to lie beside it (empty: none).
+
+    Of torch it needs torch and the compiler. A compiler that this module cannot call by itself, a
+    graph with operators of its own, and paddle need this library, and the sample beside the test.
+    """
+    head = _head(sample, failure, candidate)
+    if sample.framework != "torch" or sample.custom_operators:
+        text = _through_library(candidate, failure, device, settings, sample_file)
+        return f"{head}{text}{_TAIL}", b""
+    places, elements = _lay_out(sample, settings.seed)
+    packed = zlib.compress(elements, 9)
+    is_beside = len(packed) > MOST_IN_TEXT
+    source = print_source(sample)
+    imports, graph = _split_imports(source)
+    compiling, more = _compiling(candidate)
+    imports |= {"import base64", "import zlib"} if not is_beside else {"from pathlib import Path"}
+    imports |= more | _needed(failure)
+    weights = [
+        name
+        for name, each in zip(sample.input_names, sample.inputs, strict=True)
+        if each.role in WEIGHT_ROLES and settings.weights == "parameters"
+    ]
+    parts = [
+        head,
+        "\n".join(sorted(imports, key=_import_order)),
+        f"\n\nSEED = {settings.seed}\nDEVICE = {device!r}\nTHREADS = {settings.threads}\n",
+        _elements_text(packed, is_beside),
+        f"INPUTS = {_literal(places)}\nWEIGHTS = {_literal(weights)}\n\n\n",
+        graph.strip(),
+        _binding(sample, weights),
+        _CALLING,
+        f"\n\n{compiling.strip()}\n",
+        _checking(failure),
+        _TAIL,
+    ]
+    return "".join(parts), elements if is_beside else b""
+
+
+def _head(sample: Sample, failure: Failure, candidate: CandidateCompiler) -> str:
+    options = f", options {dict(candidate.options)}" if candidate.options else ""
+    parent = sample.provenance.parent_id or sample.id
+    lines = [
+        f"Shows that {candidate.compiler} {candidate.version} fails on a part of {parent}:",
+        f"{failure}.",
+        f"Found by `graphnet bisect`{options}. Run it with `python` or `pytest`.",
+    ]
+    plain = " ".join(lines).replace("\\", "/").replace('"', "'")
+    plain = "".join(each if each.isprintable() else " " for each in plain)
+    return f'"""{textwrap.fill(plain, 98)}\n"""\n\n'
+
+
+def _lay_out(sample: Sample, seed: int) -> tuple[list[tuple[Any, ...]], bytes]:
+    """Return name, dtype, shape, stride and offset of each input, or its number; and the bytes."""
+    places: list[tuple[Any, ...]] = []
+    data = bytearray()
+    for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
+        array = make_array(sample, index, seed)
+        if each.role in ("symbol", "scalar"):
+            places.append((name, array.item()))
+            continue
+        stride = each.value.stride and sample.shape_of(
+            type(each.value)(each.value.dtype, each.value.stride)
+        )
+        places.append((name, each.value.dtype, array.shape, stride, len(data)))
+        data += array.tobytes()
+        data += bytes(-len(data) % 16)
+    return places, bytes(data)
+
+
+def _elements_text(packed: bytes, is_beside: bool) -> str:
+    if is_beside:
+        return f"ELEMENTS = Path(__file__).with_name({ELEMENTS_FILE!r}).read_bytes()\n"
+    lines = textwrap.wrap(base64.b64encode(packed).decode(), 92) or [""]
+    body = "\n".join(f'    "{line}"' for line in lines)
+    return f"ELEMENTS = zlib.decompress(base64.b64decode(\n{body}\n))\n"
+
+
+def _literal(items: list[Any]) -> str:
+    if not items:
+        return "[]"
+    return "[\n" + "".join(f"    {each!r},\n" for each in items) + "]"
+
+
+def _split_imports(source: str) -> tuple[set[str], str]:
+    imports, rest = set(), []
+    for line in source.splitlines():
+        if line.startswith("import "):
+            imports.add(line)
+        else:
+            rest.append(line)
+    return imports, "\n".join(rest)
+
+
+def _import_order(line: str) -> tuple[bool, bool, str]:
+    return line.split()[1].split(".")[0] in _OTHERS, line.startswith("from"), line
+
+
+_OTHERS = frozenset({"torch", "onnxruntime", "openvino", "graphnet_datasets"})
+
+
+def _needed(failure: Failure) -> set[str]:
+    return {"hang": {"import signal"}, "slow": {"import statistics", "import time"}}.get(
+        failure.kind, set()
+    )
+
+
+_BINDING = '''
+
+
+class Bound(torch.nn.Module):
+    """The graph with its weights held by the module."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.graph = GraphModule()
+        for name, tensor in weights.items():
+            if tensor.is_floating_point() or tensor.is_complex():
+                self.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=False))
+            else:
+                self.register_buffer(name, tensor)
+
+    def forward(self{arguments}):
+        return self.graph({values})
+'''
+_CALLING = """
+
+def make_inputs():
+    made = {}
+    for name, *place in INPUTS:
+        if len(place) == 1:
+            made[name] = place[0]
+            continue
+        dtype, shape, stride, offset = getattr(torch, place[0]), *place[1:]
+        size = torch.Size(shape).numel()
+        plain = torch.empty(0, dtype=dtype)
+        if size:
+            plain = torch.frombuffer(bytearray(ELEMENTS), dtype=dtype, count=size, offset=offset)
+        plain = plain.reshape(shape).clone()
+        if stride is not None:
+            plain = torch.empty_strided(shape, stride, dtype=dtype).copy_(plain)
+        made[name] = plain.to(DEVICE)
+    return made
+
+
+def split_inputs():
+    made = make_inputs()
+    return {name: made.pop(name) for name in WEIGHTS}, made
+
+
+def call(module, inputs):
+    torch.manual_seed(SEED)
+    copies = {name: each.clone() if isinstance(each, torch.Tensor) else each
+              for name, each in inputs.items()}
+    return torch.utils._pytree.tree_leaves(module(**copies))
+"""
+
+
+def _binding(sample: Sample, weights: Sequence[str]) -> str:
+    names = sample.input_names
+    return _BINDING.format(
+        arguments="".join(f", {name}" for name in names if name not in weights),
+        values=", ".join(
+            f"{name}=self.{name}" if name in weights else f"{name}={name}" for name in names
+        ),
+    )
+
+
+_DYNAMO = """
+def compile_module(module, inputs):
+    compiled = torch.compile(module, {arguments})
+    call(compiled, inputs)
+    return compiled
+"""
+_TRACE = """
+class Flat(torch.nn.Module):
+    def __init__(self, module, inputs):
+        super().__init__()
+        self.module = module
+        self.names = [name for name, each in inputs.items() if isinstance(each, torch.Tensor)]
+        self.numbers = {name: each for name, each in inputs.items() if name not in self.names}
+
+    def forward(self, *tensors):
+        outputs = self.module(**dict(zip(self.names, tensors)), **self.numbers)
+        leaves = torch.utils._pytree.tree_leaves(outputs)
+        return tuple(each for each in leaves if isinstance(each, torch.Tensor))
+
+
+"""
+_TORCHSCRIPT = """
+def compile_module(module, inputs):
+    flat = Flat(module, inputs).eval()
+    tensors = tuple(inputs[name] for name in flat.names)
+    traced = torch.jit.trace(flat, tensors, check_trace=False, strict=False)
+    {freezing}
+    return lambda **inputs: traced(*(inputs[name] for name in flat.names))
+"""
+_ONNXRUNTIME = """
+def compile_module(module, inputs):
+    flat = Flat(module, inputs).eval()
+    tensors = tuple(inputs[name] for name in flat.names)
+    program = torch.export.export(flat, tensors, strict=False)
+    model = torch.onnx.export(program, dynamo=True, verbose=False)
+    session = onnxruntime.InferenceSession(
+        model.model_proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    names = [each.name for each in session.get_inputs()]
+
+    def run(**inputs):
+        given = [inputs[name] for name in flat.names]
+        arrays = {name: each.contiguous().numpy() for name, each in zip(names, given)}
+        return [torch.from_numpy(each) for each in session.run(None, arrays)]
+
+    return run
+"""
+_OPENVINO = """
+def compile_module(module, inputs):
+    flat = Flat(module, inputs).eval()
+    tensors = tuple(inputs[name] for name in flat.names)
+    program = torch.export.export(flat, tensors, strict=False)
+    model = openvino.convert_model(program)
+    names = [str(name) for name in program.graph_signature.user_inputs]
+    places = [next(names.index(name) for name in each.get_names() if name in names)
+              for each in model.inputs]
+    model.reshape({{each: list(tensors[place].shape)
+                   for each, place in zip(model.inputs, places)}})
+    compiled = openvino.Core().compile_model(model, "CPU", {config})
+
+    def run(**inputs):
+        given = [inputs[name].contiguous().numpy() for name in flat.names]
+        results = compiled([given[place] for place in places])
+        return [torch.from_numpy(results[each].copy()) for each in compiled.outputs]
+
+    return run
+"""
+_OURS = """
+def compile_module(module, inputs):
+    compiler = make_compiler({name!r}, "torch", {options!r})
+    return compiler.compile(torch.fx.symbolic_trace(module), inputs)
+"""
+_OF_A_MODULE = """
+def find_compiler():
+    return getattr(importlib.import_module({module!r}), {attribute!r})
+"""
+_OF_A_FILE = """
+def find_compiler():
+    sys.path.append({folder!r})
+    spec = importlib.util.spec_from_file_location("compiler_under_test", {path!r})
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, {attribute!r})
+"""
+_THEIRS = """
+
+def compile_module(module, inputs):
+    compiler, options = find_compiler(), {options!r}
+    traced = torch.fx.symbolic_trace(module)
+    if isinstance(compiler, type):
+        return compiler(options).compile(traced, inputs)
+    return compiler(traced, inputs, **options)
+"""
+
+
+def _compiling(candidate: CandidateCompiler) -> tuple[str, set[str]]:
+    """Return the text that compiles, and what it imports."""
+    options = candidate.options
+    is_ours = find_entry(candidate.compiler, candidate.framework).origin == "built in"
+    name = candidate.compiler if is_ours else ""
+    if name == "inductor":
+        return _DYNAMO.format(arguments=_inductor_arguments(options)), set()
+    if name in ("aot_eager", "cudagraphs"):
+        return _DYNAMO.format(arguments=f"backend={name!r}"), set()
+    if name == "torchscript":
+        lines = []
+        if options.get("freeze", True):
+            lines.append("traced = torch.jit.freeze(traced)")
+            if options.get("optimize_for_inference", True):
+                lines.append("traced = torch.jit.optimize_for_inference(traced)")
+        text = _TORCHSCRIPT.format(freezing="\n    ".join(lines) or "pass")
+        return _TRACE + text.lstrip("\n"), set()
+    if name == "onnxruntime" and not options.get("dynamic"):
+        return _TRACE + _ONNXRUNTIME.lstrip("\n"), {"import onnxruntime"}
+    if name == "openvino" and not options.get("dynamic"):
+        chosen = options.get("precision", "default")
+        config = {} if chosen == "default" else {"INFERENCE_PRECISION_HINT": chosen}
+        text = _OPENVINO.format(config=config)
+        return _TRACE + text.lstrip("\n"), {"import openvino"}
+    if is_ours:
+        text = _OURS.format(name=name, options=dict(options))
+        return text, {"from graphnet_datasets.compilers import make_compiler"}
+    entry = find_entry(candidate.compiler, candidate.framework)
+    module, _, attribute = resolve_name(entry.reference).rpartition(":")
+    if module.endswith(".py"):
+        path = Path(module)
+        text = _OF_A_FILE.format(folder=str(path.parent), path=module, attribute=attribute)
+        imports = {"import importlib.util", "import sys"}
+    else:
+        text = _OF_A_MODULE.format(module=module, attribute=attribute)
+        imports = {"import importlib"}
+    return text + _THEIRS.format(options=dict(options)), imports
+
+
+def _inductor_arguments(options: Mapping[str, Any]) -> str:
+    mode = options.get("mode", "default")
+    patches = {name: True for name in ("freezing", "cpp_wrapper") if options.get(name)}
+    patches |= dict(options.get("config", {}))
+    texts = ['backend="inductor"']
+    dynamic = options.get("dynamic", "auto")
+    if dynamic != "auto":
+        texts.append(f"dynamic={dynamic!r}")
+    if options.get("fullgraph"):
+        texts.append("fullgraph=True")
+    if patches:
+        presets = "" if mode == "default" else f"**torch._inductor.list_mode_options({mode!r}), "
+        texts.append(f"options={{{presets}**{patches!r}}}")
+    elif mode != "default":
+        texts.append(f"mode={mode!r}")
+    return ", ".join(texts)
+
+
+_RUNNING = """
+
+def run_both():
+    torch.set_num_threads(THREADS)
+    weights, inputs = split_inputs()
+    with torch.no_grad():
+        expected = call(Bound(weights), inputs)
+        compiled = compile_module(Bound(weights), inputs)
+        return expected, [call(compiled, inputs) for _ in range(3)]
+
+
+def test_minimal():
+{before}    expected, calls = run_both()
+    for actual in calls:
+        assert len(actual) == len(expected)
+        for one, other in zip(actual, expected):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
+            atol, rtol = TOLERANCES.get(other.dtype, (0.0, 0.0))
+            torch.testing.assert_close(one, other, atol=atol, rtol=rtol, equal_nan=True)
+"""
+_TIMING = """
+
+def time_call(module, inputs):
+    started = time.perf_counter()
+    call(module, inputs)
+    return time.perf_counter() - started
+
+
+def test_minimal():
+    torch.set_num_threads(THREADS)
+    weights, inputs = split_inputs()
+    with torch.no_grad():
+        eager = Bound(weights)
+        compiled = compile_module(Bound(weights), inputs)
+        for _ in range(5):
+            call(eager, inputs), call(compiled, inputs)
+        ratios = [time_call(eager, inputs) / time_call(compiled, inputs) for _ in range(50)]
+    speedup = statistics.median(ratios)
+    assert speedup >= {bound!r}, f"a speedup of {{speedup:.3g}}"
+"""
+
+
+def _checking(failure: Failure) -> str:
+    if failure.kind == "slow":
+        return _TIMING.format(bound=failure.slower_than)
+    before = "    signal.alarm(60)  # it ends by SIGALRM\n" if failure.kind == "hang" else ""
+    t = failure.t
+    rows = [
+        f"    torch.{name}: {tolerances(t, name)!r},\n"
+        for name in _SHOWN_DTYPES
+        if name in ATOL_RTOL_EXPONENTS
+    ]
+    table = f"\n\nTOLERANCES = {{\n{''.join(rows)}}}\n" + f'"""atol and rtol at t = {t:g}."""\n'
+    return table + _RUNNING.format(before=before)
+
+
+def _through_library(
+    candidate: CandidateCompiler,
+    failure: Failure,
+    device: str,
+    settings: Settings,
+    sample_file: str,
+) -> str:
+    """Return a test that reads the sample beside it, for what no text of ours can call."""
+    asserted = (
+        f'assert record["speedup"] >= {failure.slower_than!r}'
+        if failure.kind == "slow"
+        else f'assert record["min_t"] <= {failure.t!r}'
+    )
+    trusted = ", trust_remote_code=True" if settings.trust_remote_code else ""
+    return f"""from pathlib import Path
+
+from graphnet_datasets import run
+
+
+def test_minimal():
+    path = Path(__file__).with_name({sample_file!r})
+    (record,) = run(
+        path,
+        {resolve_name(candidate.reference)!r},
+        {device!r},
+        options={dict(candidate.options)!r},
+        seed={settings.seed!r},
+        weights={settings.weights!r}{trusted},
+    )
+    assert record["status"] == "ok", record["error_message"]
+    {asserted}
+"""
+
+
+_TAIL = '\n\nif __name__ == "__main__":\n    test_minimal()\n    print("It does not fail here.")\n'

@@ -1,0 +1,145 @@
+"""What happens in the process of a trial: eager, then the compiler, on the same inputs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import statistics
+from pathlib import Path
+from typing import Any
+
+from ..benchmark.child import worker
+from ..benchmark.child.arms import Arm, Workload
+from ..benchmark.child.setup import make_clock, waiting_for
+from ..compilers import make_compiler
+from ..frameworks import module
+from ..frameworks.outputs import OutputTypeError
+from ..frameworks.runtime import Runtime, make_runtime
+from ..frameworks.stepping import steps
+from ..isolation import Reporter
+from ..sample import Sample
+from ..schema.sample_files import read_sample
+from ..timing.calls import ArmFailedError
+from ..timing.pairs import measure_pairs
+from .elements import with_elements
+from .trial_job import NUM_CALLS, TrialJob
+
+
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Do one job: try a part of a graph, store the values of a whole one, or look at a compiler."""
+    match payload["kind"]:
+        case "trial":
+            run_trial(TrialJob.from_payload(payload), reporter, directory)
+        case "values":
+            store_values(payload, reporter, directory)
+        case _:
+            worker.work(payload, reporter, directory)
+
+
+def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
+    """Run eager, compile, run what was compiled, and hand the outputs of both over."""
+    told = job.worker
+    sample = with_elements(read_sample(directory), job.elements)
+    runtime = make_runtime(sample.framework, told.device, told.threads)
+    workload = Workload(
+        runtime,
+        sample,
+        device=told.device,
+        weights=told.settings.weights,
+        mode="replay",
+        seed=told.settings.seed,
+        memory_limit_bytes=told.settings.memory_limit_bytes,
+        trust_remote_code=told.settings.trust_remote_code,
+        has_candidate=True,
+    )
+    reporter.enter("baseline")
+    workload.note_writes()
+    baseline = Arm(workload, workload.module)
+    _call(baseline, runtime, reporter, directory, "eager")
+    reporter.enter("compile")
+    compiler = make_compiler(told.compiler, told.framework, told.options)
+    os.environ.update(compiler.cache_environment(directory / "cache"))
+    own = workload.for_candidate()
+    arguments = own.arguments(0)
+    runtime.seed(workload.seed)
+    candidate = Arm(own, compiler.compile(own.module, arguments))
+    del arguments
+    reporter.enter("run")
+    try:
+        for call in range(NUM_CALLS):
+            is_handed_over = call in (0, NUM_CALLS - 1)
+            _call(candidate, runtime, reporter, directory, f"call {call}" if is_handed_over else "")
+        if job.is_timed:
+            arms = {"baseline": baseline, "candidate": candidate}
+            times = measure_pairs(
+                baseline,
+                candidate,
+                settings=told.settings.timing,
+                clock=waiting_for(compiler, make_clock(told, runtime)),
+                before_each=lambda arm, _: arms[arm].prepare(0),
+                num_compilations=compiler.num_compilations,
+            )
+            lost_ms = statistics.median(times.candidate_ms) - statistics.median(times.baseline_ms)
+            reporter.send(
+                {
+                    "speedup": times.speedup,
+                    "speedup_low": times.speedup_low,
+                    "speedup_high": times.speedup_high,
+                    "lost_ms": lost_ms,
+                }
+            )
+    except Exception as error:
+        cause = error.__cause__ if isinstance(error, ArmFailedError) else error
+        failed = cause if isinstance(cause, Exception) else error
+        reporter.send({"failed_phase": compiler.phase_of(failed)})
+        raise failed from None
+
+
+def _call(arm: Arm, runtime: Runtime, reporter: Reporter, directory: Path, name: str) -> None:
+    arm.prepare(0)
+    arm()
+    if name:
+        described = runtime.write_outputs(arm.results(), directory / f"{name}.bin")
+        reporter.send({f"outputs {name}": described})
+
+
+def store_values(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Run a whole graph once and store the tensors among its values, while there is room."""
+    sample = read_sample(directory)
+    runtime = make_runtime(sample.framework, "cpu", payload["threads"])
+    place, left = Path(payload["place"]), payload["max_bytes"]
+    observing = module(sample.framework, "observing")
+    options = {"trust_remote_code": payload["trust_remote_code"]}
+    with observing.stepping(
+        sample, payload["seed"], allow_unchecked_operators=True, **options
+    ) as stepper:
+        runtime.seed(payload["seed"])
+        for value in _values(sample, stepper):
+            tensor = stepper.tensor(value)
+            if tensor is None:
+                continue
+            num_bytes = runtime.num_bytes(tensor)
+            if num_bytes > left:
+                reporter.send({f"value {value}": None})
+                continue
+            try:
+                (described,) = runtime.write_outputs((tensor,), place / f"{value}.bin")
+            except OutputTypeError:  # sparse or quantized: drawn from nothing but its statistics
+                reporter.send({f"value {value}": None})
+                continue
+            left -= num_bytes
+            measured = observing.look_at(tensor).statistics
+            reporter.send(
+                {
+                    f"value {value}": {
+                        "dtype": described["dtype"],
+                        "shape": described["shape"],
+                        "statistics": measured and dataclasses.asdict(measured),
+                    }
+                }
+            )
+
+
+def _values(sample: Sample, stepper: Any) -> Any:
+    yield from range(len(sample.inputs))
+    yield from steps(stepper)

@@ -1,0 +1,360 @@
+"""Trials: a part of a graph under a compiler, each in a process of its own, none of them twice."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..benchmark import Settings
+from ..benchmark.executors.jobs import CandidateCompiler
+from ..benchmark.executors.sample_runner import SampleRunner
+from ..benchmark.handover import HandoverError, read_outputs
+from ..benchmark.judging.correctness import (
+    Output,
+    compare_outputs,
+    count_not_finite,
+    find_mismatch,
+    overall_min_t,
+)
+from ..benchmark.records.environment import describe_environment, environment_id
+from ..benchmark.records.records import hash_json, sample_digest
+from ..errors import BisectionError, DiskError
+from ..frameworks.results import Observed
+from ..isolation import Ending, Outcome
+from ..sample import Sample, Statistics
+from ..schema import Reason
+from ..schema.sample_files import write_sample
+from .elements import FileOf, with_elements
+from .failures import Failure, Verdict
+from .trial_job import NUM_CALLS, PHASES, VALUES, TrialJob
+
+MAX_VALUE_BYTES = 2 * 2**30
+"""Bytes of values of the whole graph that are kept on disk while it is bisected."""
+TRIALS_FILE = "trials.jsonl"
+_STATUS_ENDINGS = {
+    Ending.ERROR: "error",
+    Ending.CRASH: "crash",
+    Ending.TIMEOUT: "hang",
+    Ending.OUT_OF_MEMORY: "memory",
+    Ending.TOO_MANY_PROCESSES: "crash",
+    Ending.PROTOCOL: "crash",
+}
+
+
+class BudgetSpentError(Exception):
+    """There is no time, or no trial, left."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """What is tried: a sample, and for each input the value of the whole graph that it is.
+
+    None is an input that is drawn from its statistics, or whose elements the sample holds.
+    """
+
+    sample: Sample
+    values: tuple[int | None, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Budget:
+    """After how many seconds, or trials that had to be run, a bisection stops."""
+
+    seconds: float = math.inf
+    trials: float = math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """How far a bisection is: what it does, trials (run, and known already), operators left."""
+
+    doing: str
+    num_trials: int
+    num_known: int
+    num_ops: int
+    seconds: float
+
+
+class TrialRunner(SampleRunner):
+    """Runs trials on one device; their processes are forked from one that has imported all."""
+
+    server_module = f"{__package__}.server"
+
+    @property
+    def device(self) -> str:
+        """The device on which trials run."""
+        return self._device
+
+    @property
+    def settings(self) -> Settings:
+        """How samples are run."""
+        return self._settings
+
+    def store_values(
+        self, sample: Sample, seed: int, place: Path, threads: int, *, trust_remote_code: bool
+    ) -> dict[int, tuple[FileOf | None, Observed]]:
+        """Run a whole graph under eager and store its values in `place`; return what was found.
+
+        Raises:
+            BisectionError: the graph fails.
+        """
+        server = self._server(sample.framework)
+        payload = {
+            "kind": VALUES,
+            "seed": seed,
+            "threads": threads,
+            "place": str(place),
+            "max_bytes": MAX_VALUE_BYTES,
+            "trust_remote_code": trust_remote_code,
+        }
+        with server.directory() as directory:
+            write_sample(sample, directory)
+            limits = dataclasses.replace(self._limits, default_timeout_s=600.0)
+            outcome = server.run(payload, directory, phases=(VALUES,), limits=limits)
+        if outcome.ending is not Ending.FINISHED:
+            said = (outcome.error or {}).get("message", "")
+            raise BisectionError(
+                f"`{sample.id}` does not run under eager ({outcome.ending}): {said} Choose a graph "
+                "that runs; a compiler cannot be wrong on another."
+            )
+        found: dict[int, tuple[FileOf | None, Observed]] = {}
+        for name, told in outcome.merged().items():
+            value = int(name.rpartition(" ")[2])
+            if told is None:
+                found[value] = None, Observed(None)
+                continue
+            measured = told["statistics"] and Statistics(**told["statistics"])
+            file = str(place / f"{value}.bin"), tuple(told["shape"])
+            found[value] = file, Observed(measured)
+        return found
+
+    def run_trial(
+        self, sample: Sample, elements: Sequence[FileOf | None], candidate: CandidateCompiler,
+        *, is_timed: bool,
+    ) -> Verdict:  # fmt: skip
+        """Run a sample under eager and under a compiler, and say what came of it."""
+        worker_job = self.make_worker_job(candidate, "candidate")
+        job = TrialJob(worker=worker_job, elements=tuple(elements), is_timed=is_timed)
+        server = self._server(sample.framework)
+        with server.directory() as directory:
+            write_sample(sample, directory)
+            temporary = directory / "tmp"
+            temporary.mkdir()
+            outcome = server.run(
+                job.to_payload(),
+                directory,
+                phases=PHASES,
+                limits=self._limits,
+                environment={
+                    "TMPDIR": str(temporary),
+                    "XDG_CACHE_HOME": str(directory / "cache"),
+                    "TORCHINDUCTOR_CACHE_DIR": str(directory / "cache" / "inductor"),
+                },
+            )
+            return _judge(outcome, directory)
+
+
+def _judge(outcome: Outcome, directory: Path) -> Verdict:
+    messages = outcome.merged()
+    if outcome.ending is not Ending.FINISHED:
+        phase = outcome.phase
+        if phase in ("load", "baseline"):
+            message = str((outcome.error or {}).get("message", outcome.ending))
+            return Verdict(ending="baseline", phase=phase, message=message)
+        if phase == "run" and messages.get("failed_phase") == "compile":
+            phase = "compile"
+        error = outcome.error or {"type": "", "message": ""}
+        code = outcome.exit_code
+        return Verdict(
+            ending=_STATUS_ENDINGS[outcome.ending],  # type: ignore[arg-type] (all of them endings)
+            phase=phase,
+            error_type=str(error["type"])[:200],
+            message=str(error["message"])[:4000],
+            signal=-code if code is not None and code < 0 else None,
+        )
+    try:
+        expected = _read(directory, messages, "eager")
+        calls = [_read(directory, messages, f"call {call}") for call in (0, NUM_CALLS - 1)]
+    except HandoverError as error:
+        return Verdict(ending="crash", phase="run", message=str(error))
+    if not expected:
+        return Verdict(ending="nothing")
+    for actual in calls:
+        reason, message = find_mismatch(expected, actual)
+        if reason is not Reason.NONE:
+            return Verdict(ending="mismatch", phase="run", error_type=reason, message=message)
+    rows = [compare_outputs(expected, actual) for actual in calls]
+    finite = [not nan + infinite for nan, infinite in count_not_finite(expected)]
+    figures = ("speedup", "speedup_low", "speedup_high", "lost_ms")
+    times: dict[str, Any] = {
+        name: float(messages[name]) for name in figures if messages.get(name) is not None
+    }
+    return Verdict(
+        ending="compared",
+        phase="run",
+        min_t=max(-math.inf if t is None else t for t in map(overall_min_t, rows)),
+        is_not_finite=any(
+            was_finite and nan + infinite
+            for actual in calls
+            for was_finite, (nan, infinite) in zip(finite, count_not_finite(actual), strict=True)
+        ),
+        **times,
+    )
+
+
+def _read(directory: Path, messages: Mapping[str, Any], name: str) -> list[Output]:
+    return read_outputs(directory / f"{name}.bin", messages.get(f"outputs {name}"))
+
+
+class Trials:
+    """Trials of parts of one graph under one compiler, with a memory on disk and a budget.
+
+    `out` gets a line of JSON a trial, so that a bisection that was stopped goes on where it was.
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        candidate: CandidateCompiler,
+        runner: TrialRunner,
+        settings: Settings,
+        device: str,
+        out: Path,
+        *,
+        is_timed: bool,
+        budget: Budget,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.sample, self._candidate, self._runner = sample, candidate, runner
+        self._is_timed, self._budget = is_timed, budget
+        self._on_progress = on_progress
+        self.doing = ""
+        self.num_ops = sample.num_ops
+        self.num_trials = self.num_known = 0
+        self._started_s = time.monotonic()
+        self._place = Path(tempfile.mkdtemp(prefix="graphnet-values-"))
+        self._identity = {
+            "compiler": candidate.compiler,
+            "version": candidate.version,
+            "source": candidate.source,
+            "options": dict(candidate.options),
+            "settings": settings.to_json(),
+            "environment": environment_id(describe_environment(device)),
+            "is_timed": is_timed,
+        }
+        self._whole = sample_digest(sample)
+        self._seed, self._threads = settings.seed, settings.threads
+        self._trust_remote_code = settings.trust_remote_code
+        self._file = out / TRIALS_FILE
+        self._known = _read_trials(self._file)
+        self._values: dict[int, tuple[FileOf | None, Observed]] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the bisection began."""
+        return time.monotonic() - self._started_s
+
+    @property
+    def values(self) -> dict[int, tuple[FileOf | None, Observed]]:
+        """What eager gives in the whole graph, value by value: where it lies, what it is like.
+
+        Raises:
+            BisectionError: the graph fails under eager.
+        """
+        if self._values is None:
+            self._values = self._runner.store_values(
+                self.sample,
+                self._seed,
+                self._place,
+                self._threads,
+                trust_remote_code=self._trust_remote_code,
+            )
+        return self._values
+
+    @property
+    def compiler(self) -> str:
+        """The name of the compiler."""
+        return self._candidate.compiler
+
+    def stored(self, value: int) -> int | None:
+        """Return a value whose elements are stored, or None."""
+        return value if self.values.get(value, (None,))[0] is not None else None
+
+    def with_elements(self, piece: Piece) -> Sample:
+        """Return the sample of a piece with the elements that it is tried on, in itself."""
+        return with_elements(piece.sample, self._files(piece))
+
+    def _files(self, piece: Piece) -> tuple[FileOf | None, ...]:
+        return tuple(None if value is None else self.values[value][0] for value in piece.values)
+
+    def close(self) -> None:
+        """Remove the values."""
+        for path in self._place.iterdir():
+            path.unlink(missing_ok=True)
+        self._place.rmdir()
+
+    def fails(self, failure: Failure, piece: Piece) -> bool:
+        """Tell whether a piece fails in the same way as the whole graph.
+
+        Raises:
+            BudgetSpentError: it would have to be tried, and the budget is spent.
+        """
+        return failure.is_met_by(self.verdict(piece))
+
+    def verdict(self, piece: Piece) -> Verdict:
+        """Try a piece, or return what is known of it.
+
+        Raises:
+            BudgetSpentError: it would have to be tried, and the budget is spent.
+        """
+        key = hash_json([sample_digest(piece.sample), self._whole, piece.values, self._identity])
+        if key in self._known:
+            self.num_known += 1
+            self._tell()
+            return self._known[key]
+        if self.num_trials >= self._budget.trials or self.seconds >= self._budget.seconds:
+            raise BudgetSpentError
+        verdict = self._runner.run_trial(
+            piece.sample, self._files(piece), self._candidate, is_timed=self._is_timed
+        )
+        self.num_trials += 1
+        self._known[key] = verdict
+        self._store(key, piece, verdict)
+        self._tell()
+        return verdict
+
+    def _store(self, key: str, piece: Piece, verdict: Verdict) -> None:
+        line = {"trial": key, "num_ops": piece.sample.num_ops, **verdict.to_json()}
+        try:
+            with self._file.open("a") as file:
+                file.write(f"{json.dumps(line)}\n")
+        except OSError as error:
+            raise DiskError(
+                f"The trials cannot be written to `{self._file}`: {error.strerror}."
+            ) from error
+
+    def _tell(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(
+                Progress(self.doing, self.num_trials, self.num_known, self.num_ops, self.seconds)
+            )
+
+
+def _read_trials(path: Path) -> dict[str, Verdict]:
+    """Return the trials of a file; a line that a killed process left half is none."""
+    known: dict[str, Verdict] = {}
+    with contextlib.suppress(FileNotFoundError):
+        for line in path.read_bytes().splitlines():
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+                found = json.loads(line)
+                key = found.pop("trial")
+                del found["num_ops"]
+                known[str(key)] = Verdict.from_json(found)
+    return known

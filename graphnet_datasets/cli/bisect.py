@@ -1,0 +1,166 @@
+"""`graphnet bisect`: the few operators of a graph that a compiler fails on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..terminal import counted
+from .counting import PARTLY
+from .disk import new_output
+from .run import EXIT_INTERRUPTED
+from .run_options import timeouts
+from .terminal import echo
+
+if TYPE_CHECKING:
+    from ..bisection import Progress
+
+app = typer.Typer()
+
+
+@app.command(
+    "bisect",
+    epilog="Example: graphnet bisect transformers/vit-tiny --compiler inductor --t -5 --out bug",
+)
+def bisect_sample(
+    sample_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A sample's id, or a path that holds one.")
+    ],
+    compiler: Annotated[
+        str,
+        typer.Option(
+            help="A name of `graphnet compilers`, module:attribute, or file.py:attribute."
+        ),
+    ],
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the compiler, name=value (repeatable).")
+    ] = None,
+    t: Annotated[float, typer.Option("--t", help="Outputs that fail at this t are wrong.")] = -3.0,
+    slower_than: Annotated[
+        float | None, typer.Option(min=0.0, help="Look for a speedup below this instead.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the trials and of what is found.")] = Path(
+        "bisection"
+    ),
+    budget: Annotated[
+        float | None, typer.Option(min=0.0, help="Stop after so many seconds.")
+    ] = None,
+    max_trials: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many trials.")
+    ] = None,
+    sizes: Annotated[bool, typer.Option(help="Make the sizes of inputs smaller as well.")] = True,
+    dataset: Annotated[str, typer.Option(help="Where the id is looked up.")] = "graphnet",
+    device: Annotated[str, typer.Option(help="cpu, cuda (the first GPU) or cuda:N.")] = "cpu",
+    weights: Annotated[
+        str, typer.Option(help="parameters (a compiler may fold them) or inputs.")
+    ] = "parameters",
+    seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0,
+    threads: Annotated[int | None, typer.Option(help="Threads. Default: all.")] = None,
+    timeout: Annotated[
+        list[str] | None, typer.Option(help="phase=seconds, such as run=10 (repeatable).")
+    ] = None,
+    memory_limit: Annotated[
+        float | None, typer.Option(min=0.1, help="GiB for one trial. Default: 0.9 of what is free.")
+    ] = None,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code", help="Let the source of custom operators run; read it first."
+        ),
+    ] = False,
+) -> None:
+    """Find the smallest part of a graph that a compiler fails on as it does on the whole.
+
+    Any failure will do: an error, a crash, a hang, NaN, outputs that are wrong at t, or a graph
+    that is slower than a bound. Trials are kept in `--out`; the same command continues where it was
+    stopped. Written are the part, its picture, and a test that shows the failure. It exits 0 where
+    the search came to its end, 3 where the budget was spent before, and 1 where nothing fails.
+    """
+    from ..bisection import Budget, bisect
+    from ..bisection.bisecting import default_settings
+    from ..compilers import parse_options
+    from ..sample import Sample
+    from ..storage.selection import select_rows
+
+    sample = Sample.from_row(_only(select_rows(sample_id, dataset=dataset), sample_id))
+    settings = default_settings(
+        weights=weights,
+        seed=seed,
+        num_threads=threads,
+        memory_limit_bytes=None if memory_limit is None else int(memory_limit * 2**30),
+        trust_remote_code=trust_remote_code,
+        timeouts_s=timeouts(timeout or []),
+    )
+    limits: dict[str, Any] = {"seconds": budget, "trials": max_trials}
+    try:
+        with new_output(out), _shown() as on_progress:
+            found = bisect(
+                sample,
+                compiler,
+                out,
+                options=parse_options(option or []),
+                t=t,
+                slower_than=slower_than,
+                device=device,
+                settings=settings,
+                budget=Budget(**{name: each for name, each in limits.items() if each is not None}),
+                shrinks_sizes=sizes,
+                on_progress=on_progress,
+            )
+    except KeyboardInterrupt as error:
+        echo(
+            f"Stopped. The trials so far are in `{out}`; the same command continues from there.",
+            err=True,
+        )
+        raise typer.Exit(EXIT_INTERRUPTED) from error
+    written = found.write(out)
+    echo(found)
+    echo("".join(f"\n{path}" for path in written.values()).strip())
+    if not found.is_minimal:
+        raise typer.Exit(PARTLY)
+
+
+def _only(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    if len(rows) != 1:
+        raise typer.BadParameter(
+            f"`{name}` names {counted(len(rows), 'sample')}; one is bisected at a time",
+            param_hint="ID",
+        )
+    return rows[0]
+
+
+@contextlib.contextmanager
+def _shown() -> Iterator[Callable[[Progress], None] | None]:
+    """Show how far it is on standard error: a line that is renewed, in a log one a new best."""
+    from ..verbosity import are_progress_bars_disabled
+
+    if are_progress_bars_disabled():
+        yield None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    last = [-1, ""]
+
+    def describe(progress: Progress) -> str:
+        known = f" ({progress.num_known} known)" if progress.num_known else ""
+        return (
+            f"{progress.doing}: {counted(progress.num_ops, 'operator')} left, "
+            f"{counted(progress.num_trials, 'trial')}{known}, {progress.seconds:.0f} s"
+        )
+
+    if console.is_terminal:
+        with console.status("starting") as status:
+            yield lambda progress: status.update(describe(progress))
+        return
+
+    def tell(progress: Progress) -> None:
+        if [progress.num_ops, progress.doing] != last:
+            last[:] = [progress.num_ops, progress.doing]
+            console.print(describe(progress), markup=False, highlight=False, soft_wrap=True)
+
+    yield tell
