@@ -12,7 +12,8 @@ from typing import Any
 from ..benchmark import Settings
 from ..compilers import resolve_name
 from ..errors import BisectionError
-from ..frameworks.results import Observed
+from ..frameworks import find_results
+from ..frameworks.results import Observed, Result
 from ..sample import Sample
 from ..timing.pairs import TimingSettings
 from ..transforms import Cutter
@@ -168,7 +169,7 @@ class _Search:
     def _find_operators(self) -> None:
         trials = self._trials
         trials.doing = "fewer operators"
-        sets = ConvexSets(Cutter(trials.sample, seen=self._seen()))
+        sets = ConvexSets(self._make_cutter())
 
         def make(ops: frozenset[int]) -> Piece | None:
             part = sets.cut(ops, NAME)
@@ -203,8 +204,19 @@ class _Search:
         self.best = piece
         self._trials.num_ops = piece.sample.num_ops
 
+    def _make_cutter(self) -> Cutter:
+        """Return what cuts the graph; a tensor whose size only a run tells has the one it had."""
+        sample, stored = self._trials.sample, self._trials.values
+        results = [
+            Result("tensor", stored[value].value)
+            if result.kind == "other" and value in stored
+            else result
+            for value, result in enumerate(find_results(sample), len(sample.inputs))
+        ]
+        return Cutter(sample, seen=self._seen(), results=results)
+
     def _seen(self) -> dict[int, Observed]:
-        return {value: observed for value, (_, observed) in self._trials.values.items()}
+        return {value: each.seen for value, each in self._trials.values.items()}
 
 
 def _why_not(name: str, compiler: str, verdict: Verdict, slower_than: float | None) -> str:

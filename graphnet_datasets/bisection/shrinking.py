@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import functools
+import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..errors import GraphNetError
 from ..frameworks import find_results
-from ..frameworks.results import Observed
+from ..frameworks.results import Observed, Result
 from ..sample import Input, Op, Sample, Value
-from ..sample.arguments import Arg, DictArg, ListArg, SliceArg
+from ..sample.arguments import Arg, DictArg, ListArg, Ref, SliceArg, iterate_refs
 from ..sample.targets import base_name
 from .elements import beginning_of
 from .trials import Piece
@@ -27,6 +29,8 @@ SIZED = frozenset(
     }
 )
 """Operators among whose numbers there are sizes of tensors."""
+_KEEPING = frozenset({"view", "reshape", "_unsafe_view"})
+"""Those that give as many elements as they take, which the walk over shapes believes."""
 SMALLEST = (1, 2, 3)
 """Sizes that are tried before halves."""
 
@@ -37,8 +41,8 @@ def shrink_sizes(
     """Make the sizes of a piece smaller, one after the other, while it fails.
 
     All axes of one size change together, with the numbers of that size in operators that are told
-    sizes; then each axis alone. What does not fit together is found by walking over the shapes and
-    never tried. `fails` decides; `on_smaller` is told each smaller piece that fails.
+    sizes; then each axis alone. What does not fit together by the walk over shapes is not tried.
+    `fails` decides, and is to say no of what does not run; `on_smaller` is told each smaller piece.
     """
     weight: collections.Counter[int] = collections.Counter()
     for shape in _shapes(piece.sample).values():
@@ -93,15 +97,16 @@ def resize(
 ) -> Sample | None:
     """Return a sample with other shapes of some inputs, or None where they do not fit together.
 
-    `numbers` says which numbers take the place of which in operators that are told sizes.
-    Recorded results are those of the new sizes.
+    `numbers` says which numbers take the place of which in operators that are told sizes; of views
+    one more number is changed where that makes them fit. Recorded results are those of the new
+    sizes.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> flat = Sample("example/flat", "torch", "other", (Input("input", Value("float32", (8, 6))),),
     ...     (Op("torch.Tensor.reshape", (Ref(0), 4, 12)),), Ref(1))
-    >>> resize(flat, {0: (4, 6)}, {4: 2}).ops[0].args
-    (Ref(index=0), 2, 12)
-    >>> resize(flat, {0: (4, 6)}, {}) is None
+    >>> resize(flat, {0: (4, 6)}, {}).ops[0].args
+    (Ref(index=0), 4, 6)
+    >>> resize(flat, {0: (1, 1)}, {}) is None
     True
     """
     inputs = tuple(
@@ -110,17 +115,63 @@ def resize(
     )
     ops = tuple(_renumbered(op, numbers) for op in sample.ops)
     try:
-        smaller = dataclasses.replace(sample, inputs=inputs, ops=ops)
-        found = find_results(smaller)
+        with _quietly():
+            before = find_results(sample)
+            smaller = dataclasses.replace(sample, inputs=inputs, ops=ops)
+            found, repaired = find_results(smaller), None
+            while (repaired := _repair(smaller, found)) not in (None, smaller.ops):
+                smaller = dataclasses.replace(smaller, ops=repaired)
+                found = find_results(smaller)
     except GraphNetError:
         return None
+    if repaired is None or [each.kind for each in found] != [each.kind for each in before]:
+        return None  # or what gave a tensor does not any more
     return dataclasses.replace(
         smaller,
         ops=tuple(
             dataclasses.replace(op, results=(result.value,) if result.kind == "tensor" else None)
-            for op, result in zip(ops, found, strict=True)
+            for op, result in zip(smaller.ops, found, strict=True)
         ),
     )
+
+
+def _repair(sample: Sample, found: Sequence[Result]) -> tuple[Op, ...] | None:
+    """Change a number of the first view that does not fit what it takes; None if none would do."""
+    values = (*(each.value for each in sample.inputs), *(each.value for each in found))
+    sizes = [None if shape is None else math.prod(shape) for shape in map(sample.shape_of, values)]
+    ops = list(sample.ops)
+    for place, op in enumerate(ops):
+        if base_name(op.target) not in _KEEPING or not isinstance(next(iter(op.args), None), Ref):
+            continue
+        told: list[int] = []
+        _map_numbers(op, lambda number: told.append(number) or number)  # noqa: B023
+        is_told = bool(told) and min(told) >= 0 and len(list(iterate_refs(op.args))) == 1
+        one = sizes[op.args[0].index]  # type: ignore[union-attr]
+        other = math.prod(told) if is_told else sizes[len(sample.inputs) + place]
+        if one is None or other is None or one == other:
+            continue
+        fitting = [each for each in told if each > 1 and other and each * one % other == 0]
+        if not fitting or not one:
+            return None
+        wrong = [max(fitting)]  # the first of that size is changed, once
+
+        def scale(number: int, wrong: list[int] = wrong, one: int = one, other: int = other) -> int:
+            return number * one // other if wrong and number == wrong[0] and wrong.pop() else number
+
+        ops[place] = _map_numbers(op, scale)
+        return tuple(ops)
+    return sample.ops
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep to itself what torch logs of sizes that do not fit: that is what is to be found out."""
+    was_disabled = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(was_disabled)
 
 
 def _smaller_together(piece: Piece, size: int) -> Iterator[Piece]:
@@ -132,14 +183,11 @@ def _smaller_together(piece: Piece, size: int) -> Iterator[Piece]:
             for place, shape in shapes.items()
             if size in shape
         }
-        # A view may fold the axis into another one, whose size is a multiple then.
-        equal = {size: target}
-        multiples = {each: each // size * target for each in _multiples(piece.sample, size)} | equal
-        for numbers in (equal, multiples) if multiples != equal else (equal,):
+        # The numbers of that size may be of this axis, or of another one.
+        for numbers in ({size: target}, {}):
             smaller = resize(piece.sample, changed, numbers) if changed else None
             if smaller is not None:
                 yield Piece(smaller, piece.values)
-                break
 
 
 def _smaller_alone(piece: Piece, place: int, axis: int) -> Iterator[Piece]:
@@ -208,21 +256,6 @@ def _renumbered(op: Op, numbers: Mapping[int, int]) -> Op:
     if not numbers or base_name(op.target) not in SIZED:
         return op
     return _map_numbers(op, lambda number: numbers.get(number, number))
-
-
-def _multiples(sample: Sample, size: int) -> set[int]:
-    """Return the multiples of a size among the numbers of operators that are told sizes."""
-    found: set[int] = set()
-
-    def note(number: int) -> int:
-        if number > 1 and number % size == 0:
-            found.add(number)
-        return number
-
-    for op in sample.ops:
-        if base_name(op.target) in SIZED:
-            _map_numbers(op, note)
-    return found
 
 
 def _map_numbers(op: Op, replace: Callable[[int], int]) -> Op:

@@ -28,7 +28,7 @@ from ..benchmark.records.records import hash_json, sample_digest
 from ..errors import BisectionError, DiskError
 from ..frameworks.results import Observed
 from ..isolation import Ending, Outcome
-from ..sample import Sample, Statistics
+from ..sample import Sample, Statistics, Value
 from ..schema import Reason
 from ..schema.sample_files import write_sample
 from .elements import FileOf, with_elements
@@ -61,6 +61,15 @@ class Piece:
 
     sample: Sample
     values: tuple[int | None, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """A tensor of the whole graph, as eager gave it: what it is, what it is like, where it lies."""
+
+    value: Value
+    seen: Observed
+    file: FileOf
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,7 +108,7 @@ class TrialRunner(SampleRunner):
 
     def store_values(
         self, sample: Sample, seed: int, place: Path, threads: int, *, trust_remote_code: bool
-    ) -> dict[int, tuple[FileOf | None, Observed]]:
+    ) -> dict[int, Stored]:
         """Run a whole graph under eager and store its values in `place`; return what was found.
 
         Raises:
@@ -124,15 +133,16 @@ class TrialRunner(SampleRunner):
                 f"`{sample.id}` does not run under eager ({outcome.ending}): {said} Choose a graph "
                 "that runs; a compiler cannot be wrong on another."
             )
-        found: dict[int, tuple[FileOf | None, Observed]] = {}
+        found: dict[int, Stored] = {}
         for name, told in outcome.merged().items():
             value = int(name.rpartition(" ")[2])
-            if told is None:
-                found[value] = None, Observed(None)
-                continue
             measured = told["statistics"] and Statistics(**told["statistics"])
-            file = str(place / f"{value}.bin"), tuple(told["shape"])
-            found[value] = file, Observed(measured)
+            shape = tuple(told["shape"])
+            found[value] = Stored(
+                Value(told["dtype"], shape),
+                Observed(measured),
+                (str(place / f"{value}.bin"), shape),
+            )
         return found
 
     def run_trial(
@@ -254,7 +264,9 @@ class Trials:
         self._trust_remote_code = settings.trust_remote_code
         self._file = out / TRIALS_FILE
         self._known = _read_trials(self._file)
-        self._values: dict[int, tuple[FileOf | None, Observed]] | None = None
+        self._from_before = set(self._known)
+        self._is_whole = not self._file.exists() or self._file.read_bytes().endswith(b"\n")
+        self._values: dict[int, Stored] | None = None
 
     @property
     def seconds(self) -> float:
@@ -262,8 +274,8 @@ class Trials:
         return time.monotonic() - self._started_s
 
     @property
-    def values(self) -> dict[int, tuple[FileOf | None, Observed]]:
-        """What eager gives in the whole graph, value by value: where it lies, what it is like.
+    def values(self) -> dict[int, Stored]:
+        """The tensors of the whole graph under eager, for which there was room.
 
         Raises:
             BisectionError: the graph fails under eager.
@@ -285,14 +297,14 @@ class Trials:
 
     def stored(self, value: int) -> int | None:
         """Return a value whose elements are stored, or None."""
-        return value if self.values.get(value, (None,))[0] is not None else None
+        return value if value in self.values else None
 
     def with_elements(self, piece: Piece) -> Sample:
         """Return the sample of a piece with the elements that it is tried on, in itself."""
         return with_elements(piece.sample, self._files(piece))
 
     def _files(self, piece: Piece) -> tuple[FileOf | None, ...]:
-        return tuple(None if value is None else self.values[value][0] for value in piece.values)
+        return tuple(None if value is None else self.values[value].file for value in piece.values)
 
     def close(self) -> None:
         """Remove the values."""
@@ -316,7 +328,8 @@ class Trials:
         """
         key = hash_json([sample_digest(piece.sample), self._whole, piece.values, self._identity])
         if key in self._known:
-            self.num_known += 1
+            self.num_known += key in self._from_before
+            self._from_before.discard(key)
             self._tell()
             return self._known[key]
         if self.num_trials >= self._budget.trials or self.seconds >= self._budget.seconds:
@@ -334,7 +347,9 @@ class Trials:
         line = {"trial": key, "num_ops": piece.sample.num_ops, **verdict.to_json()}
         try:
             with self._file.open("a") as file:
-                file.write(f"{json.dumps(line)}\n")
+                # A line of its own, whatever half of one a killed process has left before.
+                file.write(f"{json.dumps(line)}\n" if self._is_whole else f"\n{json.dumps(line)}\n")
+            self._is_whole = True
         except OSError as error:
             raise DiskError(
                 f"The trials cannot be written to `{self._file}`: {error.strerror}."

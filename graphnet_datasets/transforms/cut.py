@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import SampleError
 from ..frameworks import find_regions, find_results
-from ..frameworks.results import Observed
+from ..frameworks.results import Observed, Result
 from ..sample import Input, Op, Sample, Value
 from ..sample.arguments import Arg, Ref, iterate_refs, map_refs
 from ..sample.targets import base_name
@@ -82,6 +82,8 @@ class Cutter:
     """Cuts one sample many times; what has to be found out about it is found out once.
 
     `allow_unchecked_operators` is for those who have a compiler look at the sample.
+    `results` are what operators give where that is known better than walking tells it, as after a
+    run whose sizes depend on elements.
 
     Raises:
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
@@ -94,11 +96,12 @@ class Cutter:
         *,
         seen: Mapping[int, Observed] | None = None,
         allow_unchecked_operators: bool = False,
+        results: Sequence[Result] | None = None,
     ) -> None:
         self.sample = sample
         self.allow_unchecked_operators = allow_unchecked_operators
         self.num_inputs = len(sample.inputs)
-        self.results = find_results(sample)
+        self.results = find_results(sample) if results is None else tuple(results)
         self.regions = find_regions(sample)
         self.dependences = find_dependences(sample)
         self._seen = seen or {}

@@ -1,5 +1,7 @@
 """Compilers that interpret a graph and get one operator wrong under one condition."""
 
+# ruff: noqa: ARG001 (every rule has the same arguments, used or not)
+
 from __future__ import annotations
 
 import ctypes
@@ -81,10 +83,10 @@ def _grouped_convolution(node: torch.fx.Node, args: tuple[Any, ...], given: Any)
 
 
 def _broadcast_add(node: torch.fx.Node, args: tuple[Any, ...], given: Any) -> Any:
-    """Add only the first place of an operand that is to be broadcast."""
+    """Add an operand that is to be broadcast at the wrong place."""
     if not _is(node, "add") or not all(isinstance(each, torch.Tensor) for each in args[:2]):
         return given
-    return given + 0.5 if args[0].dim() != args[1].dim() else given
+    return given.roll(1, -1) if args[0].shape != args[1].shape else given
 
 
 def _half_norm(node: torch.fx.Node, args: tuple[Any, ...], given: Any) -> Any:

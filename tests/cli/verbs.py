@@ -22,6 +22,8 @@ MM = "def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
 SIZES = "--shape A=3,4 --shape B=4,5"
 QUICK = "--compiler eager --budget 0.05 --threads 1 --memory-limit 2 --no-oracle --no-kernels"
 INVOCATIONS = {
+    "bisect": "cv/chain-2 --dataset {read:dataset} --out {write:folder} --threads 1 "
+    "--memory-limit 2 --compiler tests.candidates:wrong_dtype",
     "calibrate": "{read:table}",
     "compare": "{read:runs} {read:runs}",
     "compilers": "--framework torch",
