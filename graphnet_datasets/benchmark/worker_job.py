@@ -41,7 +41,8 @@ class WorkerJob:
     are calls whose inputs the first pairs take, and `judged` those that eager repeats; with
     `is_first` it also makes the outputs of the first call, its times and the oracle. `is_fresh`
     says whether inputs of later sets are drawn anew. `turns` is given where two processes take
-    turns.
+    turns. `is_known_to_fit` says that an earlier process has compared with the limits what the
+    sample takes.
     """
 
     kind: Kind
@@ -55,6 +56,7 @@ class WorkerJob:
     is_first: bool = True
     is_fresh: bool = True
     turns: Turns | None = None
+    is_known_to_fit: bool = False
 
     @property
     def threads(self) -> int:

@@ -26,6 +26,7 @@ def materialize(
     time_limit_s: float | None = None,
     trust_remote_code: bool = False,
     allow_unchecked_operators: bool = False,
+    is_known_to_fit: bool = False,
 ) -> Any:
     """Return something that runs the sample: for torch a `torch.fx.GraphModule`.
 
@@ -44,6 +45,10 @@ def materialize(
     sample lies about them. They are refused unless `allow_unchecked_operators` is true; `run` and
     `validate` take them always, in processes of their own (see docs/security.md). Of paddle,
     operands of the others are compared before each call, unless it is true.
+
+    With `is_known_to_fit` and `allow_unchecked_operators` shapes are not propagated: for a process
+    of the sample's own whose memory the system limits, where an earlier one has found that the
+    sample keeps within it.
 
     Raises:
         UnknownOperatorError: an operator is not in the table, or the installed framework lacks it.
@@ -73,6 +78,7 @@ def materialize(
         time_limit_s=time_limit_s,
         allow_unchecked_operators=allow_unchecked_operators,
         trust_remote_code=trust_remote_code,
+        **({"is_known_to_fit": True} if is_known_to_fit else {}),
     )
 
 

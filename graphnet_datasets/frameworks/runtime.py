@@ -33,7 +33,7 @@ class Runtime(Protocol):
 
         Weight by weight, in an order that is drawn, memory is taken for all of them: where it comes
         to lie makes per cents of a call, and is to favour none. Unless `is_separate`, the weights
-        are other tensors on the same memory.
+        are other tensors on the same memory. `module` may become one of them: it is used no more.
         """
         ...
 

@@ -69,13 +69,14 @@ def iterate_refs(arg: Any) -> Iterator[int]:
     pending = [arg]
     while pending:
         current = pending.pop()
-        if isinstance(current, Ref):
+        kind = type(current)
+        if kind is Ref:
             yield current.index
-        elif isinstance(current, tuple):
-            pending.extend(reversed(current))
-        elif isinstance(current, ListArg | DictArg):
-            pending.append(current.items)
-        elif isinstance(current, SliceArg):
+        elif kind is tuple:
+            pending.extend(current[::-1])
+        elif kind is ListArg or kind is DictArg:
+            pending.extend(current.items[::-1])
+        elif kind is SliceArg:
             pending += (current.step, current.stop, current.start)
 
 

@@ -297,6 +297,11 @@ class Sample:
         }
 
     @functools.cached_property
+    def op_refs(self) -> tuple[tuple[int, ...], ...]:
+        """For each operator, the values that it takes, left to right."""
+        return tuple(tuple(iterate_refs((op.args, op.kwargs))) for op in self.ops)
+
+    @functools.cached_property
     def last_uses(self) -> tuple[int, ...]:
         """For each value, the operator that uses it last.
 
@@ -305,8 +310,8 @@ class Sample:
         """
         first_op = len(self.inputs)
         last = [-1] * first_op + list(range(self.num_ops))
-        for position, op in enumerate(self.ops):
-            for ref in iterate_refs((op.args, op.kwargs)):
+        for position, refs in enumerate(self.op_refs):
+            for ref in refs:
                 last[ref] = position
         for ref in iterate_refs(self.outputs):
             last[ref] = self.num_ops
@@ -331,7 +336,7 @@ class Sample:
         if value.shape is None:
             return None
         sizes = self.hints if sizes is None else sizes
-        return tuple(evaluate(dim, sizes) for dim in value.shape)
+        return tuple([dim if type(dim) is int else evaluate(dim, sizes) for dim in value.shape])
 
     @functools.cached_property
     def num_params(self) -> int:

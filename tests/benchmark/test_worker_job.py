@@ -74,6 +74,7 @@ jobs = st.builds(
     judged=calls,
     is_first=st.booleans(),
     is_fresh=st.booleans(),
+    is_known_to_fit=st.booleans(),
     turns=st.none()
     | st.builds(
         Turns,

@@ -44,6 +44,7 @@ class Workload:
         memory_limit_bytes: int | None = None,
         trust_remote_code: bool = False,
         has_second: bool = False,
+        is_known_to_fit: bool = False,
     ) -> None:
         self.runtime, self.seed = runtime, seed
         self._materialize = lambda: materialize(
@@ -55,6 +56,7 @@ class Workload:
             memory_limit_bytes=memory_limit_bytes,
             trust_remote_code=trust_remote_code,
             allow_unchecked_operators=True,  # this process is the sample's own
+            is_known_to_fit=is_known_to_fit,
         )
         self.is_fresh = True
         self._make_inputs = lambda index: make_inputs(

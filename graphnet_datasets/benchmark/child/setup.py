@@ -34,6 +34,7 @@ def load_workload(job: WorkerJob, directory: Path) -> Workload:
         memory_limit_bytes=job.settings.memory_limit_bytes,
         trust_remote_code=job.settings.trust_remote_code,
         has_second=job.kind == "candidate" or (job.kind == "eager_alone" and job.is_first),
+        is_known_to_fit=job.is_known_to_fit,
     )
 
 

@@ -21,6 +21,7 @@ from ...errors import (
 )
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
+from ...sample import Sample
 from ...schema import Status
 from ...schema.sample_files import write_row
 from ..handover import (
@@ -91,6 +92,7 @@ class SampleRunner:
         self._options: Mapping[str, Any] = {}
         self._is_closed = False
         self._peaks: tuple[PeakRates | None, ...] = ()
+        self._fitting: Sample | None = None
 
     def close(self) -> None:
         """End all processes."""
@@ -273,6 +275,9 @@ class SampleRunner:
         temporary.mkdir()
         is_eager_alone = worker_job.kind == "eager_alone"
         name = worker_job.compiler.rpartition(":")[2]
+        # Where the system limits the memory of a worker, its first look at a sample is enough.
+        is_known_to_fit = self._fitting is job.sample and self._limits.is_memory_enforced
+        worker_job = dataclasses.replace(worker_job, is_known_to_fit=is_known_to_fit)
         self.on_phase(job.sample.id, name, START)
         outcome = self._server(job.sample.framework, role).run(
             worker_job.to_payload(),
@@ -291,6 +296,8 @@ class SampleRunner:
             },
         )
         self.on_phase(job.sample.id, name, JUDGE)
+        if outcome.phase != "load":
+            self._fitting = job.sample
         return outcome
 
     @contextlib.contextmanager

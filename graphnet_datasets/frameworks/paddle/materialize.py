@@ -31,6 +31,7 @@ def materialize(
     time_limit_s: float | None = None,
     trust_remote_code: bool = False,  # noqa: ARG001 - its table refuses every custom operator
     allow_unchecked_operators: bool = False,
+    is_known_to_fit: bool = False,
 ) -> PaddleGraph:
     """Return a layer that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
@@ -60,12 +61,13 @@ def materialize(
         memory_limit_bytes=memory_limit_bytes,
         deadline=Deadline(time_limit_s),
     )
-    check_memory(
-        sample,
-        memory_limit_bytes,
-        time_limit_s,
-        allow_unchecked_operators=allow_unchecked_operators,
-    )
+    if not (is_known_to_fit and allow_unchecked_operators):
+        check_memory(
+            sample,
+            memory_limit_bytes,
+            time_limit_s,
+            allow_unchecked_operators=allow_unchecked_operators,
+        )
     check_inputs(sample, None, memory_limit_bytes, are_laid_out=False)
     layer = _layer_class(sample, weights)(plan, weights)
     if weights == "parameters":

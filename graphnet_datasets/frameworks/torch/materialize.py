@@ -72,6 +72,7 @@ def materialize(
     time_limit_s: float | None = None,
     trust_remote_code: bool = False,
     allow_unchecked_operators: bool = False,
+    is_known_to_fit: bool = False,
 ) -> torch.fx.GraphModule:
     """Return a module that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
@@ -93,13 +94,15 @@ def materialize(
     customs: Mapping[str, Any] = {}
     check_operators(sample, allow_unchecked_operators=allow_unchecked_operators)
 
-    def check_limits() -> Footprint:
-        footprint = check_memory(
-            sample,
-            memory_limit_bytes,
-            time_limit_s,
-            allow_unchecked_operators=allow_unchecked_operators,
-        )
+    def check_limits() -> Footprint | None:
+        footprint = None
+        if not (is_known_to_fit and allow_unchecked_operators):
+            footprint = check_memory(
+                sample,
+                memory_limit_bytes,
+                time_limit_s,
+                allow_unchecked_operators=allow_unchecked_operators,
+            )
         check_inputs(sample, None, memory_limit_bytes)
         return footprint
 
@@ -111,7 +114,7 @@ def materialize(
     builder.add_arguments(weights)
     builder.add_ops()
     footprint = check_limits()
-    if not allow_unchecked_operators and footprint.unsettled:
+    if footprint is not None and not allow_unchecked_operators and footprint.unsettled:
         limit_bytes = memory_limit(memory_limit_bytes)
         builder.add_checks(
             SizeChecks(

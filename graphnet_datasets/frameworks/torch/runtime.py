@@ -65,12 +65,18 @@ class TorchRuntime:
 
         A compiler may rewrite the graph that it is given, and what it writes to the weights must
         not reach eager. Memory is taken weight by weight for all copies, in an order that is drawn.
-        Unless `is_separate`, the weights are other tensors on the same memory.
+        Unless `is_separate`, the weights are other tensors on the same memory. A plain module is
+        the first of them itself: copying a graph and printing it takes as long as building it.
         """
-        copies = [
-            _Copy(torch.fx.GraphModule(module, copy.deepcopy(module.graph)), is_separate)
-            for _ in range(count)
+        is_plain = type(module).__base__ is torch.fx.GraphModule
+        own = [module] if is_plain and count else []
+        own += [
+            torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+            for _ in range(count - len(own))
         ]
+        copies = [_Copy(each, is_separate) for each in own]
+        # Held to the end: copies are found by what identifies a tensor while it lives.
+        originals = self.tensors_of(module)
         for submodules in zip(*(each.module.modules() for each in copies), strict=True):
             for kind in ("_parameters", "_buffers"):
                 for name, tensor in list(getattr(submodules[0], kind).items()):
@@ -78,6 +84,7 @@ class TorchRuntime:
                         if tensor is not None:
                             weight = copies[place].weight(tensor)
                             getattr(submodules[place], kind)[name] = weight
+        del originals
         return [each.module for each in copies]
 
     def watch(self, module: Any) -> Mapping[str, Any]:

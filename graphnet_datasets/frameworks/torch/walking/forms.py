@@ -66,17 +66,19 @@ class Form:
         storage: Storage | None = None,
         offset: int = 0,
     ) -> None:
-        if math.prod(shape) > MAX_ELEMENTS or dtype not in PLAIN_DTYPES:
+        size = math.prod(shape)
+        if size > MAX_ELEMENTS or dtype not in PLAIN_DTYPES:
             raise UnfitError
         plain = contiguous_strides(shape)
+        is_plain = strides is None or strides == plain
         self.shape = shape
         self.strides = plain if strides is None else strides
         self.dtype = dtype
         self.offset = offset
         self.fake: torch.Tensor | None = None
-        self.is_contiguous = self.strides == plain or _is_contiguous(shape, self.strides)
+        self.is_contiguous = is_plain or _is_contiguous(shape, self.strides)
         if storage is None:
-            reach = 0 if 0 in shape else _reach(shape, self.strides)
+            reach = size if is_plain or size == 0 else _reach(shape, self.strides)
             storage = Storage(reach * dtype.itemsize)
         self.storage = storage
 

@@ -79,7 +79,7 @@ class LiveMemory:
         self.peak_bytes = 0
         self.total_bytes = 0
         self.users: dict[int, int] = {}
-        self.held: dict[int, list[tuple[int, int]]] = {}
+        self.held: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def hold_forever(self, value: Any) -> None:
         """Count the storages of an input as taken, so that views of it add nothing."""
@@ -88,7 +88,7 @@ class LiveMemory:
 
     def hold(self, index: int, value: Any) -> None:
         """Add what value `index` takes beyond the storages that are already held."""
-        storages = list(_storages(value))
+        storages = tuple(_storages(value))
         for key, num_bytes in storages:
             if key not in self.users:
                 self.live_bytes += num_bytes
@@ -106,7 +106,13 @@ class LiveMemory:
                 self.live_bytes -= num_bytes
 
 
-def _storages(value: Any) -> Iterator[tuple[int, int]]:
+def _storages(value: Any) -> Iterable[tuple[int, int]]:
+    if type(value) is Form:
+        return ((value.storage.key, value.storage.num_bytes),)
+    return _storages_in(value)
+
+
+def _storages_in(value: Any) -> Iterator[tuple[int, int]]:
     for tensor in tensors_in(value):
         if type(tensor) is Form:
             yield tensor.storage.key, tensor.storage.num_bytes

@@ -53,6 +53,41 @@ def axis_of(form: Form, dim: Any) -> int:
     return dim % len(form.shape)
 
 
+def strides_in(shape: Sizes, order: list[int]) -> Sizes:
+    """Return the strides of a tensor that lies in memory without gaps, its axes in this order.
+
+    >>> strides_in((2, 3, 4), [0, 2, 1])
+    (12, 1, 3)
+    """
+    strides = [0] * len(shape)
+    step = 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
+
+
+def order_of(form: Form) -> list[int]:
+    """Return the axes of a form in the order in which they lie in memory, the innermost last."""
+    if any(step == 0 for step, size in zip(form.strides, form.shape, strict=True) if size != 1):
+        raise UnfitError
+    return sorted(range(len(form.shape)), key=form.strides.__getitem__, reverse=True)
+
+
+def has_channels_last(form: Form) -> bool:
+    """Tell whether an image that is not contiguous has its channels last, and no gaps."""
+    if len(form.shape) != 4 or 1 in form.shape[1:]:
+        return False
+    return form.strides == strides_in(form.shape, [0, 2, 3, 1])
+
+
+def has_rows(form: Form) -> bool:
+    """Tell whether an image cannot count as one with its channels last, whatever its gaps."""
+    if len(form.shape) != 4:
+        return len(form.shape) < 4
+    return form.shape[3] != 1 and form.strides[3] < form.strides[1] * form.shape[1]
+
+
 def is_ambiguous(form: Form) -> bool:
     """Tell whether a contiguous image counts as one with its channels last, too."""
     if form.strides == contiguous_strides(form.shape):

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .forms import UnfitError
+from .layer_rules import LAYER_RULES
 from .value_rules import VALUE_RULES
 from .view_rules import VIEW_RULES
 
-RULES: Mapping[str, Callable[..., Any]] = {**VALUE_RULES, **VIEW_RULES}
+RULES: Mapping[str, Callable[..., Any]] = {**VALUE_RULES, **LAYER_RULES, **VIEW_RULES}
 """Rules by the names that the table of operators keeps."""
 
 

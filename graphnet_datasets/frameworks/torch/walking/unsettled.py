@@ -15,10 +15,11 @@ import torch
 from ....errors import MemoryLimitError, TimeLimitError
 from ....sample import Op, Sample
 from ....sample.arguments import iterate_refs
-from ..building.entries import custom_operator_of, entry_of
+from ..building.entries import custom_operator_of, entries_of
 from ..building.scalars import find_scalars
 from ..operators import Operator
 from .costly_calls import MAX_BITS
+from .forms import Form
 from .live_memory import LiveMemory, tensors_in
 from .unknown import Unknown
 
@@ -42,6 +43,7 @@ class Unsettled:
         self._values: set[int] = set()
         self._bits: dict[int, int] = {}
         self._numbers = _python_values(sample)
+        self._entries = entries_of(sample)
         self._most_elements = int(min(max(time_limit_s, 1.0) * ELEMENTS_PER_S, 2**62))
         self.positions: set[int] = set()
         self.settled = LiveMemory()
@@ -58,11 +60,11 @@ class Unsettled:
         """
         index = len(self._sample.inputs) + position
         self._check_bits(index, op, result)
-        operator = entry_of(self._sample, op)
-        refs = set(iterate_refs((op.args, op.kwargs)))
+        operator = self._entries[position]
         if operator.is_state:
             return
-        if not is_told and not refs & self._values and not _is_open(result):
+        is_settled = not self._values or self._values.isdisjoint(self._sample.op_refs[position])
+        if not is_told and is_settled and not _is_open(result):
             self.settled.hold(index, result)
             if not data_sized(operator):
                 return
@@ -93,6 +95,8 @@ class Unsettled:
         Raises:
             TimeLimitError: a tensor has more, as a view of few elements may.
         """
+        if type(result) is Form and result.numel() <= self._most_elements:
+            return
         for tensor in tensors_in(result):
             try:
                 count = tensor.numel()
@@ -127,6 +131,8 @@ def packet_name(operator: Operator) -> str:
 
 
 def _is_open(result: Any) -> bool:
+    if type(result) is Form:
+        return False
     if isinstance(result, Unknown | torch.SymInt | torch.SymFloat | torch.SymBool):
         return True
     if isinstance(result, tuple | list):
@@ -150,14 +156,15 @@ def _python_values(sample: Sample) -> frozenset[int]:
     What such a sample records of their shapes has no meaning.
     """
     found = set(find_scalars(sample))
-    for position, op in enumerate(sample.ops):
-        if custom_operator_of(sample, op) is not None:
-            continue
-        operator = entry_of(sample, op)
-        refs = list(iterate_refs(op.args))
+    for position, (op, operator) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
         is_of_python = operator.name.startswith(("operator.", "builtins.", "math."))
-        if operator.name == "torch.Tensor.tolist" or (
-            is_of_python and refs and all(ref in found for ref in refs)
-        ):
+        if operator.name == "torch.Tensor.tolist":
+            is_found = custom_operator_of(sample, op) is None
+        elif is_of_python and custom_operator_of(sample, op) is None:
+            refs = list(iterate_refs(op.args))
+            is_found = bool(refs) and found.issuperset(refs)
+        else:
+            continue
+        if is_found:
             found.add(len(sample.inputs) + position)
     return frozenset(found)

@@ -1,35 +1,31 @@
-"""Rules of `rules` for operators that compute: elements, products, norms and pools."""
+"""Rules of `rules` for operators that compute: elements, products, norms."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from .forms import Form, Sizes, UnfitError
-from .rule_operands import axis_of, given, integers, is_ambiguous, plain
-
-
-def _is_dense(form: Form) -> bool:
-    """Tell whether elements fill the memory that they reach over, each at a place of its own."""
-    step = 1
-    for stride, size in sorted(
-        (stride, size) for stride, size in zip(form.strides, form.shape, strict=True) if size != 1
-    ):
-        if stride != step:
-            return False
-        step *= size
-    return True
+from .rule_operands import (
+    axis_of,
+    given,
+    has_channels_last,
+    integers,
+    is_ambiguous,
+    order_of,
+    plain,
+    strides_in,
+)
 
 
 def _like(form: Form) -> Form:
     """Return a new tensor as an operator on single elements makes it: in the same order."""
     if form.is_contiguous:
         return Form(form.shape, None, form.dtype)
-    if not _is_dense(form) or 1 in form.shape:
-        raise UnfitError
-    return Form(form.shape, form.strides, form.dtype)
+    return Form(form.shape, strides_in(form.shape, order_of(form)), form.dtype)
 
 
 def _in_place(form: Form) -> Form:
@@ -73,6 +69,25 @@ def _softmax(input: Any, dim: Any, _stacklevel: Any = 3, dtype: Any = None) -> F
     return _like(form)
 
 
+def _softmax_of_tensor(input: Any, dim: Any, dtype: Any = None) -> Form:
+    return _softmax(input, dim, dtype=dtype)
+
+
+def _compare(left: Any, right: Any) -> Form:
+    if type(left) is not Form:
+        left, right = right, left
+    form = given(left)
+    shape = form.shape
+    if type(right) not in (int, float):
+        other = given(right)
+        if other.dtype != form.dtype or not other.is_contiguous:
+            raise UnfitError
+        shape = _broadcast(shape, other.shape)
+    if not form.is_contiguous or form.dtype.is_complex or () in (form.shape, shape):
+        raise UnfitError
+    return Form(shape, None, torch.bool)
+
+
 def _binary(left: Any, right: Any, *, is_division: bool = False) -> Form:
     if type(left) is not Form:
         left, right = right, left
@@ -90,9 +105,25 @@ def _binary(left: Any, right: Any, *, is_division: bool = False) -> Form:
         raise UnfitError
     if form.shape == other.shape and form.strides == other.strides:
         return _like(form)
-    if form.shape == () or other.shape == () or not (form.is_contiguous and other.is_contiguous):
+    if form.shape == () or other.shape == ():
         raise UnfitError
-    return Form(_broadcast(form.shape, other.shape), None, form.dtype)
+    shape = _broadcast(form.shape, other.shape)
+    if form.is_contiguous and other.is_contiguous:
+        return Form(shape, None, form.dtype)
+    if form.shape != shape:
+        form, other = other, form
+    order = order_of(form)
+    if form.shape != shape or not _follows(other, order):
+        raise UnfitError
+    return Form(shape, strides_in(shape, order), form.dtype)
+
+
+def _follows(form: Form, order: list[int]) -> bool:
+    """Tell whether the axes of a form lie in memory in the order of those of a larger one."""
+    skipped = len(order) - len(form.shape)
+    own = [axis - skipped for axis in order if axis >= skipped]
+    steps = [form.strides[axis] for axis in own if form.shape[axis] != 1]
+    return 0 not in steps and all(one > other for one, other in itertools.pairwise(steps))
 
 
 def _divide(left: Any, right: Any) -> Form:
@@ -138,7 +169,7 @@ def _masked_fill(input: Any, mask: Any, value: Any) -> Form:
 
 
 def _linear(input: Any, weight: Any, bias: Any = None) -> Form:
-    form, matrix = plain(input), plain(weight)
+    form, matrix = given(input), plain(weight)
     if (
         len(matrix.shape) != 2
         or not form.shape
@@ -158,8 +189,20 @@ def _check_bias(bias: Any, weight: Form, size: int | None = None) -> None:
             raise UnfitError
 
 
+def _addmm(input: Any, mat1: Any, mat2: Any) -> Form:
+    bias, left, right = plain(input), given(mat1), given(mat2)
+    if (
+        not len(left.shape) == len(right.shape) == 2
+        or left.shape[1] != right.shape[0]
+        or bias.shape != right.shape[1:]
+        or not bias.dtype == left.dtype == right.dtype
+    ):
+        raise UnfitError
+    return Form((left.shape[0], right.shape[1]), None, left.dtype)
+
+
 def _matmul(left: Any, right: Any) -> Form:
-    one, other = plain(left), given(right)
+    one, other = given(left), given(right)
     rank = len(one.shape)
     if (
         one.dtype != other.dtype
@@ -167,7 +210,8 @@ def _matmul(left: Any, right: Any) -> Form:
         or len(other.shape) != rank
         or one.shape[:-2] != other.shape[:-2]
         or one.shape[-1] != other.shape[-2]
-        or min(other.strides) == 0
+        or not one.dtype.is_floating_point
+        or 0 in (*one.strides, *other.strides)
     ):
         raise UnfitError
     return Form((*one.shape[:-1], other.shape[-1]), None, one.dtype)
@@ -183,7 +227,8 @@ def _convolution(rank: int) -> Callable[..., Any]:
         dilation: Any = 1,
         groups: Any = 1,
     ) -> Form:
-        form, kernel = plain(input), plain(weight)
+        form, kernel = given(input), plain(weight)
+        is_last = has_channels_last(form)
         steps, pads, gaps = (integers(each, rank) for each in (stride, padding, dilation))
         if (
             len(form.shape) != rank + 2
@@ -196,7 +241,8 @@ def _convolution(rank: int) -> Callable[..., Any]:
             or min(steps) < 1
             or min(gaps) < 1
             or min(pads) < 0
-            or is_ambiguous(form)
+            or not (is_last or form.is_contiguous)
+            or (not is_last and is_ambiguous(form))
             or is_ambiguous(kernel)
         ):
             raise UnfitError
@@ -209,7 +255,8 @@ def _convolution(rank: int) -> Callable[..., Any]:
         ]
         if min(sizes) < 1:
             raise UnfitError
-        return Form((form.shape[0], kernel.shape[0], *sizes), None, form.dtype)
+        shape = (form.shape[0], kernel.shape[0], *sizes)
+        return Form(shape, strides_in(shape, [0, 2, 3, 1]) if is_last else None, form.dtype)
 
     return rule
 
@@ -248,24 +295,16 @@ def _layer_norm(
     bias: Any = None,
     eps: Any = 1e-5,
 ) -> Form:
-    form = plain(input)
+    form = given(input)
     if type(normalized_shape) not in (tuple, list) or not normalized_shape or not _are_numbers(eps):
         raise UnfitError
     shape = tuple(normalized_shape)
-    if form.shape[-len(shape) :] != shape:
+    if form.shape[-len(shape) :] != shape or not form.dtype.is_floating_point:
         raise UnfitError
     for each in (weight, bias):
         if each is not None and (plain(each).shape != shape or each.dtype != form.dtype):
             raise UnfitError
     return Form(form.shape, None, form.dtype)
-
-
-def _adaptive_pool(input: Any, output_size: Any) -> Form:
-    form = plain(input)
-    sizes = integers(output_size, 2)
-    if len(form.shape) != 4 or min(sizes) < 1 or 1 in form.shape[1:]:
-        raise UnfitError
-    return Form((*form.shape[:2], *sizes), None, form.dtype)
 
 
 def _mean(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
@@ -297,26 +336,6 @@ def _embedding(input: Any, weight: Any, padding_idx: Any = None, *rest: Any) -> 
     return Form((*places.shape, table.shape[1]), None, table.dtype)
 
 
-def _cat(tensors: Any, dim: Any = 0) -> Form:
-    if type(tensors) not in (tuple, list) or not tensors:
-        raise UnfitError
-    forms = [given(each) for each in tensors]
-    first = forms[0]
-    axis = axis_of(first, dim)
-    for each in forms:
-        if (
-            each.dtype != first.dtype
-            or not each.is_contiguous
-            or len(each.shape) != len(first.shape)
-            or each.shape[:axis] != first.shape[:axis]
-            or each.shape[axis + 1 :] != first.shape[axis + 1 :]
-            or (len(each.shape) in (4, 5) and is_ambiguous(each))
-        ):
-            raise UnfitError
-    size = sum(each.shape[axis] for each in forms)
-    return Form((*first.shape[:axis], size, *first.shape[axis + 1 :]), None, first.dtype)
-
-
 VALUE_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(
         (
@@ -336,20 +355,30 @@ VALUE_RULES: Mapping[str, Callable[..., Any]] = {
     "torch.nn.functional.gelu": _gelu,
     "torch.nn.functional.dropout": _dropout,
     "torch.nn.functional.softmax": _softmax,
-    **dict.fromkeys(("operator.add", "operator.mul", "operator.sub"), _binary),
-    "operator.truediv": _divide,
+    **dict.fromkeys(("torch.softmax", "torch.Tensor.softmax"), _softmax_of_tensor),
+    **dict.fromkeys(
+        (
+            "operator.add", "operator.mul", "operator.sub", "torch.add", "torch.mul", "torch.sub",
+            "torch.Tensor.add", "torch.Tensor.mul", "torch.Tensor.sub",
+        ),
+        _binary,
+    ),
+    **dict.fromkeys(("operator.truediv", "torch.div", "torch.Tensor.div"), _divide),
+    **dict.fromkeys(
+        ("operator.eq", "operator.ne", "operator.lt", "operator.le", "operator.gt", "operator.ge"),
+        _compare,
+    ),
     **dict.fromkeys(("operator.iadd", "operator.imul"), _binary_in_place),
     **dict.fromkeys(("operator.pow", "torch.pow", "torch.Tensor.pow"), _power),
     "torch.Tensor.masked_fill": _masked_fill,
     "torch.nn.functional.linear": _linear,
+    "torch.addmm": _addmm,
     **dict.fromkeys(("torch.matmul", "torch.bmm", "operator.matmul"), _matmul),
     "torch.conv1d": _convolution(1),
     "torch.conv2d": _convolution(2),
     "torch.nn.functional.batch_norm": _batch_norm,
     "torch.nn.functional.layer_norm": _layer_norm,
-    "torch.nn.functional.adaptive_avg_pool2d": _adaptive_pool,
     "torch.Tensor.mean": _mean,
     "torch.nn.functional.embedding": _embedding,
-    **dict.fromkeys(("torch.cat", "torch.concat"), _cat),
 }  # fmt: skip
 """By the names that the table of operators keeps."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from .forms import Form, Sizes, UnfitError, contiguous_strides, view_strides
-from .rule_operands import axis_of, given, sizes_of
+from .forms import Form, Sizes, UnfitError, view_strides
+from .rule_operands import axis_of, given, has_rows, is_ambiguous, sizes_of
 
 MAX_PARTS = 4096
 """Items into which a rule takes a tensor apart; for more, torch is asked."""
@@ -67,11 +67,10 @@ def _filled(form: Form, shape: Sizes) -> Sizes:
 def _flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Form:
     form = given(input)
     first, last = axis_of(form, start_dim), axis_of(form, end_dim)
-    if first >= last or not form.is_contiguous:
+    if first >= last:
         raise UnfitError
     merged = math.prod(form.shape[first : last + 1])
-    shape = (*form.shape[:first], merged, *form.shape[last + 1 :])
-    return form.with_view(shape, contiguous_strides(shape))
+    return _reshape(form, *form.shape[:first], merged, *form.shape[last + 1 :])
 
 
 def _unsqueeze(input: Any, dim: Any) -> Form:
@@ -228,6 +227,26 @@ def _parts(form: Form, axis: int, counts: list[int]) -> tuple[Form, ...]:
     return tuple(found)
 
 
+def _cat(tensors: Any, dim: Any = 0) -> Form:
+    if type(tensors) not in (tuple, list) or not tensors:
+        raise UnfitError
+    forms = [given(each) for each in tensors]
+    first = forms[0]
+    axis = axis_of(first, dim)
+    for each in forms:
+        if (
+            each.dtype != first.dtype
+            or not (each.is_contiguous or has_rows(each))
+            or len(each.shape) != len(first.shape)
+            or each.shape[:axis] != first.shape[:axis]
+            or each.shape[axis + 1 :] != first.shape[axis + 1 :]
+            or (each.is_contiguous and len(each.shape) in (4, 5) and is_ambiguous(each))
+        ):
+            raise UnfitError
+    size = sum(each.shape[axis] for each in forms)
+    return Form((*first.shape[:axis], size, *first.shape[axis + 1 :]), None, first.dtype)
+
+
 VIEW_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(("torch.Tensor.transpose", "torch.transpose"), _transpose),
     **dict.fromkeys(("torch.Tensor.permute", "torch.permute"), _permute),
@@ -240,6 +259,7 @@ VIEW_RULES: Mapping[str, Callable[..., Any]] = {
     "torch.Tensor.float": _float,
     "torch.Tensor.expand": _expand,
     "operator.getitem": _getitem,
+    **dict.fromkeys(("torch.cat", "torch.concat"), _cat),
     **dict.fromkeys(("torch.split", "torch.Tensor.split"), _split),
     **dict.fromkeys(("torch.chunk", "torch.Tensor.chunk"), _chunk),
     **dict.fromkeys(("torch.Tensor.unbind", "torch.unbind"), _unbind),

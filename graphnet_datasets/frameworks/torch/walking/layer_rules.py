@@ -1,0 +1,230 @@
+"""Rules of `rules` for layers of images and sequences: pools, paddings, resizing, attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .forms import Form, Sizes, UnfitError
+from .rule_operands import (
+    axis_of,
+    given,
+    has_channels_last,
+    integers,
+    is_ambiguous,
+    plain,
+    strides_in,
+)
+
+_RESIZED = ("nearest", "nearest-exact", "bilinear", "bicubic")
+_SMOOTH = ("bilinear", "bicubic")
+
+
+def _image(input: Any) -> Form:
+    """Return an image in one of the two orders, and in no more than one."""
+    form = given(input)
+    is_plain = form.is_contiguous and not (len(form.shape) in (4, 5) and is_ambiguous(form))
+    if not form.dtype.is_floating_point or not (is_plain or has_channels_last(form)):
+        raise UnfitError
+    return form
+
+
+def _resized(form: Form, sizes: list[int]) -> Form:
+    """Return an image of other height and width, in the same order."""
+    if min(sizes) < 1:
+        raise UnfitError
+    shape = (*form.shape[: -len(sizes)], *sizes)
+    strides = None if form.is_contiguous else strides_in(shape, [0, 2, 3, 1])
+    return Form(shape, strides, form.dtype)
+
+
+def _pool(form: Form, window: Sizes, step: Sizes, pad: Sizes, gap: Sizes) -> Form:
+    if len(form.shape) != 4 or min(window) < 1 or min(step) < 1 or min(pad) < 0 or min(gap) < 1:
+        raise UnfitError
+    if any(2 * edge > size for edge, size in zip(pad, window, strict=True)):
+        raise UnfitError
+    sizes = [
+        (size + 2 * edge - space * (width - 1) - 1) // stride + 1
+        for size, edge, space, width, stride in zip(
+            form.shape[2:], pad, gap, window, step, strict=True
+        )
+    ]
+    return _resized(form, sizes)
+
+
+def _max_pool(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: Any = False,
+    return_indices: Any = False,
+) -> Form:
+    if ceil_mode is not False or return_indices is not False:
+        raise UnfitError
+    window = integers(kernel_size, 2)
+    step = integers(kernel_size if stride is None else stride, 2)
+    return _pool(_image(input), window, step, integers(padding, 2), integers(dilation, 2))
+
+
+def _average_pool(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: Any = False,
+    count_include_pad: Any = True,
+    divisor_override: Any = None,
+) -> Form:
+    is_usual = type(count_include_pad) is bool and divisor_override is None
+    if ceil_mode is not False or not is_usual:
+        raise UnfitError
+    window = integers(kernel_size, 2)
+    step = integers(kernel_size if stride is None else stride, 2)
+    return _pool(_image(input), window, step, integers(padding, 2), (1, 1))
+
+
+def _adaptive_pool(input: Any, output_size: Any) -> Form:
+    form = _image(input)
+    if len(form.shape) != 4 or 1 in form.shape[1:]:
+        raise UnfitError
+    return _resized(form, list(integers(output_size, 2)))
+
+
+def _interpolate(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: Any = "nearest",
+    align_corners: Any = None,
+    recompute_scale_factor: Any = None,
+    antialias: Any = False,
+) -> Form:
+    form = _image(input)
+    corners = (None, False, True) if mode in _SMOOTH else (None,)
+    if (
+        len(form.shape) != 4
+        or mode not in _RESIZED
+        or align_corners not in corners
+        or recompute_scale_factor not in (None, False)
+        or antialias is not False
+        or (size is None) == (scale_factor is None)
+    ):
+        raise UnfitError
+    if size is not None:
+        return _resized(form, list(integers(size, 2)))
+    factors = scale_factor if type(scale_factor) in (tuple, list) else [scale_factor] * 2
+    if len(factors) != 2 or not all(type(each) in (int, float) and each > 0 for each in factors):
+        raise UnfitError
+    scaled = [each * factor for each, factor in zip(form.shape[2:], factors, strict=True)]
+    if not all(map(math.isfinite, scaled)):
+        raise UnfitError
+    return _resized(form, [math.floor(each) for each in scaled])
+
+
+def _pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Form:
+    form = plain(input)
+    edges = integers(pad, len(pad)) if type(pad) in (tuple, list) and pad else ()
+    if mode != "constant" or type(value) not in (int, float, type(None)):
+        raise UnfitError
+    if not edges or len(edges) % 2 or len(edges) > 2 * len(form.shape) or min(edges) < 0:
+        raise UnfitError
+    if len(form.shape) in (4, 5) and is_ambiguous(form):
+        raise UnfitError
+    shape = list(form.shape)
+    for place, (before, after) in enumerate(zip(edges[::2], edges[1::2], strict=True)):
+        shape[-1 - place] += before + after
+    return Form(tuple(shape), None, form.dtype)
+
+
+def _glu(input: Any, dim: Any = -1) -> Form:
+    form = plain(input)
+    axis = axis_of(form, dim)
+    if form.shape[axis] % 2:
+        raise UnfitError
+    shape = (*form.shape[:axis], form.shape[axis] // 2, *form.shape[axis + 1 :])
+    return Form(shape, None, form.dtype)
+
+
+def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Form:
+    form = plain(input)
+    if type(normalized_shape) not in (tuple, list) or not normalized_shape:
+        raise UnfitError
+    shape = tuple(normalized_shape)
+    if form.shape[-len(shape) :] != shape or type(eps) not in (int, float, type(None)):
+        raise UnfitError
+    if weight is not None and (plain(weight).shape != shape or weight.dtype != form.dtype):
+        raise UnfitError
+    return Form(form.shape, None, form.dtype)
+
+
+def _attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    embed_dim_to_check: Any,
+    num_heads: Any,
+    in_proj_weight: Any,
+    in_proj_bias: Any,
+    bias_k: Any,
+    bias_v: Any,
+    add_zero_attn: Any,
+    dropout_p: Any,
+    out_proj_weight: Any,
+    out_proj_bias: Any,
+    training: Any = True,
+    key_padding_mask: Any = None,
+    need_weights: Any = True,
+    attn_mask: Any = None,
+    **rest: Any,
+) -> tuple[Form, None]:
+    """Attention of one batch without masks, whose weights nobody asks for."""
+    asked, width = given(query), embed_dim_to_check
+    if (
+        not all(each in (None, False) for each in (bias_k, bias_v, key_padding_mask, attn_mask))
+        or add_zero_attn is not False
+        or training is not False
+        or need_weights is not False
+        or any(each is not (name == "average_attn_weights") for name, each in rest.items()
+               if name in ("average_attn_weights", "is_causal", "use_separate_proj_weight"))
+        or any(each is not None for name, each in rest.items()
+               if name not in ("average_attn_weights", "is_causal", "use_separate_proj_weight"))
+        or type(width) is not int
+        or type(num_heads) is not int
+        or type(dropout_p) not in (int, float)
+        or num_heads < 1
+        or width % num_heads
+    ):  # fmt: skip
+        raise UnfitError
+    looked_at = given(key)
+    if (
+        len(asked.shape) != 3
+        or looked_at.shape != given(value).shape
+        or asked.shape[1:] != looked_at.shape[1:]
+        or asked.shape[2] != width
+    ):
+        raise UnfitError
+    sizes = {"in": (3 * width, width), "out": (width, width)}
+    weights = [(in_proj_weight, sizes["in"]), (out_proj_weight, sizes["out"])]
+    biases = [(in_proj_bias, sizes["in"][:1]), (out_proj_bias, sizes["out"][:1])]
+    held = [*weights, *(each for each in biases if each[0] is not None)]
+    if any(plain(each).shape != shape or each.dtype != asked.dtype for each, shape in held):
+        raise UnfitError
+    if not asked.dtype == looked_at.dtype == value.dtype:
+        raise UnfitError
+    return Form(asked.shape, None, asked.dtype), None
+
+
+LAYER_RULES: Mapping[str, Callable[..., Any]] = {
+    "torch.nn.functional.max_pool2d": _max_pool,
+    "torch.nn.functional.avg_pool2d": _average_pool,
+    "torch.nn.functional.adaptive_avg_pool2d": _adaptive_pool,
+    "torch.nn.functional.interpolate": _interpolate,
+    "torch.nn.functional.pad": _pad,
+    "torch.nn.functional.glu": _glu,
+    "torch.rms_norm": _rms_norm,
+    "torch.nn.functional.multi_head_attention_forward": _attention,
+}
+"""By the names that the table of operators keeps."""
