@@ -2,7 +2,7 @@
 
     python benchmarks/inputs.py [MEGABYTES]
 
-Prints one JSON object per dtype: GB per second of processor time into memory that the process had
+Prints one JSON object per dtype (`without_torch` for what is rounded by NumPy alone, as for paddle): GB per second of processor time into memory that the process had
 before (the allocator hands back the block of the tensor before) and, beside it, that of
 `torch.randn` for the same number of elements in the same run; the best of several calls each.
 Statistics are those of a typical weight: a mean, a standard deviation and bounds that cut off the
@@ -18,7 +18,8 @@ from collections.abc import Callable
 
 import torch
 
-from graphnet_datasets.inputs import make_array, prepare_blocks
+import graphnet_datasets.frameworks.torch.tensors  # noqa: F401 - has torch convert
+from graphnet_datasets.inputs import encoding, make_array, prepare_blocks
 from graphnet_datasets.sample import Input, Sample, Statistics, Value
 from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
 
@@ -59,7 +60,12 @@ def main() -> None:
             randn_s = seconds(lambda size=size, kind=torch_dtype: torch.randn(size, dtype=kind))
             figure["torch_randn_gb_per_s"] = num_bytes / randn_s / 1e9
             figure["times_faster"] = figure["gb_per_s"] / figure["torch_randn_gb_per_s"]
-        print(json.dumps(figure))
+        if dtype in ("float16", "bfloat16"):
+            converter, encoding.CONVERTER = encoding.CONVERTER, None
+            took_s = seconds(lambda sample=sample: make_array(sample, 0))
+            figure["without_torch_gb_per_s"] = num_bytes / took_s / 1e9
+            encoding.CONVERTER = converter
+        print(json.dumps(figure), flush=True)
 
 
 if __name__ == "__main__":

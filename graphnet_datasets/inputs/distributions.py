@@ -14,7 +14,7 @@ from ..errors import SampleError
 from ..sample import Statistics
 from .draws import SEGMENT_SIZE, fill_bits, fill_normals
 from .elementary import exp, log
-from .encoding import FORMATS, encode, finite_range
+from .encoding import FORMATS, finite_range, narrow
 from .integers import fill_uniform, key_of_part
 from .storage import STORAGE
 
@@ -127,8 +127,8 @@ def _fill_floats(
             values = values.astype(work)
         with np.errstate(over="ignore"):
             shape_values(values)
-        if dtype in FORMATS or dtype == "float8_e8m0fnu":
-            piece[:] = encode(values.astype(np.float32, copy=False), dtype)
+        if dtype in FORMATS or dtype in ("float16", "float8_e8m0fnu"):
+            narrow(values, dtype, piece)
         elif values is not piece:
             piece[:] = values
 

@@ -25,7 +25,7 @@ import contextlib
 import contextvars
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ BLOCK_SIZE = 2**18
 SEGMENT_SIZE = 2**14
 SEGMENTS_PER_EPOCH = BLOCK_SIZE // SEGMENT_SIZE
 _PHILOX_KEY = 0x67726170_686E6574
+_WORD = 2**64 - 1
 
 Float32 = npt.NDArray[np.float32]
 UInt32 = npt.NDArray[np.uint32]
@@ -101,33 +102,43 @@ def _fill(block: npt.NDArray, combine: np.ufunc, key: int, start: int, out: npt.
         check()
     first_segment = start // SEGMENT_SIZE
     num_segments = -(-out.size // SEGMENT_SIZE)
-    addresses = _addresses(key, np.arange(first_segment, first_segment + num_segments))
+    addresses = _addresses(key, range(first_segment, first_segment + num_segments))
     for segment, (first, second) in enumerate(addresses):
         piece = out[segment * SEGMENT_SIZE : (segment + 1) * SEGMENT_SIZE]
         combine(block[first : first + piece.size], block[second : second + piece.size], out=piece)
 
 
-def _addresses(key: int, segments: npt.NDArray) -> list[list[int]]:
+def _addresses(key: int, segments: Iterable[int]) -> list[list[int]]:
     """Return where in the block the two summands of each segment start."""
-    epochs, positions = np.divmod(segments.astype(np.uint64), np.uint64(SEGMENTS_PER_EPOCH))
-    state = epochs * np.uint64(2) + np.uint64(key)
-    columns = []
+    found = []
+    for segment in segments:
+        epoch, position = divmod(int(segment), SEGMENTS_PER_EPOCH)
+        found.append(
+            [
+                (start + stride * position % SEGMENTS_PER_EPOCH * SEGMENT_SIZE) % BLOCK_SIZE
+                for start, stride in _ways(key, epoch)
+            ]
+        )
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _ways(key: int, epoch: int) -> tuple[tuple[int, int], ...]:
+    """Return where the two summands start in an epoch, and by which strides they go on."""
+    ways = []
     # One summand starts at even entries, the other at odd ones: never an entry twice in one sum.
     for parity in (0, 1):
-        mixed = _mix(state + np.uint64(parity))
-        stride = (mixed >> np.uint64(32)) | np.uint64(1)
-        start = (mixed & np.uint64(BLOCK_SIZE - 2)) | np.uint64(parity)
-        step = (stride * positions) % np.uint64(SEGMENTS_PER_EPOCH)
-        columns.append((start + step * np.uint64(SEGMENT_SIZE)) % np.uint64(BLOCK_SIZE))
-    return np.stack(columns, axis=1).tolist()
+        mixed = _mix(2 * epoch + key + parity)
+        ways.append(((mixed & (BLOCK_SIZE - 2)) | parity, (mixed >> 32) | 1))
+    return tuple(ways)
 
 
-def _mix(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the output function of SplitMix64 (Steele, Lea, Flood 2014) of each state."""
-    mixed = state * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+def _mix(state: int) -> int:
+    """Return the output function of SplitMix64 (Steele, Lea, Flood 2014) of a state."""
+    mixed = state * 0x9E3779B97F4A7C15 & _WORD
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _WORD
+    return mixed ^ (mixed >> 31)
 
 
 def _with_wrap(block: npt.NDArray) -> npt.NDArray:

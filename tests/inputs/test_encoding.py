@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphnet_datasets.inputs.encoding import FORMATS, encode
+from graphnet_datasets.inputs import encoding
+from graphnet_datasets.inputs.encoding import FORMATS, encode, narrow
 
 torch = pytest.importorskip("torch")
 
@@ -37,3 +38,26 @@ def test_beyond_the_largest_number_comes_the_largest_number(dtype: str) -> None:
         beyond = np.array([largest * 1.01, -largest * 1.01, 3.4e38], np.float32)
     at = np.array([largest, -largest, largest], np.float32)
     assert np.array_equal(encode(beyond, dtype), encode(at, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_with_and_without_torch_the_bits_are_the_same(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graphnet_datasets.frameworks.torch import tensors
+
+    largest = np.float32(65504.0 if dtype == "float16" else FORMATS[dtype].largest)
+    generator = np.random.default_rng(1)
+    # Every float16 there is, the ties between them, and what lies a bit beside those.
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    halves = np.sort(halves[np.isfinite(halves)])
+    ties = (halves[1:] + halves[:-1]) / 2
+    beside = (ties.view(np.uint32) + generator.integers(-1, 2, ties.size, np.int64)).astype("u4")
+    values = np.concatenate([numbers(), halves, ties, beside.view(np.float32)])
+    values = np.clip(np.nan_to_num(values), -largest, largest).astype(np.float32)
+    expected = torch.from_numpy(values).to(getattr(torch, dtype)).view(torch.int16).numpy()
+    for converter in (None, tensors._narrow):
+        monkeypatch.setattr(encoding, "CONVERTER", converter)
+        found = np.empty(values.size, np.float16 if dtype == "float16" else np.uint16)
+        narrow(values, dtype, found)
+        assert np.array_equal(found.view(np.int16), expected)

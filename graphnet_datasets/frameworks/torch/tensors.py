@@ -11,6 +11,7 @@ import torch
 
 from ...errors import MaterializeError
 from ...inputs import MODES, Mode, make_array
+from ...inputs.encoding import convert_with
 from ...sample import Sample
 from ...sample.symbols import evaluate
 from ...sample.vocabulary import ITEM_SIZE_BYTES
@@ -27,6 +28,21 @@ DTYPES: Mapping[str, torch.dtype] = {
 """The torch dtype of each dtype of the vocabulary (all of them in torch 2.11 to 2.13)."""
 
 _QUANTIZED = {"quint8": torch.uint8, "qint8": torch.int8, "qint32": torch.int32}
+
+
+_PIECE = 32_768
+"""Elements that torch converts on one thread; of more it would start others."""
+
+
+def _narrow(values: npt.NDArray[np.float32], dtype: str, out: npt.NDArray) -> None:
+    """Round to nearest, ties to even, as `inputs.encoding` does; processors can, and torch asks."""
+    source = torch.from_numpy(values)
+    target = torch.from_numpy(out.view(np.int16)).view(DTYPES[dtype])
+    for start in range(0, len(values), _PIECE):
+        target[start : start + _PIECE].copy_(source[start : start + _PIECE])
+
+
+convert_with(_narrow)
 
 
 def dtype_of(name: str) -> torch.dtype:
