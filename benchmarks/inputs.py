@@ -2,9 +2,10 @@
 
     python benchmarks/inputs.py [MEGABYTES]
 
-Prints one JSON object per dtype (`without_torch` for what is rounded by NumPy alone, as for paddle): GB per second of processor time into memory that the process had
+Prints one JSON object per dtype: GB per second of processor time into memory that the process had
 before (the allocator hands back the block of the tensor before) and, beside it, that of
 `torch.randn` for the same number of elements in the same run; the best of several calls each.
+`without_torch` is what is rounded by NumPy alone, as in a process that has not imported torch.
 Statistics are those of a typical weight: a mean, a standard deviation and bounds that cut off the
 tails.
 """

@@ -128,7 +128,7 @@ def _fill_floats(
         with np.errstate(over="ignore"):
             shape_values(values)
         if dtype in FORMATS or dtype in ("float16", "float8_e8m0fnu"):
-            narrow(values, dtype, piece)
+            narrow(values.astype(np.float32, copy=False), dtype, piece)
         elif values is not piece:
             piece[:] = values
 
