@@ -73,7 +73,14 @@ class MaterializeError(GraphNetError, RuntimeError):
 
 
 class CalibrationError(GraphNetError, RuntimeError):
-    """A sample cannot be calibrated or observed, since its graph does not run on its inputs."""
+    """A sample cannot be calibrated or observed, since its graph does not run on its inputs.
+
+    `operator` is the target of the operator that fails.
+    """
+
+    def __init__(self, message: str, *, operator: str = "") -> None:
+        super().__init__(message)
+        self.operator = operator
 
 
 class UntrustedCodeError(MaterializeError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GraphNetError, SampleError
+from ..errors import GraphNetError, SampleError, TransformError
 from ..frameworks import find_results
 from ..frameworks.stepping import find_not_finite
 from ..inputs.encoding import encode, finite_range
@@ -27,6 +27,9 @@ _WIDE_STATISTICS = frozenset(
     {"batch_norm", "instance_norm", "_native_batch_norm_legit_no_training"}
 )
 """Norms whose kernels take statistics and weights in float32 beside activations of 16 bits."""
+
+RUNS_NOWHERE = "the graph itself does not run on a CPU"
+"""The reason of a refusal that is no fault of the format."""
 
 _UNINITIALISED = ("empty", "new_empty")
 """Operators whose elements say nothing."""
@@ -54,8 +57,9 @@ def cast(
     that of `materialize`.
 
     Raises:
-        SampleError: the format is unknown; an operator of the result does not run, or gives what
-            is not finite where the original does not; the message names it.
+        SampleError: the format is unknown.
+        TransformError: an operator of the result does not run, or gives what is not finite where
+            the original does not; the message names it.
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
@@ -88,7 +92,8 @@ def autocast(
     """Return a graph of torch that runs under autocast on the CPU; weights stay as they are.
 
     Raises:
-        SampleError: the sample is not torch's, the format has not 16 bits, or as `cast`.
+        SampleError: the sample is not torch's, or the format has not 16 bits.
+        TransformError: as `cast`.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -253,12 +258,29 @@ def _named_dtypes(arg: Any) -> Any:
 
 
 def _check(result: Sample, original: Sample, offset: int = 0, **options: Any) -> None:
-    """Run the result; where something is not finite, see whether it is in the original."""
+    """Run the result; where something is not finite, see whether it is in the original.
+
+    Where the result does not run the original is run as well: what fails in any format is no fault
+    of this one.
+    """
     try:
         found = find_not_finite(result, **options)
-        allowed = find_not_finite(original, **options) if found else []
     except GraphNetError as error:
-        raise SampleError(f"`{result.id}` does not run: {error}") from error
+        operator = getattr(error, "operator", "")
+        try:
+            find_not_finite(original, **options)
+        except GraphNetError as other:
+            raise TransformError(
+                f"`{original.id}` itself does not run on the CPU: {other}",
+                operator=operator,
+                reason=RUNS_NOWHERE,
+            ) from other
+        raise TransformError(
+            f"`{result.id}` does not run: {error}", operator=operator, reason="it does not run"
+        ) from error
+    if not found:
+        return
+    allowed = find_not_finite(original, **options)
     bad = [
         position
         for position in found
@@ -266,7 +288,10 @@ def _check(result: Sample, original: Sample, offset: int = 0, **options: Any) ->
         and not base_name(result.ops[position].target).startswith(_UNINITIALISED)
     ]
     if bad:
-        raise SampleError(
-            f"`{result.id}` overflows: operator {bad[0]} (`{result.ops[bad[0]].target}`) gives "
-            f"what is not finite, as it does not in `{original.id}`."
+        target = result.ops[bad[0]].target
+        raise TransformError(
+            f"`{result.id}` overflows: operator {bad[0]} (`{target}`) gives what is not finite, "
+            f"as it does not in `{original.id}`.",
+            operator=target,
+            reason="it overflows",
         )

@@ -45,7 +45,8 @@ class Stepper:
             lines = str(error).strip().splitlines() or [""]
             raise CalibrationError(
                 f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
-                f"{type(error).__name__}: {lines[-1][:300]}"
+                f"{type(error).__name__}: {lines[-1][:300]}",
+                operator=op.target,
             ) from error
 
     def make_input(self, sample: Sample, index: int) -> None:

@@ -47,7 +47,8 @@ class Stepper(torch.fx.Interpreter):
             op = self.sample.ops[position]
             raise CalibrationError(
                 f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
-                f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"
+                f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}",
+                operator=op.target,
             ) from error
 
     def make_input(self, sample: Sample, index: int) -> None:
