@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,11 +32,13 @@ LISTED = (
     *("dtype", "is_dynamic", "license"),
 )
 BY_IMPORTANCE = (
-    *("id", "num_ops", "num_params", "task", "framework", "flops", "dtype", "kind", "is_dynamic"),
-    *("family", "source", "license"),
+    *("id", "num_ops", "num_occurrences", "num_families", "num_params", "task", "framework"),
+    *("flops", "dtype", "kind", "is_dynamic", "method", "family", "source", "license"),
 )
 """Where a terminal is too narrow for all columns the last of these are left out."""
-NUMBERS = frozenset({"num_ops", "num_params", "flops"})
+NUMBERS = frozenset({"num_ops", "num_params", "flops", "num_occurrences", "num_families"})
+PART_COLUMNS = ("parent_id", "parent_ops", "num_occurrences", "num_families", "splits", "method")
+"""What `show` says besides of what was made of another graph."""
 FAMILY_LENGTH = 8
 """Characters of a family's hash that are shown; `--family` takes as many as it is given."""
 
@@ -44,7 +46,11 @@ FAMILY_LENGTH = 8
 @app.command("list", epilog="Example: graphnet list cv --name resnet --max-ops 200")
 def print_rows(
     config: Annotated[
-        str, typer.Argument(help="A task, `all`, or `excluded`: what failed a check.")
+        str,
+        typer.Argument(
+            help="A task, `all`, `excluded` (what failed a check), or parts of graphs: `sole_op`, "
+            "`fusible`, `typical`."
+        ),
     ] = "all",
     dataset: Dataset = "graphnet",
     task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None,
@@ -61,6 +67,9 @@ def print_rows(
     max_params: Annotated[int | None, typer.Option(help="At most this many parameters.")] = None,
     min_flops: Annotated[float | None, typer.Option(help="At least this many, as 1e9.")] = None,
     max_flops: Annotated[float | None, typer.Option(help="At most this many, as 1e9.")] = None,
+    min_occurrences: Annotated[
+        int | None, typer.Option(help="Only parts that occur at least this often in the graphs.")
+    ] = None,
     dtype: Annotated[str | None, typer.Option(help="That of most weights: float32, …")] = None,
     dynamic: Annotated[
         bool | None,
@@ -73,6 +82,7 @@ def print_rows(
     """List the graphs of a dataset by size, with what one filters by."""
     import pyarrow.dataset
 
+    from ..schema.tables import SUBGRAPHS, config_named
     from ..storage.loading import load_dataset, locate
     from ..storage.selection import Filters
     from ..verbosity import hidden_progress_bars
@@ -103,6 +113,7 @@ def print_rows(
         ("num_ops", min_ops, max_ops),
         ("num_params", min_params, max_params),
         ("flops", min_flops, max_flops),
+        ("num_occurrences", min_occurrences, None),
     ):
         if least is not None:
             conditions.append(column(field) >= math.ceil(least))
@@ -113,18 +124,19 @@ def print_rows(
         filters = condition if filters is None else filters & condition
     # From the Hub a stream fetches these columns alone; a local one would cost the import of torch.
     is_remote = not isinstance(locate(dataset), Path)
+    columns = SUBGRAPHS.listed if config_named(config).table is SUBGRAPHS else LISTED
     with hidden_progress_bars():
         splits: Any = load_dataset(
-            dataset, config, None, filters=filters, columns=LISTED, streaming=is_remote
+            dataset, config, None, filters=filters, columns=columns, streaming=is_remote
         )
-    rows = [{name: row[name] for name in LISTED} for split in splits.values() for row in split]
+    rows = [{name: row[name] for name in columns} for split in splits.values() for row in split]
     rows.sort(key=lambda row: (row["num_ops"], row["id"]))
     shown = rows if limit is None else rows[:limit]
     if as_json:
         for row in shown:
             echo(json.dumps(row))
         return
-    _print_table(shown)
+    _print_table(shown, columns)
     hidden = len(rows) - len(shown)
     echo(counted(len(rows), "graph") + (f", {hidden} not shown" if hidden else ""))
 
@@ -172,6 +184,9 @@ def _show(what: str, dataset: str, names: Names, svg: Path | None, max_boxes: in
     (row,) = rows
     for name in (*LISTED, "mode", "structure_hash", "signature_hash", "why_excluded"):
         echo(f"{name:<16}{row.get(name)}")
+    for name in PART_COLUMNS:
+        if row.get(name) is not None:
+            echo(f"{name:<16}{row[name]}")
     sample = Sample.from_row(row)
     if svg is not None:
         from ..report.graph_picture import write_graph
@@ -199,19 +214,19 @@ def _starts_with(column: pyarrow.dataset.Expression, prefix: str) -> pyarrow.dat
     return pyarrow.compute.starts_with(column, prefix)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    heads = {name: name.removeprefix("num_").removeprefix("is_") for name in LISTED}
+def _print_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
+    heads = {name: name.removeprefix("num_").removeprefix("is_") for name in columns}
     cells = [
         {name: printable_line(_cell(name, value)) for name, value in row.items()} for row in rows
     ]
     widths = {
-        name: max(map(len, (heads[name], *(each[name] for each in cells)))) for name in LISTED
+        name: max(map(len, (heads[name], *(each[name] for each in cells)))) for name in columns
     }
     shown = set(fitting_columns(widths, width()))
     for line in (heads, *cells):
         parts = (
             line[name].rjust(widths[name]) if name in NUMBERS else line[name].ljust(widths[name])
-            for name in LISTED
+            for name in columns
             if name in shown
         )
         echo(GAP.join(parts).rstrip())

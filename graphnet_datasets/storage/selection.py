@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from ..frameworks import framework_names
 from ..sample import Sample
 from ..sample.vocabulary import KINDS, TASKS
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
+from ..schema.tables import SUBGRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
 from .loading import load_dataset
@@ -71,10 +73,11 @@ def select_rows(
     """Return rows of the `graphs` table, with hashes and family, that a run is about.
 
     `what` is a name, a path, a sample, a row, or several of these (a `datasets.Dataset` is several
-    rows). A name is a config (`cv`; `excluded` for the graphs that failed a check), a sample's id
-    (`timm/resnet18`) or the name itself of `dataset`. A path, which starts with `.`, `/` or `~` or
-    ends in `.parquet`, is a GraphNet sample directory, a directory of them, a dataset directory or
-    a Parquet file. Of a config, a dataset or a file, all splits are taken, by number of operators.
+    rows). A name is a config (`cv`; `excluded` for the graphs that failed a check, `fusible` for
+    parts), a sample's id (`timm/resnet18`) or the name itself of `dataset`. A path, which starts
+    with `.`, `/` or `~` or ends in `.parquet`, is a GraphNet sample directory, a directory of them,
+    a dataset directory or a Parquet file. Of a config, a dataset or a file, all splits are taken,
+    by number of operators.
     A sample that is named twice comes once.
 
     Raises:
@@ -172,8 +175,8 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
             )
         yield from _by_size(_load(dataset, name), dataset)
     else:
-        found = _load(dataset, filters=[("id", "==", name)])
-        if not len(found):
+        found = _find_id(name, dataset)
+        if found is None:
             raise DatasetNotFoundError(
                 f"`{name}` is neither a config nor the id of a sample of `{dataset}`."
                 f"{did_you_mean(name, _known_names(dataset))} The configs are "
@@ -181,6 +184,19 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
                 "with `./` or `/`; another dataset is chosen with `--dataset org/name`."
             )
         yield from _find(found, dataset)
+
+
+def _find_id(name: str, dataset: str | os.PathLike[str]) -> Any:
+    """Return the rows with an id, of whole graphs or else of parts; None if there are none."""
+    filters = [("id", "==", name)]
+    found = _load(dataset, filters=filters)
+    for config in CONFIGS.values():
+        if len(found):
+            return found
+        if config.table is SUBGRAPHS and "/" in name:
+            with contextlib.suppress(DatasetNotFoundError):  # not every dataset has them
+                found = _load(dataset, config.name, filters=filters)
+    return found if len(found) else None
 
 
 def _known_names(dataset: str | os.PathLike[str]) -> list[str]:
