@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 
 from graphnet_datasets.storage.selection import Filters, select_rows
+from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.storage.transforming import GraphOutcome, read_report, transform_dataset
-from graphnet_datasets.transforms.cast import RUNS_NOWHERE
+from graphnet_datasets.transforms.cast import EMULATED, RUNS_NOWHERE
 from graphnet_datasets.transforms.registry import Step
 
 
@@ -28,6 +29,7 @@ def main() -> None:
     parser.add_argument("--max-input-gb", type=float, default=0.05)
     parser.add_argument("--max-ops", type=int)
     parser.add_argument("--every", type=int, default=1, help="take every n-th graph")
+    parser.add_argument("--emulate", action="store_true", help="as `graphnet transform` has it")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
@@ -45,13 +47,28 @@ def main() -> None:
             if place.exists():
                 outcomes = tuple(read_report(place / "transform-report.jsonl"))
             else:
-                step = Step(options.transform, {"dtype": dtype})
+                emulate = {"emulate": True} if options.emulate else {}
+                step = Step(options.transform, {"dtype": dtype, **emulate})
                 outcomes = transform_dataset(rows, [step], place, jobs=options.jobs).outcomes
-            print_table(options.transform, dtype, outcomes, time.perf_counter() - start)
+            seconds = time.perf_counter() - start
+            print_table(options.transform, dtype, outcomes, seconds, count_emulated(place))
+
+
+def count_emulated(place: Path) -> dict[str, int]:
+    """Return how many samples of each framework no CPU runs in their format."""
+    counts: collections.Counter[str] = collections.Counter()
+    for path in place.glob("*/*.parquet"):
+        for row in read_table(path, ["framework", "tags"]).to_pylist():
+            counts[row["framework"]] += EMULATED in row["tags"]
+    return counts
 
 
 def print_table(
-    transform: str, dtype: str, outcomes: tuple[GraphOutcome, ...], seconds: float
+    transform: str,
+    dtype: str,
+    outcomes: tuple[GraphOutcome, ...],
+    seconds: float,
+    emulated: dict[str, int],
 ) -> None:
     for framework in sorted({each.framework for each in outcomes}):
         some = [each for each in outcomes if each.framework == framework]
@@ -69,6 +86,7 @@ def print_table(
             "graphs": len(some),
             "runnable": runnable,
             "made": num_cast,
+            "of_them_emulated": emulated.get(framework, 0),
             "share": round(num_cast / runnable, 4) if runnable else None,
             "seconds": round(seconds, 1),
             "refused": dict(reasons.most_common()),

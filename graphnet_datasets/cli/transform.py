@@ -52,6 +52,13 @@ class TransformOptions(OptionGroup):
         bool,
         typer.Option(help="Run what is cast or differentiated once, and refuse what does not fit."),
     ] = True
+    emulate: Annotated[
+        bool,
+        typer.Option(
+            "--emulate",
+            help="Check a cast graph in float32, rounded, where the CPU has no kernel for it.",
+        ),
+    ] = False
     parts: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,11 +80,12 @@ class TransformOptions(OptionGroup):
         """
         from ..transforms.registry import Step
 
-        steps = [
-            Step(name, {"dtype": dtype, "check": self.check})
-            for name, dtype in (("cast", self.cast), ("autocast", self.autocast))
-            if dtype is not None
-        ]
+        steps = []
+        if self.cast is not None:
+            options = {"dtype": self.cast, "check": self.check, "emulate": self.emulate}
+            steps.append(Step("cast", options))
+        if self.autocast is not None:
+            steps.append(Step("autocast", {"dtype": self.autocast, "check": self.check}))
         if self.backward is not None:
             options = {"kind": self.backward, "of": self.of, "partition": self.partition}
             steps.append(Step("backward", {**options, "check": self.check}))

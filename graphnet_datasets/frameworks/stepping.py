@@ -76,7 +76,8 @@ def observe(sample: Sample, seed: int = 0, **options: Any) -> dict[int, Observed
 def find_not_finite(sample: Sample, seed: int = 0, **options: Any) -> list[int]:
     """Return the operators that give NaN or infinity in a run, by position.
 
-    The options are those of `calibrate`.
+    The options are those of `calibrate`, and `emulates`: whether what the CPU has no kernel for in
+    a 16-bit format is computed in float32 and rounded.
 
     Raises:
         CalibrationError and others: as `observe`.

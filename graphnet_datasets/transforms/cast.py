@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..errors import GraphNetError, SampleError, TransformError
 from ..frameworks import find_results
+from ..frameworks.results import Result
 from ..frameworks.stepping import find_not_finite
 from ..inputs.encoding import encode, finite_range
 from ..sample import Input, Op, Sample, Statistics
@@ -28,6 +30,10 @@ _WIDE_STATISTICS = frozenset(
 )
 """Norms whose kernels take statistics and weights in float32 beside activations of 16 bits."""
 
+EMULATED = "emulated"
+"""The tag of what runs on no CPU in its format, and was checked with operators in float32."""
+
+DOES_NOT_RUN = "it does not run"
 RUNS_NOWHERE = "the graph itself does not run on a CPU"
 """The reason of a refusal that is no fault of the format."""
 
@@ -42,6 +48,7 @@ def cast(
     dtype: str,
     *,
     check: bool = True,
+    emulate: bool = False,
     allow_unchecked_operators: bool = False,
 ) -> Sample:
     """Return the graph with its floating-point tensors in another format.
@@ -54,7 +61,8 @@ def cast(
     id ends in `/DTYPE`.
 
     With `check` the result is run once on the CPU, in this process; `allow_unchecked_operators` is
-    that of `materialize`.
+    that of `materialize`. Where `emulate`, operators that have no kernel for the format there are
+    computed in float32 for that and rounded; a result that needs this has the tag `emulated`.
 
     Raises:
         SampleError: the format is unknown.
@@ -78,7 +86,16 @@ def cast(
         )
     result = _Casting(sample, dtype).run()
     if check:
-        _check(result, sample, allow_unchecked_operators=allow_unchecked_operators)
+        options = {"allow_unchecked_operators": allow_unchecked_operators}
+        try:
+            _check(result, sample, **options)
+        except TransformError as error:
+            if not emulate or error.reason != DOES_NOT_RUN:
+                raise
+            _check(result, sample, **options, emulates=True)
+            tags = (*result.provenance.tags, EMULATED)
+            provenance = dataclasses.replace(result.provenance, tags=tags)
+            result = dataclasses.replace(result, provenance=provenance)
     return result
 
 
@@ -140,8 +157,12 @@ class _Casting:
         self.sample = sample
         self.dtype = dtype
         self.num_inputs = len(sample.inputs)
-        self.results = find_results(sample)
         self.wide = self._find_wide() if dtype in ("bfloat16", "float16") else frozenset()
+
+    @functools.cached_property
+    def results(self) -> tuple[Result, ...]:
+        """What the operators give: few graphs need to be walked for it."""
+        return find_results(self.sample)
 
     def run(self) -> Sample:
         sample = self.sample
@@ -276,7 +297,7 @@ def _check(result: Sample, original: Sample, offset: int = 0, **options: Any) ->
                 reason=RUNS_NOWHERE,
             ) from other
         raise TransformError(
-            f"`{result.id}` does not run: {error}", operator=operator, reason="it does not run"
+            f"`{result.id}` does not run: {error}", operator=operator, reason=DOES_NOT_RUN
         ) from error
     if not found:
         return

@@ -84,7 +84,7 @@ class Step:
     Raises:
         TransformError: there is no such transform, or an option that it does not take.
 
-    >>> Step("cast", {"dtype": "bfloat16"}).options
+    >>> Step("autocast", {"dtype": "bfloat16"}).options
     {'check': True, 'dtype': 'bfloat16'}
     """
 
@@ -219,10 +219,12 @@ def _refusal(error: GraphNetError, sample: Sample) -> TransformError:
     return TransformError(text, reason=f"{type(error).__name__}: {reason}")
 
 
-def _cast(sample: Sample, running: Running, *, dtype: str, check: bool) -> Iterator[Sample]:
+def _cast(
+    sample: Sample, running: Running, *, dtype: str, check: bool, emulate: bool
+) -> Iterator[Sample]:
     _ask_for_run(sample, running, check)
     unchecked = running.allow_unchecked_operators
-    yield cast(sample, dtype, check=check, allow_unchecked_operators=unchecked)
+    yield cast(sample, dtype, check=check, emulate=emulate, allow_unchecked_operators=unchecked)
 
 
 def _autocast(sample: Sample, running: Running, *, dtype: str, check: bool) -> Iterator[Sample]:
@@ -303,7 +305,12 @@ def _complete_parts(options: dict[str, Any]) -> dict[str, Any]:
 TRANSFORMS: dict[str, Transform] = {
     transform.name: transform
     for transform in (
-        Transform("cast", _cast, {"dtype": DTYPES, "check": bool}, {"check": True}),
+        Transform(
+            "cast",
+            _cast,
+            {"dtype": DTYPES, "check": bool, "emulate": bool},
+            {"check": True, "emulate": False},
+        ),
         Transform(
             "autocast",
             _autocast,

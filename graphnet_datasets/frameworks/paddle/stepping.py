@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import paddle
@@ -11,12 +13,21 @@ from ...sample import Sample
 from .plan import Plan, Step
 from .tensors import make_input, make_inputs
 
+NARROW = (paddle.float16, paddle.bfloat16)
+_NO_KERNEL = re.compile(r"kernel_key\.backend\(\) == Backend::CPU|is not registered")
+"""What paddle says of an operator that has no kernel on the CPU for what it is given."""
+
 
 class Stepper:
-    """Runs single operators of a plan; slot i is value i of the sample."""
+    """Runs single operators of a plan; slot i is value i of the sample.
 
-    def __init__(self, plan: Plan, sample: Sample, seed: int) -> None:
+    Where it `emulates`, an operator without a kernel for 16-bit formats is computed in float32, and
+    its results are rounded.
+    """
+
+    def __init__(self, plan: Plan, sample: Sample, seed: int, emulates: bool = False) -> None:
         paddle.seed(seed)
+        self.emulates = emulates
         self.seed = seed
         self.sample = sample
         self.slots: list[Any] = [
@@ -39,7 +50,7 @@ class Stepper:
         """
         try:
             for call, arguments, own, _ in self.groups[position]:
-                self.slots[own] = call(*arguments(self.slots))
+                self.slots[own] = self._call(call, arguments(self.slots))
         except Exception as error:
             op = self.sample.ops[position]
             lines = str(error).strip().splitlines() or [""]
@@ -48,6 +59,18 @@ class Stepper:
                 f"{type(error).__name__}: {lines[-1][:300]}",
                 operator=op.target,
             ) from error
+
+    def _call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        try:
+            return call(*arguments)
+        except Exception as error:
+            narrow = next(
+                (each.dtype for each in _tensors(arguments) if each.dtype in NARROW), None
+            )
+            if not self.emulates or narrow is None or not _NO_KERNEL.search(str(error)):
+                raise
+        wide = call(*_convert(arguments, NARROW, paddle.float32))
+        return _convert(wide, (paddle.float32,), narrow)
 
     def make_input(self, sample: Sample, index: int) -> None:
         """Make input `index` anew from the statistics that it has in `sample`."""
@@ -75,3 +98,20 @@ class Stepper:
         if tensor is None or self.is_finite(value):
             return 0, 0
         return int(paddle.isnan(tensor).sum()), int(paddle.isinf(tensor).sum())
+
+
+def _tensors(values: Any) -> Iterator[paddle.Tensor]:
+    if isinstance(values, paddle.Tensor):
+        yield values
+    elif isinstance(values, list | tuple):
+        for each in values:
+            yield from _tensors(each)
+
+
+def _convert(values: Any, formats: tuple[Any, ...], wanted: Any) -> Any:
+    """Return values with their tensors of some formats in another one."""
+    if isinstance(values, paddle.Tensor):
+        return values.astype(wanted) if values.dtype in formats else values
+    if isinstance(values, list | tuple):
+        return type(values)(_convert(each, formats, wanted) for each in values)
+    return values

@@ -16,7 +16,9 @@ from .stepping import Stepper
 
 
 @contextlib.contextmanager
-def stepping(sample: Sample, seed: int = 0, **options: Any) -> Iterator[Stepper]:
+def stepping(
+    sample: Sample, seed: int = 0, *, emulates: bool = False, **options: Any
+) -> Iterator[Stepper]:
     """Yield what runs the operators of a sample one at a time; `options` are of `materialize`.
 
     Raises:
@@ -24,7 +26,7 @@ def stepping(sample: Sample, seed: int = 0, **options: Any) -> Iterator[Stepper]
     """
     module = materialize(sample, **options)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        yield Stepper(module, sample, seed)
+        yield Stepper(module, sample, seed, emulates)
 
 
 def look_at(tensor: torch.Tensor) -> Observed:
