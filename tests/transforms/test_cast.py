@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from graphnet_datasets import Sample, make_inputs, materialize
-from graphnet_datasets.errors import SampleError
+from graphnet_datasets.errors import SampleError, TransformError
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Named, Ref
 from graphnet_datasets.transforms import autocast, cast
@@ -187,3 +187,40 @@ def test_a_graph_of_paddle_in_double_precision() -> None:
     floats = [each.value.dtype for each in result.inputs if "float" in str(each.value.dtype)]
     assert set(floats) == {"float64"}
     materialize(result)(*make_inputs(result).values())
+
+
+def test_what_the_cpu_has_no_kernel_for_is_checked_in_float32_where_asked_for() -> None:
+    whole = graph(Op("torch.fft.fft", (Ref(0),)), Op("torch.abs", (Ref(1),)))
+    with pytest.raises(TransformError, match=r"does not run: Op 0 \(`torch.fft.fft`\)") as caught:
+        cast(whole, "bfloat16")
+    assert (caught.value.operator, caught.value.reason) == ("torch.fft.fft", "it does not run")
+    result = cast(whole, "bfloat16", emulate=True)
+    assert result.provenance.tags == ("emulated",)
+    assert cast(whole, "float64", emulate=True).provenance.tags == (), "it runs as it is"
+    large = Input("input", Value("float32", (4,)), statistics=Statistics(6e4, 1.0, 5e4, 6.5e4))
+    with pytest.raises(TransformError, match="overflows: operator 1") as caught:
+        twice = (Op("torch.fft.fft", (Ref(0),)), Op("torch.add", (Ref(0), Ref(0))))
+        cast(graph(*twice, inputs=(large,)), "float16", emulate=True)
+    assert caught.value.operator == "torch.add"
+
+
+def test_a_graph_that_runs_in_no_format_is_told_apart() -> None:
+    broken = graph(Op("torch.linalg.cholesky", (Ref(0),)), inputs=(X,))
+    with pytest.raises(TransformError, match="`test/whole` itself does not run") as caught:
+        cast(broken, "bfloat16")
+    assert caught.value.reason == "the graph itself does not run on a CPU"
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_paddle_has_no_short_kernels_on_a_cpu_and_they_can_be_emulated(dtype: str) -> None:
+    pytest.importorskip("paddle", reason="paddle is not installed")
+    square = Input("input", Value("float32", (4, 4)), statistics=Statistics(0.0, 1.0))
+    ops = (
+        Op("paddle._C_ops.matmul", (Ref(0), Ref(0), False, False)),
+        Op("paddle._C_ops.relu", (Ref(1),)),
+    )
+    whole = Sample("test/whole", "paddle", "other", (square,), ops, Ref(2))
+    with pytest.raises(TransformError, match="does not run: Op 0"):
+        cast(whole, dtype)
+    assert cast(whole, dtype, emulate=True).provenance.tags == ("emulated",)
