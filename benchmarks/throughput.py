@@ -1,6 +1,6 @@
 """How long many small graphs take under several compilers, with default settings, and why.
 
-    python benchmarks/throughput.py [--graphs 100] [--compiler NAME ...] [--max-ops 200] [--threads N]
+    python benchmarks/throughput.py [--graphs 100] [--compiler NAME ...] [--threads N]
 
 Embedded graphs of torch of at most so many operators, a billion floating-point operations and ten
 million parameters, evenly spread over the dataset, run as `graphnet run` does, start of processes
@@ -37,8 +37,8 @@ def main() -> None:
     filters = [
         ("framework", "=", "torch"),
         ("num_ops", "<=", options.max_ops),
-        ("flops", "<=", 1e9),
-        ("num_params", "<=", 1e7),
+        ("flops", "<=", 10**9),
+        ("num_params", "<=", 10**7),
     ]
     parts = load_dataset("graphnet", "all", filters=filters)
     names = sorted(name for part in parts.values() for name in part["id"])
