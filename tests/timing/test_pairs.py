@@ -18,7 +18,7 @@ from graphnet_datasets.timing.calls import ArmFailedError
 from graphnet_datasets.timing.clocks import Reading, WallClock
 from graphnet_datasets.timing.pairs import TimingSettings, break_even_calls, measure_pairs
 
-QUICK = TimingSettings(warmup_s=0.0, min_warmup_calls=1)
+QUICK = TimingSettings(warmup_s=0.0, min_warmup_calls=1, budget_s=10.0)
 
 
 class FakeClock:
@@ -85,7 +85,12 @@ def test_what_ended_the_measurement_is_recorded(
 
 def test_settled_noise_ends_it_too() -> None:
     settings = TimingSettings(
-        warmup_s=0, min_warmup_calls=1, precision=1e-6, stable_pairs=100, stable_tolerance=0.2
+        warmup_s=0,
+        min_warmup_calls=1,
+        budget_s=10,
+        precision=1e-6,
+        stable_pairs=100,
+        stable_tolerance=0.2,
     )
     arms = noisy(3, 0.2, 1), noisy(2, 0.2, 2)
     times = measure_pairs(*arms, settings=settings, clock=FakeClock())
@@ -94,7 +99,7 @@ def test_settled_noise_ends_it_too() -> None:
 
 
 def test_settled_noise_does_not_end_it_while_the_precision_is_within_reach() -> None:
-    settings = TimingSettings(warmup_s=0, min_warmup_calls=1, stable_tolerance=0.5)
+    settings = TimingSettings(warmup_s=0, min_warmup_calls=1, budget_s=10, stable_tolerance=0.5)
     arms = noisy(3, 0.2, 1), noisy(2, 0.2, 2)
     times = measure_pairs(*arms, settings=settings, clock=FakeClock())
     assert times.stopped_by == "precision"
@@ -103,7 +108,7 @@ def test_settled_noise_does_not_end_it_while_the_precision_is_within_reach() -> 
 
 def test_the_order_is_drawn_per_pair_and_reproducible() -> None:
     settings = TimingSettings(
-        warmup_s=0, min_warmup_calls=1, precision=1e-9, max_pairs=200, stable_pairs=201
+        warmup_s=0, min_warmup_calls=1, budget_s=9, precision=1e-9, max_pairs=200, stable_pairs=201
     )
     arms = noisy(3, 0.2, 1), noisy(2, 0.2, 2)
     calls: list[str] = []
