@@ -73,6 +73,11 @@ class Inductor(DynamoCompiler):
         compiled = compile_fx(graph, list(example_inputs), config_patches=self._config)
         return cast(Callable[..., Any], compiled)
 
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The options under their names in `torch._inductor.config`."""
+        return self._config
+
     def _inductor_config(self) -> dict[str, Any]:
         """Return the options under their names in `torch._inductor.config`."""
         import torch._inductor

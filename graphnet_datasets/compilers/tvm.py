@@ -35,6 +35,9 @@ class Tvm(Compiler):
         "num_threads": Option(0, "Threads; 0 is as many as torch uses."),
     }
 
+    lowered: Any = None
+    """The module of TVM that the last compilation generated code from."""
+
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
@@ -54,6 +57,7 @@ class Tvm(Compiler):
         )
         with target, tempfile.TemporaryDirectory() as directory:
             graph = self._pipeline(relax, target, directory)(graph)
+        self.lowered = graph
         machine = relax.VirtualMachine(tvm.compile(graph, target=target), tvm.cpu())
         main = machine["main"]
         check_count(self.name, flat, len(graph["main"].ret_ty.fields))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ..sample.vocabulary import TASKS
 from .graphs import GRAPHS_SCHEMA
+from .kernels import KERNELS_SCHEMA
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 from .subgraphs import SUBGRAPHS_SCHEMA
 from .tc_cache import TC_CACHE_SCHEMA

@@ -15,7 +15,8 @@ from ..compilers.options import Option
 from .cache import TuningCache
 from .graphs.capturing import capture_graph
 from .graphs.compiling import GraphKernels, plan_graph
-from .graphs.kernels import KernelCache
+from .graphs.kernels import GroupKernel, KernelCache
+from .graphs.lowering import LoweredGroup
 from .presets import PRESETS, preset
 
 
@@ -40,6 +41,9 @@ class TensorComprehensions(Compiler):
         "cache": Option(None, "A file of tuned options to take and to add to."),
         "compile_timeout_s": Option(60.0, "How long the C compiler may take for one kernel."),
     }
+
+    kept: list[tuple[LoweredGroup, GroupKernel]]
+    """The groups of the last compilation that have kernels, and those kernels."""
 
     @classmethod
     def is_available(cls) -> tuple[bool, str]:
@@ -87,6 +91,7 @@ class TensorComprehensions(Compiler):
         compiled = kernels.build(flat.arguments(example_inputs))
         self.note_fallback(plan.fallback_share)
         self._warn(kernels)
+        self.kept = kernels.kept
         self.num_kernels = cache.num_kernels
         return lambda inputs: flat.rebuild(compiled(*captured.arguments(flat.arguments(inputs))))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from .differentiating.trial import Trial, t_of, try_eager
 from .materialize import materialize
 from .statistics import elements_to_store, measure
 from .tensors import make_inputs
+from .walking.recurrent import kind_of
 
 LARGEST_T = -5.0
 """Gradients have to equal those of eager autograd at this tolerance."""
@@ -54,6 +56,38 @@ def differentiate(
         raise GradientError(
             f"`{sample.id}` calls custom operators, whose gradients nobody knows. Leave it out."
         )
+    with _plain_recurrence(sample):
+        return _differentiate(
+            sample,
+            of=of,
+            partition=partition,
+            seed=seed,
+            check=check,
+            allow_unchecked_operators=allow_unchecked_operators,
+        )
+
+
+@contextlib.contextmanager
+def _plain_recurrence(sample: Sample) -> Iterator[None]:
+    """Keep recurrent layers from oneDNN, whose own layer autograd cannot take apart."""
+    was_enabled = torch._C._get_mkldnn_enabled()
+    if any(kind_of(op.target) is not None for op in sample.ops):
+        torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(was_enabled)
+
+
+def _differentiate(
+    sample: Sample,
+    *,
+    of: Of,
+    partition: Partition,
+    seed: int,
+    check: bool,
+    allow_unchecked_operators: bool,
+) -> Gradients:
     options: dict[str, Any] = {"allow_unchecked_operators": allow_unchecked_operators}
     graph = materialize(sample, **options)
     inputs = make_inputs(sample, seed)
@@ -64,12 +98,13 @@ def differentiate(
     joint = trace_joint(call, tensors, sample.id)
     trial = try_eager(call, tensors, sample.id, seed) if check else None
     made = _Making(sample, call, joint, tensors, trial)
-    whole = made.joint()
-    forward, backward = made.parts(_PARTITIONS[partition])
     if trial is None:
-        return Gradients(whole, forward, backward)
-    largest = made.check(whole, forward, backward, options)
-    return Gradients(whole, forward, made.measured(backward), largest)
+        return Gradients(made.joint(), *made.parts(_PARTITIONS[partition]))
+    try:
+        return made.checked(_PARTITIONS[partition], options)
+    except _StrideError:
+        joint.copy_where_needed()
+        return made.checked(_PARTITIONS[partition], options)
 
 
 def _choose(sample: Sample, inputs: Mapping[str, Any], of: Of) -> frozenset[int]:
@@ -91,6 +126,10 @@ def _choose(sample: Sample, inputs: Mapping[str, Any], of: Of) -> frozenset[int]
             " of floating-point numbers, of which a gradient could be computed."
         )
     return frozenset(chosen)
+
+
+class _StrideError(GradientError):
+    """A view was traced of strides that a kernel does not give."""
 
 
 class _Making:
@@ -138,6 +177,17 @@ class _Making:
             self._convert("forward", forward, names),
             self._convert("backward", backward, traced.outputs[traced.num_forward :]),
         )
+
+    def checked(self, cut: Callable[..., Any], options: Mapping[str, Any]) -> Gradients:
+        """Return all graphs, after a run of each.
+
+        Raises:
+            GradientError: they do not give what eager autograd does.
+        """
+        whole = self.joint()
+        forward, backward = self.parts(cut)
+        largest = self.check(whole, forward, backward, options)
+        return Gradients(whole, forward, self.measured(backward), largest)
 
     def check(
         self, joint: Sample, forward: Sample, backward: Sample, options: Mapping[str, Any]
@@ -227,6 +277,8 @@ class _Making:
         except RuntimeError as error:
             if isinstance(error, GraphNetError):
                 raise
+            if "view size is not compatible" in str(error):
+                raise _StrideError(str(error)) from error
             raise GradientError(
                 f"The {made.kind} graph of `{self.sample.id}` does not run: "
                 f"{str(error).splitlines()[0][:300]}"

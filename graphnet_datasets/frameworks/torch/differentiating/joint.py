@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from ....errors import GradientError, GraphNetError
 from .calling import Call
 from .randomness import Drawn, lift_random_numbers
-from .rules import SAME, make_rules
+from .rules import SAME, make_rules, public_transform
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +35,13 @@ class Joint:
     drawn: dict[str, Drawn]
     outputs: tuple[Output, ...]
     num_forward: int
+
+    def copy_where_needed(self) -> None:
+        """Let views copy where memory is laid out in another way than on fake tensors."""
+        for node in self.module.graph.nodes:
+            if node.target is torch.ops.aten.view.default:
+                node.target = torch.ops.aten.reshape.default
+        self.module.recompile()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +126,11 @@ def _simplify(module: torch.fx.GraphModule) -> None:
     for node in module.graph.nodes:
         if node.target in SAME:
             node.target = SAME[node.target]
+        first = node.args[0] if node.args else None
+        source = first.meta.get("val") if isinstance(first, torch.fx.Node) else None
+        transform = public_transform(node.target, node.args, source)
+        if transform is not None:
+            node.target, node.args = transform
         if node.op == "get_attr":
             held = getattr(module, str(node.target), None)
             if isinstance(held, FakeTensor) and held.constant is not None:

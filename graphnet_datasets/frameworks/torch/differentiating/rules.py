@@ -22,6 +22,33 @@ SAME: Mapping[Any, Any] = {
 """Operators that promise more than others of the same kernel, and those others."""
 
 
+_NORMS = ("backward", "ortho", "forward")
+"""How a Fourier transform divides, by the number that ATen's own operators have for it."""
+
+
+def public_transform(target: Any, args: Sequence[Any], source: Any) -> tuple[Any, Any] | None:
+    """Return the checked operator that computes what one of ATen's Fourier transforms does.
+
+    `source` is what is transformed, for its sizes. None where the call is none of them.
+
+    >>> transform, args = public_transform(_ATEN._fft_r2c.default, ("x", [1], 0, True), None)
+    >>> transform.name(), args
+    ('aten::fft_rfftn', ('x', None, [1], 'backward'))
+    """
+    if target is _ATEN._fft_r2c.default:
+        name = _ATEN.fft_rfftn.default if args[3] else _ATEN.fft_fftn.default
+        return name, (args[0], None, args[1], _NORMS[args[2]])
+    if target is _ATEN._fft_c2c.default:
+        if args[3]:
+            return _ATEN.fft_fftn.default, (args[0], None, args[1], _NORMS[args[2]])
+        # The inverse is the one that divides where nothing is said.
+        return _ATEN.fft_ifftn.default, (args[0], None, args[1], _NORMS[2 - args[2]])
+    if target is _ATEN._fft_c2r.default:
+        sizes = [source.shape[dim] for dim in args[1][:-1]] + [args[3]]
+        return _ATEN.fft_irfftn.default, (args[0], sizes, args[1], _NORMS[2 - args[2]])
+    return None
+
+
 def make_rules() -> dict[Any, Callable[..., Any]]:
     """Return what stands in the place of operators while gradients are traced, by overload."""
     written = get_decompositions(

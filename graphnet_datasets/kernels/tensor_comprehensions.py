@@ -1,0 +1,53 @@
+"""Kernels of the compiler `tc`: C that was generated from tensor comprehensions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ..errors import TransformError
+from ..frameworks import make_inputs, materialize
+from ..sample import Sample
+from ..tensor_comprehensions.compiler import TensorComprehensions
+from .generated import GeneratedKernel, Generation
+
+
+def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generation:
+    """Compile a sample by `tc` and return the C that was generated for its groups.
+
+    Operators are those of ATen that the graph was decomposed into.
+
+    Raises:
+        TransformError: no operator of it is covered, or the compiler does not take it.
+        CompilerError: there is no such option.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
+    """
+    compiler = TensorComprehensions(options)
+    module = materialize(sample, device=device, allow_unchecked_operators=True)
+    inputs = make_inputs(sample, device=device)
+    with torch.no_grad():
+        run = compiler.compile(module, inputs)
+    if not compiler.kept:
+        reason = compiler.warnings[0] if compiler.warnings else "none of its operators is covered"
+        raise TransformError(
+            f"`tc` generates nothing for `{sample.id}`: {reason}.",
+            reason="no operator of it is covered by `tc`",
+        )
+    kernels = []
+    for group, made in compiler.kept:
+        kernel = made.kernel
+        tensors = [*kernel.instance.inputs, *kernel.instance.outputs]
+        launch = {
+            "threads": kernel.threads,
+            "arguments": [
+                {"name": each.name, "dtype": each.dtype.name, "shape": list(each.shape)}
+                for each in tensors
+            ],
+            "definition": group.source,
+        }
+        targets = tuple(str(node.target) for node in group.nodes if node.op == "call_function")
+        kernels.append(GeneratedKernel("tc_kernel", "c", kernel.source, targets, None, launch))
+    return Generation(tuple(kernels), (), functools.partial(run, **inputs))

@@ -1,0 +1,55 @@
+"""Kernels of TVM: TensorIR, before LLVM makes machine code of it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ..compilers.tvm import Tvm
+from ..errors import TransformError
+from ..frameworks import make_inputs, materialize
+from ..sample import Sample
+from .generated import GeneratedKernel, Generation
+
+
+def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generation:
+    """Compile a sample by TVM and return the TensorIR of its functions.
+
+    TVM does not tell which operators a function computes; their names are made of those of Relax.
+
+    Raises:
+        TransformError: TVM cannot compile the sample.
+        CompilerError: there is no such option.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
+    """
+    compiler = Tvm(options)
+    module = materialize(sample, device=device, allow_unchecked_operators=True)
+    inputs = make_inputs(sample, device=device)
+    try:
+        with torch.no_grad():
+            run = compiler.compile(module, inputs)
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise TransformError(
+            f"TVM cannot compile `{sample.id}`: {lines[-1][:300]}",
+            reason=f"TVM cannot compile the graph ({type(error).__name__})",
+        ) from error
+    tir: Any = importlib.import_module("tvm.tirx" if _has_tirx() else "tvm.tir")
+    kernels = []
+    for variable, function in compiler.lowered.functions.items():
+        if isinstance(function, tir.PrimFunc):
+            name = str(variable.name_hint)
+            launch = {"parameters": [str(each) for each in function.params]}
+            kernels.append(
+                GeneratedKernel(name, "tensorir", function.script(), (name,), None, launch)
+            )
+    kernels.sort(key=lambda each: each.entry)
+    return Generation(tuple(kernels), (), functools.partial(run, **inputs))
+
+
+def _has_tirx() -> bool:
+    return importlib.util.find_spec("tvm.tirx") is not None

@@ -1,0 +1,49 @@
+"""The `kernels` table: a row for each kernel that a compiler generated for a graph."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+
+from .version import SCHEMA_VERSION
+
+KERNELS_SCHEMA = pa.schema(
+    [
+        pa.field("schema_version", pa.int32(), nullable=False),
+        pa.field("kernel_id", pa.string(), nullable=False),
+        pa.field("subgraph_hash", pa.string(), nullable=False),
+        pa.field("sample_id", pa.string(), nullable=False),
+        pa.field("framework", pa.string(), nullable=False),
+        pa.field("compiler", pa.string(), nullable=False),
+        pa.field("compiler_version", pa.string(), nullable=False),
+        pa.field("options", pa.string(), nullable=False),
+        pa.field("device", pa.string(), nullable=False),
+        pa.field("device_name", pa.string(), nullable=False),
+        pa.field("threads", pa.int32(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("entry", pa.string(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("launch", pa.string(), nullable=False),
+        pa.field("operators", pa.list_(pa.string()), nullable=False),
+        pa.field("ops", pa.list_(pa.int32())),
+        pa.field("position", pa.int32(), nullable=False),
+        pa.field("num_kernels", pa.int32(), nullable=False),
+        pa.field("library_calls", pa.list_(pa.string()), nullable=False),
+        pa.field("compile_time_s", pa.float64(), nullable=False),
+        pa.field("latency_ms", pa.float64(), nullable=False),
+    ],
+    metadata={
+        "graphnet_datasets": json.dumps({"table": "kernels", "schema_version": SCHEMA_VERSION})
+    },
+)
+"""A row is one generated function, as text; this library never runs it.
+
+`subgraph_hash` is that of the table `subgraphs`. `options` and `launch` are JSON: what the compiler
+was told, and what the function is called with. `operators` are the targets of the sample's
+operators that it computes, or the compiler's own names of them where `ops`, their positions, is
+null. `position` is its place among the `num_kernels` of the graph, `library_calls` are calls of the
+same graph into libraries. `compile_time_s` and `latency_ms`, the median of timed calls, are those of
+the whole graph. `kernel_id` is the SHA-256 of the graph's hash, the compiler with version and
+options, the device's name, the place and the text.
+"""
