@@ -30,6 +30,7 @@ ORDER = [
     {"tensor_comprehensions"},
     {"scores"},
     {"benchmark"},
+    {"kernels"},
     {"report"},
     {"bisection", "subsets"},
     {"hub"},

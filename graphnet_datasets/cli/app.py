@@ -31,6 +31,7 @@ from . import (
     datasets,
     device,
     import_export,
+    kernels,
     push,
     run,
     score,
@@ -135,8 +136,10 @@ def root(
 _GROUPS = (
     datasets,
     import_export,
+    kernels,
     translate,
     transform,
+    kernels,
     run,
     score,
     bisect,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
+import importlib.util
 from collections.abc import Mapping
 from typing import Any
 

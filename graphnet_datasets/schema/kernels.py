@@ -41,9 +41,9 @@ KERNELS_SCHEMA = pa.schema(
 
 `subgraph_hash` is that of the table `subgraphs`. `options` and `launch` are JSON: what the compiler
 was told, and what the function is called with. `operators` are the targets of the sample's
-operators that it computes, or the compiler's own names of them where `ops`, their positions, is
-null. `position` is its place among the `num_kernels` of the graph, `library_calls` are calls of the
-same graph into libraries. `compile_time_s` and `latency_ms`, the median of timed calls, are those of
-the whole graph. `kernel_id` is the SHA-256 of the graph's hash, the compiler with version and
-options, the device's name, the place and the text.
+operators that it computes, whose positions are `ops`; where that is null they are the compiler's
+own names. `position` is its place among the `num_kernels` of the graph, `library_calls` are calls
+of the same graph into libraries. `compile_time_s` and `latency_ms`, the median of timed calls, are
+those of the whole graph. `kernel_id` is the SHA-256 of the graph's hash, the compiler with version
+and options, the device's name, the threads, the place and the text.
 """

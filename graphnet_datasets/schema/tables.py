@@ -159,7 +159,27 @@ TC_CACHE = Table(
     listed=("definition", "inputs", "processor", "isa", "threads", "median_ms", "options"),
 )
 
-TABLES: dict[str, Table] = {table.name: table for table in (GRAPHS, SUBGRAPHS, RUNS, TC_CACHE)}
+KERNELS = Table(
+    "kernels",
+    "kernels that compilers generated",
+    KERNELS_SCHEMA,
+    key="kernel_id",
+    label="kernel_id",
+    scalars=(
+        *("schema_version", "kernel_id", "sample_id", "compiler", "compiler_version", "language"),
+        *("device", "device_name"),
+    ),
+    counted_by=("compiler", "language", "device"),
+    order=("sample_id", "position"),
+    listed=(
+        *("sample_id", "compiler", "language", "entry", "operators", "num_kernels"),
+        *("compile_time_s", "latency_ms"),
+    ),
+)
+
+TABLES: dict[str, Table] = {
+    table.name: table for table in (GRAPHS, SUBGRAPHS, RUNS, TC_CACHE, KERNELS)
+}
 """Every kind of row, by name."""
 
 CONFIGS: dict[str, Config] = {
@@ -171,6 +191,7 @@ CONFIGS: dict[str, Config] = {
         Config("fusible", SUBGRAPHS, "groups that a fusing compiler would make one kernel of"),
         Config("typical", SUBGRAPHS, "sequences of operators that recur across families"),
         Config("runs", RUNS, "records of timed runs, a row for each graph and compiler"),
+        Config("kernels", KERNELS, "code that compilers generated for graphs, as text"),
         Config("tc_cache", TC_CACHE, "tuned options of tensor comprehensions and their times"),
     )
 }

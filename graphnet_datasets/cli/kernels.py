@@ -1,0 +1,97 @@
+"""`graphnet kernels`: what a compiler generates for graphs, as a table of texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..terminal import counted
+from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
+from .disk import new_output
+from .groups import with_groups
+from .run_options import SelectionOptions
+from .terminal import echo
+
+app = typer.Typer()
+
+EXIT_INTERRUPTED = 130
+
+
+@app.command(
+    "kernels", epilog="Example: graphnet kernels fusible --compiler inductor --out kernels"
+)
+@with_groups
+def kernels(
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Configs of subgraphs or tasks, ids of samples, or paths."),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
+    compiler: Annotated[str, typer.Option(help="inductor, tc or tvm.")] = "inductor",
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the compiler, name=value (repeatable).")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the compiled code.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+    ] = None,
+    executor: Annotated[
+        str, typer.Option(help="local, or ray: a cluster whose nodes all see --out.")
+    ] = "local",
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds to compile one graph, then it is given up.")
+    ] = 600.0,
+    memory_limit: Annotated[
+        float, typer.Option(min=0.1, help="GiB for one graph, then it is given up.")
+    ] = 8.0,
+    selection: SelectionOptions,
+) -> None:
+    """Write down what a compiler generates for graphs: C, C++, Triton or TensorIR.
+
+    Each graph is compiled and called in a process of its own; the same command continues where it
+    was stopped. The texts are for reading and training. It exits 0 where something was generated
+    for every graph, 3 where some gave nothing and 1 where none gave anything.
+    """
+    from ..compilers import parse_options
+    from ..isolation import Limits
+    from ..kernels import KERNEL_LIMITS, collect_kernels
+
+    limits = Limits(
+        phase_timeouts_s={**KERNEL_LIMITS.phase_timeouts_s, "compile": timeout},
+        memory_bytes=int(memory_limit * 2**30),
+    )
+    try:
+        with new_output(out), show_count("Compiling", "graphs") as count:
+            done = collect_kernels(
+                names,
+                out,
+                compiler=compiler,
+                options=parse_options(option or []),
+                device=device,
+                threads=threads,
+                dataset=selection.dataset,
+                filters=selection.filters(),
+                jobs=jobs,
+                executor=executor,
+                limits=limits,
+                on_progress=count,
+            )
+    except KeyboardInterrupt as error:
+        echo("Stopped. What is done is kept; the same command continues from there.", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from error
+    for each in done.refused[:MAX_FAILURES_SHOWN]:
+        echo(f"{each.id}: {each.message or each.reason}", err=True)
+    hidden = len(done.refused) - MAX_FAILURES_SHOWN
+    if hidden > 0:
+        echo(f"… and {hidden} more in {done.report_path}", err=True)
+    if done.num_resumed:
+        echo(f"{counted(done.num_resumed, 'graph was', 'graphs were')} compiled by an earlier call")
+    echo(done.summary())
+    if done.out is None:
+        raise typer.Exit(1)
+    if done.refused:
+        raise typer.Exit(PARTLY)

@@ -1,0 +1,248 @@
+"""`collect_kernels`: a table of what a compiler generates for graphs, resumable."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..analysis.splits import SPLITS
+from ..atomic import write_text
+from ..errors import DatasetNotFoundError, RunError
+from ..isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
+from ..schema.tables import KERNELS
+from ..storage.layout import write_readme
+from ..storage.parts import PartReader, encode_part, read_notes, save_part
+from ..storage.selection import Filters, select_rows
+from ..storage.shards import write_shards
+from ..storage.staging import PART_SUFFIX, Staging
+from ..storage.table import to_arrow
+from ..terminal import counted
+from ..version import __version__
+from .generators import check_generator
+from .worker import JOB_KEY, PHASES
+
+GIB = 2**30
+KERNEL_LIMITS = Limits(phase_timeouts_s={"compile": 600.0, "run": 120.0}, memory_bytes=8 * GIB)
+REPORT_NAME = "kernels-report.jsonl"
+EXECUTORS = ("local", "ray")
+FOLDER = "kernels"
+
+Count = Callable[[int, int], None]
+"""Told how many graphs are done, of how many."""
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphKernels:
+    """What became of one graph: how many kernels there are, or why there is none."""
+
+    id: str
+    num_kernels: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelReport:
+    """What collecting gave: the dataset, None if there is no kernel, and what became of each."""
+
+    out: Path | None
+    report_path: Path
+    outcomes: tuple[GraphKernels, ...]
+    num_resumed: int = 0
+
+    @property
+    def num_kernels(self) -> int:
+        """How many kernels there are."""
+        return sum(each.num_kernels for each in self.outcomes)
+
+    @property
+    def refused(self) -> list[GraphKernels]:
+        """The graphs for which nothing was generated."""
+        return [each for each in self.outcomes if not each.num_kernels]
+
+    def summary(self) -> str:
+        """Return the report in a few lines for a terminal."""
+        graphs = counted(len(self.outcomes), "graph")
+        where = f"{counted(self.num_kernels, 'kernel')} written to {self.out}"
+        lines = [f"{where if self.out else 'Nothing written'}; {graphs}"]
+        reasons = collections.Counter(each.reason for each in self.refused)
+        lines += [
+            f"  {counted(count, 'graph')}: {reason}" for reason, count in reasons.most_common()
+        ]
+        return "\n".join([*lines, f"Report: {self.report_path}"])
+
+
+def collect_kernels(
+    what: Any,
+    out: str | os.PathLike[str],
+    *,
+    compiler: str = "inductor",
+    options: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    threads: int = 1,
+    dataset: str | os.PathLike[str] = "graphnet",
+    filters: Filters | None = None,
+    jobs: int | None = None,
+    executor: str = "local",
+    limits: Limits = KERNEL_LIMITS,
+    on_progress: Count | None = None,
+) -> KernelReport:
+    """Write a dataset directory with what a compiler generates for samples, as text.
+
+    `what`, `filters` and `dataset` choose samples as `select_rows` does; those of subgraphs are
+    meant, and whole graphs do. Each is compiled and called a few times in a process of its own with
+    empty caches, `jobs` at a time, within `limits`; the generated code runs there and nowhere else.
+    `out` holds the config `kernels` and `kernels-report.jsonl`, which says what became of each
+    graph. What is done is kept in a hidden directory beside `out`; after a stop of any kind the
+    same call goes on from there.
+
+    Raises:
+        CompilerError: nobody knows what the compiler generates, it cannot run here, or an option is
+            wrong.
+        DatasetNotFoundError: nothing has such a name, or no sample of torch is left.
+        DatasetExistsError: `out` is there already, or another call is writing it.
+        RunError: the worker processes cannot be started, or there is no such executor.
+    """
+    if executor not in EXECUTORS:
+        raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
+    options = dict(options or {})
+    job = {
+        "compiler": compiler,
+        "version": check_generator(compiler, options),
+        "options": options,
+        "device": device,
+        "threads": threads,
+    }
+    collecting = _Collecting(Path(out), {**job, "key": f"{__version__} {json.dumps(job)}"})
+    collecting.staging.check_free()
+    rows = [
+        row for row in select_rows(what, filters, dataset=dataset) if row["framework"] == "torch"
+    ]
+    if not rows:
+        raise DatasetNotFoundError(
+            "There is no such sample of torch: the filters leave none. `graphnet list` shows what "
+            "there is."
+        )
+    work = Work("graphnet_datasets.kernels.server", PHASES, limits)
+    with collecting.staging.hold():
+        pool = _open_pool(work, executor, jobs or num_processors())
+        try:
+            collecting.compile(rows, pool, on_progress or (lambda _done, _total: None))
+        finally:
+            pool.close()
+        return collecting.finish(rows)
+
+
+def _open_pool(work: Work, executor: str, jobs: int) -> Pool:
+    if executor == "local":
+        return LocalPool(work, jobs)
+    from ..isolation.ray_pool import RayPool
+
+    return RayPool(work)
+
+
+class _Collecting:
+    """One collection: its parts on disk, and the steps from them to the dataset."""
+
+    def __init__(self, target: Path, job: Mapping[str, Any]) -> None:
+        self.staging = Staging(target, "kernels")
+        self.job = job
+        self.notes: dict[str, tuple[dict[str, Any], Path]] = {}
+        self.num_resumed = 0
+
+    def compile(self, rows: Sequence[Mapping[str, Any]], pool: Pool, count: Count) -> None:
+        """Compile the rows that no part holds yet."""
+        by_id = {str(row["id"]): row for row in rows}
+        for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
+            self._take(path, by_id)
+        self.num_resumed = len(self.notes)
+        count(len(self.notes), len(by_id))
+        waiting = [row for name, row in by_id.items() if name not in self.notes]
+        for finished in pool.run(self._jobs(waiting)):
+            Path(finished.job.payload["row"]).unlink(missing_ok=True)
+            content = finished.result
+            if content is None:
+                content = self._lost(by_id[finished.job.name], finished.reason)
+            self._take(save_part(content, self.staging.parts), by_id)
+            count(len(self.notes), len(by_id))
+
+    def finish(self, rows: Sequence[Mapping[str, Any]]) -> KernelReport:
+        """Write the dataset and the report from the parts."""
+        notes = [self.notes[name] for name in dict.fromkeys(str(row["id"]) for row in rows)]
+        outcomes = tuple(_outcome(note) for note, _ in notes)
+        target = self.staging.target
+        report = "".join(f"{json.dumps(dataclasses.asdict(each))}\n" for each in outcomes)
+        if not any(each.num_kernels for each in outcomes):
+            path = target.with_name(f"{target.name}.{REPORT_NAME}")
+            write_text(path, report)
+            return KernelReport(None, path, outcomes, self.num_resumed)
+        staged = self.staging.new_place()
+        for split in SPLITS:
+            chosen = [
+                each for each in notes if each[0]["split"] == split and each[0]["num_kernels"]
+            ]
+            if chosen:
+                write_shards(_rows_of(chosen), staged / FOLDER, split, table=KERNELS)
+        write_text(staged / REPORT_NAME, report)
+        write_readme(staged)
+        self.staging.publish(staged)
+        return KernelReport(target, target / REPORT_NAME, outcomes, self.num_resumed)
+
+    def _jobs(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[PoolJob]:
+        folder = self.staging.directory / "jobs"
+        folder.mkdir(exist_ok=True)
+        for number, row in enumerate(rows):
+            path = folder.absolute() / f"{number}.arrow"
+            table = to_arrow([row])
+            job = json.dumps({**self.job, "digest": _digest(row)})
+            schema = table.schema.with_metadata({JOB_KEY: job})
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+                writer.write_table(table.replace_schema_metadata(schema.metadata))
+            yield PoolJob(str(row["id"]), {"row": str(path)})
+
+    def _take(self, path: Path, by_id: Mapping[str, Mapping[str, Any]]) -> None:
+        """Note what a part holds, unless it is of another call or of a row that has changed."""
+        try:
+            note = read_notes(path)
+        except ValueError:
+            path.unlink()
+            return
+        row = by_id.get(note["id"])
+        if row is None or note["key"] != self.job["key"] or note["digest"] != _digest(row):
+            path.unlink()
+        else:
+            self.notes[note["id"]] = note, path
+
+    def _lost(self, row: Mapping[str, Any], reason: str) -> bytes:
+        """Return the part of a graph whose process did not return, which is not tried again."""
+        first = f"its process ended: {reason.partition(':')[0]}"
+        notes = {
+            "key": self.job["key"], "digest": _digest(row), "id": row["id"], "split": SPLITS[0],
+            "num_kernels": 0, "refused": [first, reason],
+        }  # fmt: skip
+        return encode_part([], notes, KERNELS.schema)
+
+
+def _rows_of(notes: Iterable[tuple[Mapping[str, Any], Path]]) -> Iterator[pa.Table]:
+    reader = PartReader()
+    for note, path in sorted(notes, key=lambda each: each[0]["id"]):
+        for index in range(note["num_kernels"]):
+            yield reader.row(path, index)
+
+
+def _outcome(note: Mapping[str, Any]) -> GraphKernels:
+    reason, message = note["refused"] or ("", "")
+    return GraphKernels(note["id"], note["num_kernels"], reason, message)
+
+
+def _digest(row: Mapping[str, Any]) -> str:
+    """Return a hash by which a row is known that has changed since it was compiled."""
+    return hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:16]

@@ -1,0 +1,135 @@
+"""Compiles the graph of one row and writes down what was generated, in a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..analysis.splits import split_of
+from ..benchmark.records.environment import describe_environment
+from ..errors import GraphNetError, TransformError
+from ..frameworks.runtime import make_runtime
+from ..isolation import RESULT_FILE, Reporter
+from ..sample import Sample
+from ..schema import SCHEMA_VERSION
+from ..schema.tables import KERNELS
+from ..storage.parts import encode_part
+from ..storage.table import to_arrow
+from ..timing.clocks import WallClock
+from ..transforms.subgraphs import subgraph_hash
+from .generated import Generation
+from .generators import generator_of
+
+PHASES = ("compile", "run")
+JOB_KEY = b"job"
+"""What the schema's metadata of a job's file holds beside its row, as JSON."""
+MAX_SOURCE_CHARACTERS = 4 * 2**20
+_MIN_CALLS, _MAX_CALLS, _BUDGET_S = 5, 100, 0.5
+
+
+def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Compile the row of the payload's file; the job's part becomes its result."""
+    with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
+        (row,) = reader.read_all().to_pylist()
+        job = json.loads((reader.schema.metadata or {})[JOB_KEY])
+    (directory / RESULT_FILE).write_bytes(_part(row, job, reporter))
+
+
+def _part(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) -> bytes:
+    rows: list[dict[str, Any]] = []
+    refused = None
+    try:
+        rows = list(_rows(row, job, reporter))
+        if not rows:
+            refused = ["it generated nothing: all is left to libraries", ""]
+    except TransformError as error:
+        refused = [error.reason or str(error), str(error)]
+    except GraphNetError as error:
+        refused = [f"{type(error).__name__}", str(error)]
+    notes = {
+        "key": job["key"],
+        "digest": job["digest"],
+        "id": row["id"],
+        "split": split_of(row["family"] or ""),
+        "num_kernels": len(rows),
+        "refused": refused,
+    }
+    return encode_part([to_arrow([each], KERNELS) for each in rows], notes, KERNELS.schema)
+
+
+def _rows(
+    row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter
+) -> Iterator[dict[str, Any]]:
+    sample = Sample.from_row(row)
+    runtime = make_runtime(sample.framework, job["device"], job["threads"])
+    started = time.perf_counter()
+    generation = generator_of(job["compiler"])(sample, job["options"], job["device"])
+    seconds = time.perf_counter() - started
+    reporter.enter("run")
+    latency_ms = _time(generation, None if job["device"] == "cpu" else runtime.synchronize)
+    common = {
+        "schema_version": SCHEMA_VERSION,
+        "subgraph_hash": row.get("subgraph_hash") or subgraph_hash(sample),
+        "sample_id": sample.id,
+        "framework": sample.framework,
+        "compiler": job["compiler"],
+        "compiler_version": job["version"],
+        "options": json.dumps(job["options"], sort_keys=True),
+        "device": job["device"],
+        "device_name": device_name(job["device"]),
+        "threads": job["threads"],
+        "num_kernels": len(generation.kernels),
+        "library_calls": list(generation.library_calls),
+        "compile_time_s": round(seconds, 3),
+        "latency_ms": latency_ms,
+    }
+    for position, kernel in enumerate(generation.kernels):
+        if len(kernel.source) > MAX_SOURCE_CHARACTERS:
+            raise TransformError(
+                f"A kernel of `{sample.id}` has {len(kernel.source):,} characters.",
+                reason="a kernel is too long",
+            )
+        yield {
+            **common,
+            "kernel_id": _identity(common, position, kernel.source),
+            "language": kernel.language,
+            "entry": kernel.entry,
+            "source": kernel.source,
+            "launch": json.dumps(kernel.launch),
+            "operators": list(kernel.operators),
+            "ops": None if kernel.ops is None else list(kernel.ops),
+            "position": position,
+        }
+
+
+def _identity(common: Mapping[str, Any], position: int, source: str) -> str:
+    names = ("subgraph_hash", "compiler", "compiler_version", "options", "device_name", "threads")
+    text = json.dumps([*(common[name] for name in names), position, source])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _time(generation: Generation, synchronize: Any) -> float:
+    """Return the median time of calls in milliseconds, after two that are not counted."""
+    clock = WallClock(synchronize)
+    for _ in range(2):
+        generation.run()
+    times: list[float] = []
+    end = clock.now_s() + _BUDGET_S
+    while len(times) < _MIN_CALLS or (clock.now_s() < end and len(times) < _MAX_CALLS):
+        times.append(clock.measure(generation.run).elapsed_ms)
+    return statistics.median(times)
+
+
+def device_name(device: str) -> str:
+    """Return the model of the processor or GPU."""
+    environment = describe_environment(device)
+    found = environment.get("gpu") if device != "cpu" else environment.get("cpu")
+    found = found or {}
+    return str(found.get("model") or found.get("name") or device)
