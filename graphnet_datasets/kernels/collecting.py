@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ..analysis.splits import SPLITS
 from ..atomic import write_text
+from ..benchmark.handover import COMPILERS_VARIABLE
 from ..errors import DatasetNotFoundError, RunError
 from ..isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
 from ..schema.tables import KERNELS
@@ -131,7 +132,7 @@ def collect_kernels(
             "There is no such sample of torch: the filters leave none. `graphnet list` shows what "
             "there is."
         )
-    work = Work("graphnet_datasets.kernels.server", PHASES, limits)
+    work = Work("graphnet_datasets.kernels.server", PHASES, limits, {COMPILERS_VARIABLE: compiler})
     with collecting.staging.hold():
         pool = _open_pool(work, executor, jobs or num_processors())
         try:

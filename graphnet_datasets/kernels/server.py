@@ -1,5 +1,8 @@
 """The fork server whose jobs compile graphs and keep what was generated."""
 
+import os
+
+from ..benchmark.handover import COMPILERS_VARIABLE
 from ..compilers.inductor import Inductor
 from ..frameworks import module
 from ..inputs import prepare_blocks
@@ -9,9 +12,10 @@ from .worker import work
 
 def main() -> None:
     """Import what all jobs need, and serve them."""
-    module("torch", "runtime").import_all(with_compiler=True)
-    module("torch", "fusion")
-    if Inductor.is_available()[0]:
+    is_inductor = os.environ.get(COMPILERS_VARIABLE) == Inductor.name
+    module("torch", "runtime").import_all(with_compiler=is_inductor)
+    if is_inductor:
+        module("torch", "fusion")
         Inductor.prepare()
     prepare_blocks()
     serve(work)

@@ -31,6 +31,7 @@ INVOCATIONS = {
     "export": "{write:folder} --dataset {read:dataset}",
     "import": "{read:samples} --out {write:table.parquet} --jobs 1",
     "import-log": "{read:log} --out {write:runs.parquet}",
+    "kernels": "cv/chain-2 --dataset {read:dataset} --compiler tc --out {write:mine} --jobs 1",
     "list": "--dataset {read:dataset}",
     "plot": "{read:runs} --out {write:folder}",
     "push": "{read:table} org/graphs --split train --skip-validation test",
