@@ -2,6 +2,7 @@
 
 from .comparing import compare
 from .comparison import Comparison
+from .contributions import log_contributions
 from .metric_inputs import MetricInputs, from_metric_inputs, metric_path, to_metric_inputs
 from .result import Scores
 from .run_sets import as_table, split_arms, split_by
@@ -21,6 +22,7 @@ __all__ = [
     "compare",
     "error_aware_speedup_score",
     "from_metric_inputs",
+    "log_contributions",
     "metric_path",
     "score_of_components",
     "speedup_score",

@@ -20,6 +20,9 @@ from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
 from .loading import load_dataset
 
+LIST = "@"
+"""Begins the name of a file with ids of samples, one a line."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Filters:
@@ -77,8 +80,8 @@ def select_rows(
     parts), a sample's id (`timm/resnet18`) or the name itself of `dataset`. A path, which starts
     with `.`, `/` or `~` or ends in `.parquet`, is a GraphNet sample directory, a directory of them,
     a dataset directory or a Parquet file. Of a config, a dataset or a file, all splits are taken,
-    by number of operators.
-    A sample that is named twice comes once.
+    by number of operators. `@ids.txt` stands for the ids in a file, one a line, as `graphnet select`
+    writes them. A sample that is named twice comes once.
 
     Raises:
         DatasetNotFoundError: nothing has the name.
@@ -117,6 +120,8 @@ def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]
         yield _complete(sample_to_row(what), what)
     elif isinstance(what, Mapping):
         yield _complete(_checked(what), None)
+    elif isinstance(what, str) and what.startswith(LIST):
+        yield from _find_listed(Path(what.removeprefix(LIST)).expanduser(), dataset)
     elif isinstance(what, os.PathLike) or (isinstance(what, str) and is_path(what)):
         yield from _find_path(Path(what).expanduser())
     elif isinstance(what, str):
@@ -175,7 +180,7 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
             )
         yield from _by_size(_load(dataset, name), dataset)
     else:
-        found = _find_id(name, dataset)
+        found = _find_ids([name], dataset)
         if found is None:
             raise DatasetNotFoundError(
                 f"`{name}` is neither a config nor the id of a sample of `{dataset}`."
@@ -186,17 +191,41 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
         yield from _find(found, dataset)
 
 
-def _find_id(name: str, dataset: str | os.PathLike[str]) -> Any:
-    """Return the rows with an id, of whole graphs or else of parts; None if there are none."""
-    filters = [("id", "==", name)]
-    found = _load(dataset, filters=filters)
+def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return the rows with one of several ids: of whole graphs, and of parts for the others."""
+    rows = list(_load(dataset, filters=[("id", "in", list(ids))]))
     for config in CONFIGS.values():
-        if len(found):
-            return found
-        if config.table is SUBGRAPHS and "/" in name:
+        missing = sorted({*ids} - {row["id"] for row in rows})
+        if missing and config.table is SUBGRAPHS:
             with contextlib.suppress(DatasetNotFoundError):  # not every dataset has them
-                found = _load(dataset, config.name, filters=filters)
-    return found if len(found) else None
+                rows += _load(dataset, config.name, filters=[("id", "in", missing)])
+    return rows
+
+
+def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """Yield the samples whose ids stand in a file, in its order; lines with a # are no ids."""
+    try:
+        lines = [line.strip() for line in path.read_text().splitlines()]
+    except FileNotFoundError as error:
+        raise DatasetNotFoundError(
+            f"There is no file `{path}` with ids of samples. `graphnet select --out` writes one."
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetNotFoundError(f"The ids in `{path}` cannot be read: {error}.") from error
+    ids = list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
+    if not ids:
+        raise DatasetNotFoundError(f"There is no id of a sample in `{path}`.")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in _find(_find_ids(ids, dataset), dataset):
+        found.setdefault(row["id"], []).append(row)
+    for each in ids:
+        if each not in found:
+            raise DatasetNotFoundError(
+                f"`{each[:200]}`, which stands in `{path}`, is not the id of a sample of "
+                f"`{dataset}`.{did_you_mean(each, _known_names(dataset))} `graphnet list` shows "
+                "the ids; another dataset is chosen with `--dataset`."
+            )
+        yield from found[each]
 
 
 def _known_names(dataset: str | os.PathLike[str]) -> list[str]:

@@ -38,6 +38,7 @@ INVOCATIONS = {
     "report": "{read:runs} --out {write:page.html}",
     "run": f"cv/chain-2 --dataset {{read:dataset}} --out {{write:folder}} {QUICK}",
     "score": "{read:runs}",
+    "select": "--dataset {read:dataset} --count 1 --out {write:ids.txt}",
     "show": "cv/chain-2 --dataset {read:dataset} --svg {write:graph.svg}",
     "tc bench": f"{{read:tc}} {SIZES} --runs 1",
     "tc cache": "{read:cache}",

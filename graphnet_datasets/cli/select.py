@@ -1,0 +1,100 @@
+"""`graphnet select`: few samples that stand for many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .disk import new_output
+from .groups import with_groups
+from .run_options import SelectionOptions
+from .terminal import echo
+
+app = typer.Typer()
+
+COUNT = 100
+
+
+@app.command(
+    "select",
+    epilog="Example: graphnet select cv nlp --count 30 --cover operators,families --out ids.txt",
+)
+@with_groups
+def select_samples(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Tasks, `all`, other configs, ids, or paths. Default: all."),
+    ] = None,
+    *,
+    count: Annotated[int, typer.Option(min=1, help="How many samples to choose.")] = COUNT,
+    cover: Annotated[
+        str,
+        typer.Option(
+            help="What they are to cover: some of operators, shapes, families, tasks, dtypes and "
+            "sources, with commas between."
+        ),
+    ] = "operators,shapes,families",
+    within: Annotated[
+        list[str] | None,
+        typer.Option(help="Choose from this config, such as fusible (repeatable); as a name."),
+    ] = None,
+    predict: Annotated[
+        Path | None,
+        typer.Option(
+            help="Choose instead by run records: the samples whose S(t) is nearest to that of all."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the ids to this file, one a line. Default: print.")
+    ] = None,
+    selection: SelectionOptions,
+) -> None:
+    """Choose the samples that cover most of a dataset, or that predict the scores of all.
+
+    The ids go to standard output or to `--out`, one a line, and what they cover or predict to
+    standard error. Verbs that take names take such a file as `@FILE`: graphnet run @ids.txt.
+    """
+    with new_output(out):
+        if predict is not None:
+            chosen: Any = _predicting(predict, count, selection, [*(names or ()), *(within or ())])
+        else:
+            chosen = _covering(count, cover, selection, [*(names or ()), *(within or ())])
+        echo(chosen, err=True)
+        if out is None:
+            echo("\n".join(chosen.ids))
+            return
+        from ..atomic import write_text
+
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_text(out, "".join(f"{each}\n" for each in chosen.ids))
+
+
+def _covering(count: int, kinds: str, selection: SelectionOptions, names: list[str]) -> Any:
+    from ..errors import DatasetNotFoundError
+    from ..storage.selection import select_rows
+    from ..subsets import cover
+
+    rows = select_rows(names or ["all"], selection.filters(), dataset=selection.dataset)
+    if not rows:
+        raise DatasetNotFoundError("No sample is left to choose from. Loosen the filters.")
+    return cover(rows, count, [each.strip() for each in kinds.split(",") if each.strip()])
+
+
+def _predicting(runs: Path, count: int, selection: SelectionOptions, names: list[str]) -> Any:
+    import pyarrow as pa
+
+    from ..errors import DatasetNotFoundError
+    from ..scores import as_table
+    from ..storage.selection import select_rows
+    from ..subsets import predict
+
+    table = as_table(str(runs))
+    if names:
+        rows = select_rows(names, selection.filters(), dataset=selection.dataset)
+        kept = {row["id"] for row in rows}
+        table = table.filter(pa.array([each in kept for each in table["sample_id"].to_pylist()]))
+        if not table.num_rows:
+            raise DatasetNotFoundError(f"`{runs}` has no records of {', '.join(names)}.")
+    return predict(table, count)

@@ -1,0 +1,57 @@
+"""What each sample contributes to S(t): the terms whose geometric mean it is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ScoreError
+from .records import Floats, is_counted, make_records
+from .run_sets import Duplicates, as_table, single_arm, without_duplicates
+from .variants import TOLERANCES, check_parameters, find_variant
+
+
+def log_contributions(
+    runs: Any,
+    p: float | None = None,
+    b: float = 0.1,
+    variant: str = "report",
+    *,
+    duplicates: Duplicates = "refuse",
+) -> tuple[tuple[str, ...], Floats]:
+    """Return the ids of the samples in N of one arm, and the logarithms of their contributions.
+
+    The array has a row for each t of `TOLERANCES` and a column a sample; S(t) is exp of a row's
+    mean, in the variants that leave no sample out at any t. Parameters are those of
+    `speedup_score`.
+
+    Raises:
+        ScoreError, SchemaError: as `speedup_score`; or the variant leaves samples out by t.
+
+    >>> rows = [
+    ...     {"sample_id": "a", "status": "ok", "speedup": 2.0, "min_t": -5.0},
+    ...     {"sample_id": "b", "status": "compile_failed"},
+    ... ]
+    >>> ids, logs = log_contributions(rows)
+    >>> ids, np.exp(logs[TOLERANCES.index(-3)]).round(3).tolist()
+    (('a', 'b'), [2.0, 0.1])
+    """
+    chosen = find_variant(variant)
+    if chosen.leaves_out_undecidable:
+        raise ScoreError(
+            f"The variant `{variant}` counts other samples at each t, so that no sample has one "
+            "contribution. Choose `report` or one of upstream's."
+        )
+    p = chosen.default_p if p is None else p
+    check_parameters(p, b)
+    table = as_table(runs)
+    single_arm(table)
+    table = without_duplicates(table, duplicates)
+    records = make_records(table, chosen)
+    counted = np.array(table["sample_id"].to_pylist(), dtype=object)[is_counted(table, chosen)]
+    t = np.minimum(np.array(TOLERANCES), chosen.last_tolerance)
+    is_correct = (records.code == 0) & (records.min_t <= t[:, None])
+    rectified = records.log_speedup + p * np.minimum(records.log_speedup, 0.0)
+    return tuple(counted.tolist()), np.where(is_correct, rectified, math.log(b))

@@ -1,0 +1,6 @@
+"""Few samples that stand for many."""
+
+from .coverage import KINDS, Covering, cover
+from .prediction import Prediction, predict
+
+__all__ = ["KINDS", "Covering", "Prediction", "cover", "predict"]
