@@ -80,8 +80,8 @@ def select_rows(
     parts), a sample's id (`timm/resnet18`) or the name itself of `dataset`. A path, which starts
     with `.`, `/` or `~` or ends in `.parquet`, is a GraphNet sample directory, a directory of them,
     a dataset directory or a Parquet file. Of a config, a dataset or a file, all splits are taken,
-    by number of operators. `@ids.txt` stands for the ids in a file, one a line, as `graphnet select`
-    writes them. A sample that is named twice comes once.
+    by number of operators. `@ids.txt` stands for the ids in a file, one a line, as
+    `graphnet select` writes them. A sample that is named twice comes once.
 
     Raises:
         DatasetNotFoundError: nothing has the name.
@@ -181,7 +181,7 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
         yield from _by_size(_load(dataset, name), dataset)
     else:
         found = _find_ids([name], dataset)
-        if found is None:
+        if not found:
             raise DatasetNotFoundError(
                 f"`{name}` is neither a config nor the id of a sample of `{dataset}`."
                 f"{did_you_mean(name, _known_names(dataset))} The configs are "
@@ -196,7 +196,7 @@ def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[dict[
     rows = list(_load(dataset, filters=[("id", "in", list(ids))]))
     for config in CONFIGS.values():
         missing = sorted({*ids} - {row["id"] for row in rows})
-        if missing and config.table is SUBGRAPHS:
+        if missing and config.table is SUBGRAPHS and any("/" in each for each in missing):
             with contextlib.suppress(DatasetNotFoundError):  # not every dataset has them
                 rows += _load(dataset, config.name, filters=[("id", "in", missing)])
     return rows
