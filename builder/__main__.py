@@ -64,6 +64,7 @@ def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; default: all")
     parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
     parser.add_argument("--build", type=Path, default=Path("build/subgraphs"), help="what is done")
+    parser.add_argument("--picture", type=Path, help="a directory for the picture of coverage")
     parser.add_argument("--jobs", type=int, default=default_jobs())
 
 
@@ -117,9 +118,11 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _subgraphs(options: argparse.Namespace) -> int:
-    from .subgraphs import NAMES, build
+    from .subgraphs import NAMES, build, draw_coverage
 
     build(options.out, options.build, options.names or list(NAMES), options.jobs)
+    if options.picture is not None:
+        print(draw_coverage(options.out, options.picture))
     return 0
 
 

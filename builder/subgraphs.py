@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import shutil
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
 
 from graphnet_datasets.analysis.splits import SPLITS
-from graphnet_datasets.atomic import file_sha256, new_directory
+from graphnet_datasets.atomic import file_sha256, new_directory, write_bytes
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.report.coverage import plot_coverage
+from graphnet_datasets.report.style import save
+from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import CONFIGS
 from graphnet_datasets.schema.tables import SUBGRAPHS
 from graphnet_datasets.storage.layout import write_readme
@@ -24,6 +29,7 @@ from graphnet_datasets.storage.transforming import (
 )
 from graphnet_datasets.terminal import counted
 from graphnet_datasets.transforms.registry import Step
+from graphnet_datasets.transforms.repeats import trace
 from graphnet_datasets.version import __version__
 
 NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRAPHS)
@@ -98,6 +104,28 @@ def measure_coverage(folder: Path, num_ops: int) -> Coverage:
         num_without_statistics=sum(not row["has_statistics"] for row in rows),
         num_in_several_splits=sum(len(row["splits"]) > 1 for row in rows),
     )
+
+
+def draw_coverage(dataset: Path, directory: Path) -> Path:
+    """Draw how much of a dataset its first typical parts cover, and return the picture.
+
+    One line is of the rows, the other of the sequences of operators whatever their shapes.
+    """
+    num_ops = sum(row["num_ops"] for row in select_rows("all", dataset=dataset))
+    rows: list[int] = []
+    sequences: collections.Counter[object] = collections.Counter()
+    for path in sorted((dataset / "typical").glob("*.parquet")):
+        for row in read_table(path).to_pylist():
+            covered = row["num_occurrences"] * row["num_ops"]
+            rows.append(covered)
+            traced = trace(Sample.from_row(row))
+            sequences[traced.targets, traced.edges.tobytes()] += covered
+    figure = plot_coverage(
+        {"sequences of operators": list(sequences.values()), "with their shapes": rows}, num_ops
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        (picture,) = (each for each in save(figure, folder, "typical") if each.suffix == ".svg")
+        return write_bytes(directory / "typical-coverage.svg", picture.read_bytes())
 
 
 def _digest(dataset: Path) -> str:

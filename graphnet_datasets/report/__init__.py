@@ -1,11 +1,13 @@
 """Pictures and pages of scores."""
 
+from .coverage import plot_coverage
 from .graph_picture import draw_graph, write_graph
 from .page import write_page
 from .plots import plot_runs, plot_scores, plot_speedups
 
 __all__ = [
     "draw_graph",
+    "plot_coverage",
     "plot_runs",
     "plot_scores",
     "plot_speedups",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.subgraphs import build
+from builder.subgraphs import build, draw_coverage
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.storage.layout import write_readme
@@ -31,6 +31,8 @@ def test_tables_stand_beside_the_graphs_and_leave_them_alone(
     assert load_dataset(dataset, split="train", filters=[("kind", "==", "subgraph")]).num_rows == 0
     typical = load_dataset(dataset, "typical", split="all")
     assert [Sample.from_row(row).num_ops for row in typical] == typical["num_ops"][:]
+    picture = draw_coverage(dataset, tmp_path).read_text()
+    assert "<svg" in picture
     written = {path: path.read_bytes() for path in dataset.rglob("*.parquet")}
     build(dataset, tmp_path / "build", ["typical"], jobs=1)
     assert {path: path.read_bytes() for path in dataset.rglob("*.parquet")} == written

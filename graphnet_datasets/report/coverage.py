@@ -1,0 +1,63 @@
+"""How much of a dataset the first N of its parts cover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ScoreError
+from .plots import WIDTH_INCHES
+from .style import import_figure, line_style, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEIGHT_INCHES = 3.2
+MARKED = (1, 10, 100, 1_000, 10_000, 100_000)
+"""Numbers of parts at which a line has a marker, and its share stands beside it."""
+
+
+def plot_coverage(covered: Mapping[str, Sequence[int]], num_ops: int) -> Figure:
+    """Return a picture of the share of all operators that the first N parts cover.
+
+    `covered` holds, for each line, how many operators each part stands for at all its places; the
+    parts are drawn in the order of that. `num_ops` is the number of operators of the dataset.
+
+    Raises:
+        ScoreError: there is no part, or no operator.
+        MissingExtraError: matplotlib is not installed.
+
+    >>> figure = plot_coverage({"typical": [30, 60, 5]}, 100)
+    >>> [round(float(share), 2) for share in figure.axes[0].lines[0].get_ydata()]
+    [60.0, 90.0, 95.0]
+    """
+    if num_ops < 1 or not all(covered.values()):
+        raise ScoreError("There is no part whose coverage could be drawn. Choose another dataset.")
+    with settings():
+        figure = import_figure()(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+        axes = figure.subplots()
+        for index, (name, counts) in enumerate(covered.items()):
+            shares = 100 * np.cumsum(sorted(counts, reverse=True)) / num_ops
+            marked = [number - 1 for number in MARKED if number <= len(shares)]
+            places = np.arange(1, len(shares) + 1)
+            style = line_style(index)
+            axes.plot(places, shares, label=f"{name} ({len(shares):,})", markevery=marked, **style)
+            for place in marked:
+                axes.annotate(
+                    f"{shares[place]:.0f} %",
+                    (place + 1, shares[place]),
+                    textcoords="offset points",
+                    # The first line is above, the others are below theirs, where there is room.
+                    xytext=(-4, 5) if index == 0 else (6, -10),
+                    ha="right" if index == 0 else "left",
+                    color=style["color"],
+                    fontsize=8,
+                )
+        axes.set_xscale("log")
+        axes.set_ylim(0, 105)
+        axes.set_xlabel("first N parts, most operators first")
+        axes.set_ylabel("operators covered (%)")
+        axes.legend(loc="upper left")
+    return figure
