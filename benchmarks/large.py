@@ -39,11 +39,12 @@ STEPS = ("build", "list", "filter", "stream")
 
 def bases() -> list[pa.Table]:
     """Return the embedded graphs, a table of one row each, in the columns of this format."""
+    from graphnet_datasets.sample.vocabulary import TASKS
     from graphnet_datasets.schema import GRAPHS_SCHEMA
     from graphnet_datasets.storage.loading import STARTER
 
     tables = []
-    for path in sorted(STARTER.rglob("*.parquet")):
+    for path in sorted(path for task in TASKS for path in STARTER.glob(f"{task}/*.parquet")):
         table = pq.read_table(path)
         for name in set(GRAPHS_SCHEMA.names) - set(table.schema.names):
             nothing = pa.nulls(table.num_rows, GRAPHS_SCHEMA.field(name).type)

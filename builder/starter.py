@@ -76,7 +76,7 @@ def calibrate(out: Path, jobs: int) -> None:
 
 
 def _check_size(out: Path) -> None:
-    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    size = sum(path.stat().st_size for task in TASKS for path in out.glob(f"{task}/*.parquet"))
     if size > MAX_BYTES:
         raise GraphNetError(
             f"The dataset in `{out}` takes {size} bytes; at most {MAX_BYTES} may be embedded. "

@@ -24,7 +24,8 @@ STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
 def samples() -> dict[str, Sample]:
     tables = [
         read_table(path, filters=[("framework", "=", "paddle")])
-        for path in sorted(STARTER.glob("*/*.parquet"))
+        for task in TASKS
+        for path in sorted(STARTER.glob(f"{task}/*.parquet"))
     ]
     return {row["id"]: Sample.from_row(row) for table in tables for row in table.to_pylist()}
 

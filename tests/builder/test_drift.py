@@ -12,10 +12,11 @@ import graphnet_datasets
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.analysis.splits import split_of
 from graphnet_datasets.sample import Sample
+from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.table import read_table
 
 STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
-FILES = sorted(STARTER.glob("*/*.parquet"))
+FILES = sorted(path for task in TASKS for path in STARTER.glob(f"{task}/*.parquet"))
 
 
 def same(first: Any, second: Any) -> bool:
