@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..benchmark.child import worker
-from ..benchmark.child.arms import Arm, Workload
-from ..benchmark.child.setup import make_clock, waiting_for
+from ..benchmark.child.arms import Arm
+from ..benchmark.child.setup import load_workload, make_clock, waiting_for
 from ..compilers import make_compiler
 from ..frameworks import module
 from ..frameworks.outputs import OutputTypeError
@@ -40,18 +40,8 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
     """Run eager, compile, run what was compiled, and hand the outputs of both over."""
     told = job.worker
     sample = with_elements(read_sample(directory), job.elements)
-    runtime = make_runtime(sample.framework, told.device, told.threads)
-    workload = Workload(
-        runtime,
-        sample,
-        device=told.device,
-        weights=told.settings.weights,
-        mode="replay",
-        seed=told.settings.seed,
-        memory_limit_bytes=told.settings.memory_limit_bytes,
-        trust_remote_code=told.settings.trust_remote_code,
-        has_candidate=True,
-    )
+    workload = load_workload(told, directory, sample)
+    runtime = workload.runtime
     reporter.enter("baseline")
     workload.note_writes()
     baseline = Arm(workload, workload.module)

@@ -9,6 +9,7 @@ from pathlib import Path
 from ...compilers.base import Compiler
 from ...frameworks.runtime import Runtime, make_runtime
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
+from ...sample import Sample
 from ...schema.sample_files import read_sample
 from ...timing.caches import make_evictor
 from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
@@ -20,9 +21,10 @@ now_s = WallClock().now_s
 _CPU_CLOCK = WallClock().name
 
 
-def load_workload(job: WorkerJob, directory: Path) -> Workload:
-    """Return the sample of a job, ready to be called."""
-    sample = read_sample(directory)
+def load_workload(job: WorkerJob, directory: Path, sample: Sample | None = None) -> Workload:
+    """Return the sample of a job, ready to be called; `sample` is another one in its place."""
+    if sample is None:
+        sample = read_sample(directory)
     runtime = make_runtime(sample.framework, job.device, job.threads)
     return Workload(
         runtime,
