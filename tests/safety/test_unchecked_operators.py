@@ -31,7 +31,7 @@ def sample_of(op: Op, *inputs: Input, framework: Any = "torch") -> Sample:
     [
         "torch.ops.aten._fused_adam_", "torch.ops.aten._fused_sgd_.default",
         "torch.ops.aten._fused_adagrad_", "torch._weight_norm_interface",
-        "torch.ops.aten._weight_norm_interface_backward", "torch.ops.aten.gather_backward",
+        "torch.ops.aten._weight_norm_differentiable_backward", "torch.ops.aten.gather_backward",
         "torch.ops.aten._cholesky_solve_helper", "torch.ops.aten._flash_attention_backward",
         "torch.ops.aten._scaled_dot_product_efficient_attention_backward",
         "torch.segment_reduce", "torch.ops.aten._cdist_backward", "torch._ctc_loss",

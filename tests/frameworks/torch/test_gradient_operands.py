@@ -45,6 +45,7 @@ VALID: dict[str, tuple[tuple[tuple[int, ...], ...], tuple[Any, ...]]] = {
         ((2, 4, 3, 3), IMAGE),
         (ints(2, 2), ints(2, 2), ints(0, 0), False, True, None),
     ),
+    "_weight_norm_interface_backward.default": (((4, 3), (4, 3), (4, 1), (4, 1)), (0,)),
     "_softmax_backward_data.default": (((3, 4), (3, 4)), (1, FLOAT)),
     "_scaled_dot_product_flash_attention_for_cpu_backward.default": (
         (QUERY, QUERY, QUERY, QUERY, QUERY, (1, 2, 3)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -39,10 +40,15 @@ class Call(torch.nn.Module):
         self._copied: frozenset[int] = frozenset()
         self._aliases: frozenset[int] = frozenset()
 
-    def prepare(self, mode: FakeTensorMode, tensors: Sequence[torch.Tensor]) -> None:
-        """Find out on fake tensors what is written to and what shares memory."""
-        with mode, torch.no_grad():
-            fakes = [mode.from_tensor(tensor.detach(), static_shapes=True) for tensor in tensors]
+    def prepare(self, mode: FakeTensorMode | None, tensors: Sequence[torch.Tensor]) -> None:
+        """Find out on fake tensors, or real ones, what is written to and what shares memory."""
+        with mode or contextlib.nullcontext(), torch.no_grad():
+            fakes = [
+                mode.from_tensor(tensor.detach(), static_shapes=True)
+                if mode
+                else tensor.detach().clone()
+                for tensor in tensors
+            ]
             versions = [fake._version for fake in fakes]
             outputs = self(*fakes)
         self._copied = frozenset(

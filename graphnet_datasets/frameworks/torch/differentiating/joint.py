@@ -12,12 +12,18 @@ from typing import Any
 import torch
 from torch._functorch._aot_autograd import descriptors
 from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
 
 from ....errors import GradientError, GraphNetError
 from .calling import Call
 from .randomness import Drawn, lift_random_numbers
-from .rules import SAME, make_rules, public_transform
+from .real import trace_real
+from .rules import SAME, make_rules, native_kernels, public_transform
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,17 +64,12 @@ def trace_joint(call: Call, tensors: Sequence[torch.Tensor], name: str) -> Joint
     Raises:
         GradientError: it cannot be differentiated; the message says where.
     """
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with _located(name), _quietly(), contextlib.ExitStack() as stack:
-        call.prepare(mode, tensors)
-        fakes = []
-        for tensor in tensors:
-            fake = mode.from_tensor(tensor.detach(), static_shapes=True)
-            fakes.append(fake.requires_grad_(tensor.requires_grad))
-        exported = aot_export_joint_with_descriptors(
-            stack, call, tuple(fakes), decompositions=make_rules()
-        )
-        module = exported.graph_module
+    with _located(name), _quietly(), native_kernels():
+        try:
+            module = _trace_fake(call, tensors)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            call.prepare(None, tensors)
+            module = trace_real(call, tensors)
     _simplify(module)
     primals, tangents = {}, {}
     drawn = lift_random_numbers(module, name)
@@ -91,6 +92,20 @@ def trace_joint(call: Call, tensors: Sequence[torch.Tensor], name: str) -> Joint
             f"No output of `{name}` depends on an input or weight that has a gradient."
         )
     return Joint(module, primals, tangents, drawn, outputs, num_forward)
+
+
+def _trace_fake(call: Call, tensors: Sequence[torch.Tensor]) -> torch.fx.GraphModule:
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    call.prepare(mode, tensors)
+    fakes = []
+    for tensor in tensors:
+        fake = mode.from_tensor(tensor.detach(), static_shapes=True)
+        fakes.append(fake.requires_grad_(tensor.requires_grad))
+    with contextlib.ExitStack() as stack:
+        exported = aot_export_joint_with_descriptors(
+            stack, call, tuple(fakes), decompositions=make_rules()
+        )
+        return exported.graph_module
 
 
 def _keep_outputs(module: torch.fx.GraphModule, name: str) -> tuple[Output, ...]:

@@ -6,11 +6,13 @@ same sums in the same order, by operators that compare indices with what they wr
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._C import DispatchKey
 from torch._decomp import get_decompositions
 
 _ATEN = torch.ops.aten
@@ -22,6 +24,12 @@ SAME: Mapping[Any, Any] = {
 """Operators that promise more than others of the same kernel, and those others."""
 
 
+_RESAMPLING = (
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
+    *(f"upsample_nearest{rank}d" for rank in (1, 2, 3)),
+    *(f"_upsample_nearest_exact{rank}d" for rank in (1, 2, 3)),
+    *("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"),
+)
 _NORMS = ("backward", "ortho", "forward")
 """How a Fourier transform divides, by the number that ATen's own operators have for it."""
 
@@ -47,6 +55,30 @@ def public_transform(target: Any, args: Sequence[Any], source: Any) -> tuple[Any
         sizes = [source.shape[dim] for dim in args[1][:-1]] + [args[3]]
         return _ATEN.fft_irfftn.default, (args[0], sizes, args[1], _NORMS[2 - args[2]])
     return None
+
+
+@contextlib.contextmanager
+def native_kernels() -> Iterator[None]:
+    """Trace resampling as the operator that eager calls, which torch writes out while it traces.
+
+    What is written out adds in another order, and is not what a step of training runs.
+    """
+    found = [
+        getattr(getattr(_ATEN, packet), overload)
+        for packet in _RESAMPLING
+        for overload in ("default", "vec")
+    ]
+    held = [dict(operator.py_kernels) for operator in found]
+    for operator in found:
+        for key in (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd):
+            operator.py_kernels.pop(key, None)
+        operator._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for operator, kernels in zip(found, held, strict=True):
+            operator.py_kernels.update(kernels)
+            operator._dispatch_cache.clear()
 
 
 def make_rules() -> dict[Any, Callable[..., Any]]:

@@ -123,13 +123,18 @@ CHECKED_GRADIENTS = words(
     _adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward _log_softmax_backward_data
     _prelu_kernel _prelu_kernel_backward _scaled_dot_product_flash_attention_for_cpu
     _scaled_dot_product_flash_attention_for_cpu_backward _softmax_backward_data
+    _upsample_nearest_exact1d _upsample_nearest_exact1d_backward _upsample_nearest_exact2d
+    _upsample_nearest_exact2d_backward _upsample_nearest_exact3d
+    _upsample_nearest_exact3d_backward _weight_norm_interface _weight_norm_interface_backward
     avg_pool2d_backward avg_pool3d_backward convolution_backward elu_backward gelu_backward
     glu_backward hardsigmoid_backward hardswish_backward hardtanh_backward huber_loss_backward
     leaky_relu_backward log_sigmoid_backward logit_backward mish_backward mse_loss_backward
     native_batch_norm_backward native_dropout_backward native_group_norm_backward
     native_layer_norm_backward nll_loss2d_forward nll_loss_forward select_backward
     sigmoid_backward silu_backward slice_backward smooth_l1_loss_backward softplus_backward
-    softshrink_backward tanh_backward threshold_backward
+    softshrink_backward tanh_backward threshold_backward upsample_bicubic2d_backward
+    upsample_bilinear2d_backward upsample_linear1d_backward upsample_nearest1d_backward
+    upsample_nearest2d_backward upsample_nearest3d_backward upsample_trilinear3d_backward
     """
 )
 """ATen packets that autograd calls: what gradients are made of, and forward ones behind them.

@@ -281,6 +281,26 @@ def _check_attention_backward(given: Mapping[str, Any]) -> None:
         raise _refuse("a `logsumexp` of another dtype")
 
 
+def _check_weight_norm(given: Mapping[str, Any]) -> None:
+    weight = _known(given, "v")
+    dim, rank = given["dim"], weight.dim()
+    dim = 0 if dim is None else dim
+    if type(dim) is not int or dim not in (0, rank - 1):
+        raise _refuse(f"a `dim` of {dim!r}"[:80])
+    norms = [size if at == dim else 1 for at, size in enumerate(weight.shape)]
+    for name in ("g", "norms", "grad"):
+        if name in given:
+            _has_shape(given, name, weight.shape if name == "grad" else norms)
+    _have_one_dtype(given, *(name for name in ("v", "g", "grad") if name in given))
+    if "norms" in given and given["norms"].dtype not in (weight.dtype, torch.float32):
+        raise _refuse(f"norms of {given['norms'].dtype}")
+
+
+def _check_weight_norm_backward(given: Mapping[str, Any]) -> None:
+    names = {"v": "saved_v", "g": "saved_g", "norms": "saved_norms", "grad": "grad_w"}
+    _check_weight_norm({"dim": given["dim"], **{name: given[own] for name, own in names.items()}})
+
+
 _POOL = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 _GUARDS: Mapping[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], None]]] = {
     "convolution_backward": (
@@ -309,6 +329,11 @@ _GUARDS: Mapping[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], None]
             "save_invstd", "train", "eps", "output_mask",
         ),
         _check_batch_norm,
+    ),
+    "_weight_norm_interface": (("v", "g", "dim"), _check_weight_norm),
+    "_weight_norm_interface_backward": (
+        ("grad_w", "saved_v", "saved_g", "saved_norms", "dim"),
+        _check_weight_norm_backward,
     ),
     "_adaptive_avg_pool2d_backward": (("grad_output", "self"), _adaptive(2)),
     "_adaptive_avg_pool3d_backward": (("grad_output", "self"), _adaptive(3)),
