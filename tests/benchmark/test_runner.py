@@ -28,6 +28,7 @@ from graphnet_datasets.errors import (
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import RUNS_SCHEMA, sample_to_row
+from graphnet_datasets.transforms import backward
 from tests.benchmark import samples
 from tests.benchmark.samples import LINEAR, quick
 
@@ -79,6 +80,12 @@ def test_elements_lie_on_pages_as_those_of_a_model_do(runner: SampleRunner) -> N
     )
     record = run_one(runner, "refusing_huge_pages", large)
     assert ending(record) == ("ok", "", "judge", None), record["error_message"]
+
+
+def test_a_step_of_training_runs_as_any_graph(runner: SampleRunner) -> None:
+    record = run_one(runner, "eager", backward(LINEAR))
+    assert ending(record) == ("ok", "", "judge", None), record["error_message"]
+    assert record["min_t"] == -math.inf
 
 
 def test_eager_against_itself_is_bit_equal_and_timed(runner: SampleRunner) -> None:

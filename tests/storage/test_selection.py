@@ -76,6 +76,8 @@ def test_a_graphnet_directory_is_read(tmp_path: Path) -> None:
         ({"task": ("nlp",), "min_ops": 4}, ["nlp/chain-4", "nlp/chain-5"]),
         ({"source": ("nlp-library",), "family": ("od",), "min_ops": 4}, ["nlp/chain-5"]),
         ({"framework": ("paddle",)}, []),
+        ({"kind": ("joint",)}, []),
+        ({"kind": ("graph", "joint"), "limit": 1}, ["cv/chain-1"]),
         ({"max_params": 0, "limit": 1}, ["cv/chain-1"]),
         ({"limit": 4}, ["cv/chain-1", "cv/chain-2", "nlp/chain-1", "nlp/chain-2"]),
         ({"limit": 11}, None),
@@ -94,8 +96,9 @@ def test_a_name_that_nothing_has_is_refused(dataset: Path) -> None:
         select_rows("resnet18", dataset=dataset)
     assert str(caught.value) == (
         f"`resnet18` is neither a config nor the id of a sample of `{dataset}`. The configs are "
-        "all, cv, nlp, audio, multimodal, scientific, other, excluded; `graphnet list` shows the "
-        "ids; a path starts with `./` or `/`; another dataset is chosen with `--dataset org/name`."
+        "all, cv, nlp, audio, multimodal, scientific, other, excluded, sole_op, fusible, typical; "
+        "`graphnet list` shows the ids; a path starts with `./` or `/`; another dataset is chosen "
+        "with `--dataset org/name`."
     )
 
 

@@ -132,6 +132,12 @@ def test_every_graph_gives_the_gradients_of_eager_autograd(case: str) -> None:
         assert Sample.from_row(each.to_row()) == each
 
 
+def test_gradients_are_found_where_the_caller_wants_none() -> None:
+    with torch.no_grad():
+        assert differentiate(LAYER).largest_t == -math.inf
+        assert not torch.is_grad_enabled()
+
+
 def test_a_joint_graph_computes_what_autograd_does() -> None:
     """Compared here once more, without the library's own comparison."""
     joint = backward(LAYER)

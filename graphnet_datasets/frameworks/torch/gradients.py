@@ -56,7 +56,7 @@ def differentiate(
         raise GradientError(
             f"`{sample.id}` calls custom operators, whose gradients nobody knows. Leave it out."
         )
-    with _plain_recurrence(sample):
+    with _plain_recurrence(sample), torch.inference_mode(False), torch.enable_grad():
         return _differentiate(
             sample,
             of=of,

@@ -18,7 +18,7 @@ from graphnet_datasets.errors import DatasetExistsError, DatasetNotFoundError, R
 from graphnet_datasets.isolation import Limits
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
-from graphnet_datasets.storage.selection import Filters
+from graphnet_datasets.storage.selection import Filters, select_rows
 from graphnet_datasets.storage.table import write_table
 from graphnet_datasets.storage.transforming import read_report, transform_dataset
 from graphnet_datasets.transforms.registry import Step
@@ -71,6 +71,18 @@ def test_graphs_are_cast_and_what_is_refused_is_in_the_report(tmp_path: Path) ->
     assert read_report(tmp_path / "mine" / "transform-report.jsonl") == list(report.outcomes)
     assert "1 refused in 1 graph: " in report.summary()
     assert [path.name for path in tmp_path.iterdir()] == ["mine"], "nothing else is left"
+
+
+def test_training_steps_are_chosen_by_their_kind(tmp_path: Path) -> None:
+    """A worker runs graphs without gradients, and has to ask for them where they are wanted."""
+    step = Step("backward", {"kind": "joint"})
+    report = transform_dataset(
+        [row(chain("a/one", 2, "cv"), family_in("train"))], [step], tmp_path / "mine", jobs=1
+    )
+    assert report.refused == []
+    (found,) = select_rows(tmp_path / "mine", Filters(kind=("joint",)))
+    assert (found["id"], found["parent_id"], found["task"]) == ("a/one/joint", "a/one", "cv")
+    assert select_rows(tmp_path / "mine", Filters(kind=("graph",))) == []
 
 
 def test_steps_follow_one_another_and_equal_parts_are_merged(tmp_path: Path) -> None:
