@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SampleError
-from .arguments import INT64_MAX, INT64_MIN, MAX_TEXT_LENGTH, find_problem
+from .arguments import INT64_MAX, INT64_MIN, MAX_TEXT_LENGTH, Ref, find_problem
 from .symbols import free_symbols, is_symbol_name
 from .vocabulary import (
     CALIBRATIONS,
@@ -53,6 +53,7 @@ class _Checker:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self.symbol_names = frozenset(symbol.name for symbol in sample.symbols)
+        self._known_targets: set[str] = set()
 
     def check(self) -> None:
         sample = self.sample
@@ -127,8 +128,9 @@ class _Checker:
         where = f"input {index}"
         if each.role not in ROLES:
             raise self._error(where, f"has role {each.role!r}", ROLES)
-        self._check_text(each.source_name, where)
-        self._check_text(each.device, where)
+        for text in (each.source_name, each.device):
+            if type(text) is not str or len(text) > MAX_TEXT_LENGTH:
+                self._check_text(text, where)
         if each.role == "symbol":
             if not each.source_name:
                 raise self._error(where, "is a symbol without a name", ())
@@ -157,20 +159,34 @@ class _Checker:
                 raise self._error(where, f"is a scalar of dtype {each.value.dtype}", SCALAR_DTYPES)
 
     def _check_op(self, index: int, op: Op, own_value: int) -> None:
-        if not _TARGET.match(op.target) or len(op.target) > 200:
-            raise self._error(f"op {index}", f"has the target {op.target[:80]!r}", ())
-        where = f"op {index} (`{op.target}`)"
-        self._check_text(op.module, where)
+        if op.target not in self._known_targets:
+            if not _TARGET.match(op.target) or len(op.target) > 200:
+                raise self._error(f"op {index}", f"has the target {op.target[:80]!r}", ())
+            self._known_targets.add(op.target)
+        if type(op.module) is not str or len(op.module) > MAX_TEXT_LENGTH:
+            self._check_text(op.module, self._where(index))
         for arg in op.args:
-            self._check_arg(arg, where, own_value)
-        for keyword, arg in op.kwargs:
-            if not _KEYWORD.match(keyword):
-                raise self._error(where, f"has the keyword {keyword[:80]!r}", ())
-            self._check_arg(arg, where, own_value)
-        if len({keyword for keyword, _ in op.kwargs}) != len(op.kwargs):
-            raise self._error(where, "gives one keyword twice", ())
+            # Nearly all are references and plain literals, of which most of the time is made.
+            kind = type(arg)
+            if kind is Ref:
+                if type(arg.index) is int and 0 <= arg.index < own_value:
+                    continue
+            elif kind is bool or arg is None or kind is float:
+                continue
+            self._check_arg(arg, self._where(index), own_value)
+        if op.kwargs:
+            where = self._where(index)
+            for keyword, arg in op.kwargs:
+                if not _KEYWORD.match(keyword):
+                    raise self._error(where, f"has the keyword {keyword[:80]!r}", ())
+                self._check_arg(arg, where, own_value)
+            if len({keyword for keyword, _ in op.kwargs}) != len(op.kwargs):
+                raise self._error(where, "gives one keyword twice", ())
         for value in op.results or ():
-            self._check_value(value, where)
+            self._check_value(value, self._where(index))
+
+    def _where(self, index: int) -> str:
+        return f"op {index} (`{self.sample.ops[index].target}`)"
 
     def _check_value(self, value: Value, where: str) -> None:
         if value.dtype is not None and value.dtype not in ITEM_SIZE_BYTES:

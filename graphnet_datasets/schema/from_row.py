@@ -29,6 +29,8 @@ T = TypeVar("T")
 _FORMATS = frozenset({"numpy", "torch", "jax", "jaxlib", "pandas", "pyarrow", "polars"})
 """Libraries in whose types `datasets` can give rows; here they are plain Python."""
 
+_MOMENTS = frozenset({float, type(None)})
+
 _NAMES = {int: "an integer", str: "text", float: "a number", bool: "true or false", bytes: "bytes"}
 
 
@@ -122,14 +124,16 @@ def _wrong_type(row: Mapping[str, Any], name: str, kind: type) -> SchemaError:
 def _each(
     row: Mapping[str, Any], name: str, decode: Callable[[dict[str, Any]], T]
 ) -> tuple[T, ...]:
-    items = []
-    for index, item in enumerate(_get(row, name, list)):
-        try:
+    items: list[T] = []
+    try:
+        for item in _get(row, name, list):
             if type(item) is not dict:
                 raise SchemaError(f"it is of type `{type(item).__name__}` where a dict is expected")
             items.append(decode(item))
-        except SchemaError as error:
-            raise SchemaError(f"`{name}[{index}]`: {error}") from error
+    except SchemaError as error:
+        if type(row.get(name)) is not list:
+            raise
+        raise SchemaError(f"`{name}[{len(items)}]`: {error}") from error
     return tuple(items)
 
 
@@ -154,6 +158,27 @@ def _calibrated_from_row(row: dict[str, Any]) -> tuple[int, Statistics]:
 
 
 def _input_from_row(row: dict[str, Any]) -> Input:
+    """Return an input; what is not as in nearly all of them is read column by column."""
+    get = row.get
+    dtype, shape, is_measured = get("dtype"), get("shape"), get("is_measured")
+    role, source_name, device, data = (
+        get("role"), get("source_name"), get("device"), get("data"),
+    )  # fmt: skip
+    moments = get("mean"), get("std"), get("min"), get("max")
+    if (
+        type(dtype) is type(role) is type(source_name) is type(device) is str
+        and type(shape) is list
+        and type(is_measured) is bool
+        and get("stride") is get("symbolic_shape") is None
+        and (data is None or type(data) is bytes)
+        and _MOMENTS.issuperset(map(type, moments))
+    ):
+        statistics = Statistics(*moments, is_measured)
+        return Input(role, Value(dtype, tuple(shape)), source_name, device, statistics, data)  # pyright: ignore[reportArgumentType] - Sample checks it
+    return _unusual_input_from_row(row)
+
+
+def _unusual_input_from_row(row: dict[str, Any]) -> Input:
     is_measured = _get_optional(row, "is_measured", bool)
     statistics = None
     if is_measured is not None:
@@ -177,13 +202,18 @@ def _input_from_row(row: dict[str, Any]) -> Input:
 def _op_from_row(row: dict[str, Any]) -> Op:
     operands = iter(_get_list(row, "operands", int))
     results = row.get("results")
+    get = row.get
+    target, args, kwargs, module = get("target"), get("args"), get("kwargs"), get("module")
+    if not type(target) is type(args) is type(kwargs) is type(module) is str:
+        for name in ("target", "args", "kwargs", "module"):
+            _get(row, name, str)
     try:
         op = Op(
-            target=_get(row, "target", str),
-            args=decode_args(_get(row, "args", str), operands),
-            kwargs=decode_kwargs(_get(row, "kwargs", str), operands),
-            results=None if results is None else _each(row, "results", _value_from_row),
-            module=_get(row, "module", str),
+            target,  # pyright: ignore[reportArgumentType] - text, as was just looked at
+            decode_args(args, operands),  # pyright: ignore[reportArgumentType]
+            decode_kwargs(kwargs, operands),  # pyright: ignore[reportArgumentType]
+            None if results is None else _each(row, "results", _value_from_row),
+            module,  # pyright: ignore[reportArgumentType]
         )
     except StopIteration:
         raise SchemaError("its templates have more holes than it has operands") from None

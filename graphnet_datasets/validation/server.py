@@ -13,7 +13,10 @@ def main() -> None:
     framework = framework_named(os.environ[FRAMEWORK_VARIABLE])
     module(framework.name, "runtime").import_all()
     prepare_blocks()
-    serve(importlib.import_module(framework.validation).work)
+    worker = importlib.import_module(framework.validation)
+    if hasattr(worker, "prepare"):
+        worker.prepare()
+    serve(worker.work)
 
 
 if __name__ == "__main__":
