@@ -167,11 +167,10 @@ class _Checker:
             self._check_text(op.module, self._where(index))
         for arg in op.args:
             # Nearly all are references and plain literals, of which most of the time is made.
-            kind = type(arg)
-            if kind is Ref:
+            if type(arg) is Ref:
                 if type(arg.index) is int and 0 <= arg.index < own_value:
                     continue
-            elif kind is bool or arg is None or kind is float:
+            elif arg is None or type(arg) in (bool, float):
                 continue
             self._check_arg(arg, self._where(index), own_value)
         if op.kwargs:
