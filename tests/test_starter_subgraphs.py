@@ -1,0 +1,110 @@
+"""The parts that stand beside the embedded graphs."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import graphnet_datasets
+from graphnet_datasets import Sample, load_dataset, make_inputs, materialize
+from graphnet_datasets.analysis.splits import SPLITS, split_of
+from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.table import read_table
+from graphnet_datasets.transforms import cut
+from graphnet_datasets.transforms.subgraphs import subgraph_hash
+
+STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
+LEAST = {"sole_op": 20_000, "fusible": 5_000, "typical": 1_000}
+CONFIGS = tuple(LEAST)
+
+
+@functools.cache
+def columns(config: str) -> dict[str, list[dict[str, Any]]]:
+    """Return some columns of a config, by split."""
+    names = [
+        *("id", "parent_id", "parent_ops", "num_ops", "family", "subgraph_hash", "method"),
+        *("num_occurrences", "num_families", "splits", "framework", "kind"),
+    ]
+    return {
+        split: [
+            row
+            for path in sorted((STARTER / config).glob(f"{split}-*.parquet"))
+            for row in read_table(path, names).to_pylist()
+        ]
+        for split in SPLITS
+    }
+
+
+def rows_of(config: str, every: int, framework: str = "torch") -> list[dict[str, Any]]:
+    """Return some whole rows, spread over the first table of the training split."""
+    path = STARTER / config / "train-0000.parquet"
+    found = read_table(path, filters=[("framework", "=", framework), ("num_ops", "<", 40)])
+    return found.take(list(range(0, found.num_rows, every))).to_pylist()
+
+
+def test_there_are_enough_and_they_take_little() -> None:
+    for config, least in LEAST.items():
+        assert sum(map(len, columns(config).values())) >= least, config
+    paths = [path for config in CONFIGS for path in (STARTER / config).glob("*.parquet")]
+    assert sum(path.stat().st_size for path in paths) <= 25 * 2**20
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_each_comes_once_in_a_split_that_holds_no_leak(config: str) -> None:
+    hashes: set[str] = set()
+    ids: set[str] = set()
+    for split, rows in columns(config).items():
+        for row in rows:
+            assert row["splits"][0] == split == split_of(row["family"])
+            assert row["splits"] == [each for each in SPLITS if each in row["splits"]]
+            assert row["num_occurrences"] >= row["num_families"] >= len(row["splits"])
+            assert row["kind"] == "subgraph"
+        hashes.update(row["subgraph_hash"] for row in rows)
+        ids.update(row["id"] for row in rows)
+        sizes = [row["num_ops"] for row in rows]
+        assert sizes == sorted(sizes)
+    count = sum(map(len, columns(config).values()))
+    assert len(hashes) == len(ids) == count
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_they_are_parts_of_embedded_graphs(config: str) -> None:
+    paths = [path for task in TASKS for path in STARTER.glob(f"{task}/*.parquet")]
+    sizes = {
+        row["id"]: row["num_ops"]
+        for path in paths
+        for row in read_table(path, ["id", "num_ops"]).to_pylist()
+    }
+    covered = 0
+    for rows in columns(config).values():
+        for row in rows:
+            assert max(row["parent_ops"]) < sizes[row["parent_id"]]
+            assert len(row["parent_ops"]) == row["num_ops"]
+            covered += row["num_occurrences"] * row["num_ops"]
+    if config != "sole_op":  # whose tuples and regions are cut more than once
+        assert covered <= sum(sizes.values())
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_part_is_cut_out_of_its_parent_again(config: str) -> None:
+    row = rows_of(config, 400)[-1]
+    parent = load_dataset("graphnet", "all", split="all", filters=[("id", "==", row["parent_id"])])
+    again = cut(Sample.from_row(parent[0]), row["parent_ops"]).sample
+    assert subgraph_hash(again) == row["subgraph_hash"]
+    assert [op.target for op in again.ops] == [op["target"] for op in row["ops"]]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_parts_run(config: str) -> None:
+    for row in rows_of(config, 600):
+        sample = Sample.from_row(row)
+        assert subgraph_hash(sample) == row["subgraph_hash"]
+        if row["input_bytes"] > 2**24:
+            continue
+        with torch.no_grad():
+            outputs = materialize(sample, allow_unchecked_operators=True)(**make_inputs(sample))
+        assert outputs is not None, sample.id
