@@ -14,8 +14,11 @@ from graphnet_datasets.errors import MissingExtraError
 from graphnet_datasets.isolation import Ending, Limits, PoolJob, Work
 from graphnet_datasets.isolation.ray_pool import RayPool
 from graphnet_datasets.storage.importing import import_directories
+from graphnet_datasets.storage.transforming import transform_dataset
+from graphnet_datasets.transforms.registry import Step
 from tests.clusters import two_nodes
 from tests.storage.importing.test_importer import plant, rows_of
+from tests.tables import chain
 
 WORK = Work("tests.isolation.pool_jobs", ("only",), Limits(default_timeout_s=60))
 
@@ -91,6 +94,18 @@ def test_an_import_on_the_cluster_gives_the_same_dataset(tmp_path: Path) -> None
     assert there.outcomes == here.outcomes
     assert rows_of(tmp_path / "there") == rows_of(tmp_path / "here")
     assert len(there.failures) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.usefixtures("cluster")
+def test_a_transform_on_the_cluster_gives_the_same_dataset(tmp_path: Path) -> None:
+    samples = [chain(f"net/{size}", size) for size in range(1, 5)]
+    steps = [Step("parts", {"config": "sole_op"})]
+    there = transform_dataset(samples, steps, tmp_path / "there", executor="ray")
+    here = transform_dataset(samples, steps, tmp_path / "here", jobs=1)
+    assert there.outcomes == here.outcomes
+    assert rows_of(tmp_path / "there") == rows_of(tmp_path / "here")
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
