@@ -14,7 +14,7 @@ from ..frameworks import find_results
 from ..frameworks.results import Result
 from ..frameworks.stepping import find_not_finite
 from ..inputs.encoding import encode, finite_range
-from ..sample import Input, Op, Sample, Statistics
+from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.arguments import DictArg, ListArg, Named, Ref, iterate_refs, map_refs
 from ..sample.targets import base_name
 from .operator_kinds import kind_of
@@ -241,12 +241,22 @@ class _Casting:
             return False
         names = list(_named_dtypes((op.args, op.kwargs)))
         takes = [ref for ref in iterate_refs((op.args, op.kwargs)) if self._is_tensor(ref)]
-        return not names and not takes and self.results[position].value.dtype in DTYPES
+        return not names and not takes and self._value(position).dtype in DTYPES
+
+    def _value(self, position: int) -> Value:
+        """Return what is known of the first tensor that an operator gives.
+
+        A capture has recorded it: only a graph without that is walked.
+        """
+        recorded = self.sample.ops[position].results
+        if recorded is None:
+            return self.results[position].value
+        return recorded[0] if recorded else Value()
 
     def _is_tensor(self, ref: int) -> bool:
         if ref < self.num_inputs:
             return self.sample.inputs[ref].role not in ("symbol", "scalar")
-        return self.results[ref - self.num_inputs].kind == "tensor"
+        return self._value(ref - self.num_inputs).dtype is not None
 
     def _argument(self, arg: Any) -> Any:
         if isinstance(arg, Named):
