@@ -36,6 +36,7 @@ MODULES: Mapping[str, str] = {
     "regions": "`find_regions(sample)`: where a graph computes in another mode (autocast, no grad)",
     "gradients": "`differentiate(sample, **options)`: joint, forward and backward graphs",
     "fusion": "`find_fused(sample, **options)`: what the framework's own compiler fuses",
+    "probing": "`probe(sample, points, **limits)`: one walk over shapes at several sizes at once",
     "extract": "`extract(...)`: live modules to samples",
 }
 """The modules of a framework's package and what each offers. The first four make a sample run under

@@ -1,6 +1,6 @@
 """Seeded inputs: the elements of a sample's tensors as NumPy arrays, equal on every machine."""
 
-from .arrays import DRAWS_VERSION, MODES, Mode, drawn_shape, make_array
+from .arrays import DRAWS_VERSION, MODES, Mode, drawn_shape, make_array, resize_elements
 from .defaults import default_statistics
 from .draws import interrupted_by, prepare_blocks
 from .redraws import redraw
@@ -20,4 +20,5 @@ __all__ = [
     "make_array",
     "prepare_blocks",
     "redraw",
+    "resize_elements",
 ]

@@ -153,10 +153,29 @@ def _draw_whole(
     return draw_by_role(key, shape, STORAGE[dtype], role)
 
 
+def resize_elements(
+    data: bytes, dtype: str, old_shape: tuple[int, ...], shape: tuple[int, ...]
+) -> bytes:
+    """Return the stored elements of a tensor at another shape: each axis is cut or repeated.
+
+    >>> resize_elements(bytes([1, 2, 3]), "uint8", (1, 3), (2, 4))
+    b'\x01\x02\x03\x01\x01\x02\x03\x01'
+    """
+    if old_shape == shape:
+        return data
+    little_endian = np.dtype(STORAGE[dtype]).newbyteorder("<")
+    elements = np.frombuffer(data, little_endian).reshape(old_shape)
+    return np.ascontiguousarray(_resized(elements, shape)).tobytes()
+
+
 def _stored(sample: Sample, each: Input, dtype: str, shape: tuple[int, ...]) -> npt.NDArray:
     little_endian = np.dtype(STORAGE[dtype]).newbyteorder("<")
     data = np.frombuffer(each.data or b"", little_endian)
     data = data.astype(STORAGE[dtype]).reshape(sample.shape_of(each.value) or ())
+    return _resized(data, shape)
+
+
+def _resized(data: npt.NDArray, shape: tuple[int, ...]) -> npt.NDArray:
     if data.size == 0:
         return np.zeros(shape, data.dtype)
     # The shortened axes first: nothing is longer on the way than it is in the end.

@@ -98,6 +98,7 @@ class Walk:
         self.calls: dict[Hashable, Remembered | None] = {}
         self.guesses = Guesses()
         self.unchecked = ""
+        self.failure: Exception | None = None  # of the call made last, which torch refused
 
     def run(self) -> Footprint:
         """Walk the whole graph and return the results, memory and doubts of the walk."""
@@ -269,6 +270,7 @@ class Walk:
             # Which exceptions torch raises for a data-dependent shape differs from version to
             # version; a call that is simply wrong will say so when the graph runs.
             refuse_overflow(error)
+            self.failure = error
             return None if gives_nothing(operator) else self._recorded(op)
 
     def _apply_quickly(

@@ -1,0 +1,210 @@
+"""What the literals of one operator may stand for, the likeliest first.
+
+Sizes are rows: what a number is at each point of a probe. A literal may stay as it is, or follow a
+row that has its value at the sizes of the capture: one of the operand's own axes, products and
+quotients of those, or a size that occurred elsewhere in the graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+
+from .fitting import Fitter, Row
+from .literals import Family
+
+Shape = tuple[Row, ...]
+Choice = tuple[Row, ...]
+"""A row for each literal of an operator."""
+
+MAX_CHOICES = 24
+_MAX_COMBINATIONS = 3000
+_MAX_CANDIDATES = 6
+
+_FAR, _DERIVED = 2.0, 4.0
+"""Costs of a size that occurs elsewhere in the graph, and of one that is a little more or less."""
+
+
+class Sizes:
+    """The sizes that vary and occurred in a graph so far, by their value at the capture."""
+
+    def __init__(self, fitter: Fitter, symbols: Iterable[Row]) -> None:
+        self.fitter = fitter
+        self.symbols = tuple(symbols)
+        self._by_hint: dict[int, dict[Row, None]] = {}
+        for row in self.symbols:
+            self.add(row)
+
+    def add(self, row: Row) -> None:
+        """Take note of a size."""
+        if row.count(row[0]) < len(row):
+            self._by_hint.setdefault(row[0], {})[row] = None
+
+    def having(self, hint: int) -> list[Row]:
+        """Return the sizes with a value, those of symbols first and then the latest."""
+        found = list(self._by_hint.get(hint, ()))
+        return sorted(found, key=lambda row: row not in self.symbols)
+
+    def derived(self, hint: int, operand: Shape) -> list[Row]:
+        """Return sizes a little larger or smaller than known ones, halves and doubles of them."""
+        found: dict[Row, None] = {}
+        for row in (*operand, *self.symbols):
+            if row.count(row[0]) == len(row):
+                continue
+            base = row[0]
+            for change in (1, -1, 2, -2):
+                if base + change == hint:
+                    found[tuple(size + change for size in row)] = None
+            for change in (0, 1, -1):
+                if 2 * base + change == hint:
+                    found[tuple(2 * size + change for size in row)] = None
+                if base // 2 + change == hint and change >= 0:
+                    found[tuple(size // 2 + change for size in row)] = None
+        return [row for row in found if min(row) > 0]
+
+
+def choices_of(
+    family: Family, literals: Sequence[int], operand: Shape | None, rest: int, sizes: Sizes
+) -> list[Choice]:
+    """Return what the literals may stand for, the likeliest first; none of it was tried.
+
+    `operand` is the shape of the operator's tensor, or of the axis that literals refer to; `rest`
+    counts the sizes that the operator is to find out itself (-1).
+    """
+    fixed = tuple(sizes.fitter.constant(number) for number in literals)
+    candidates = [
+        _candidates(family, at, number, operand or (), sizes) for at, number in enumerate(literals)
+    ]
+    _limit(candidates)
+    found: list[tuple[float, int, Choice]] = []
+    for order, combined in enumerate(itertools.product(*candidates)):
+        cost = sum(each for each, _ in combined)
+        found.append((cost, order, tuple(row for _, row in combined)))
+    if family == "reshape" and operand is not None:
+        found += _solved(found, literals, operand, rest, len(found))
+        found = [each for each in found if _holds_all(each[2], operand, rest)]
+    elif family == "parts" and operand is not None and len(literals) > 1:
+        found += _summed(found, operand, len(found))
+        found = [each for each in found if _adds_up(each[2], operand)]
+    found.sort()
+    chosen = dict.fromkeys(
+        choice
+        for _, _, choice in found
+        if all(sizes.fitter.fit(row) is not None for row in choice)
+    )
+    listed = list(chosen)[:MAX_CHOICES]
+    return listed if fixed in listed else [*listed, fixed]
+
+
+def _limit(candidates: list[list[tuple[float, Row]]]) -> None:
+    """Keep fewer candidates of each literal while there are too many combinations."""
+    most = _MAX_CANDIDATES
+    while math.prod(map(len, candidates)) > _MAX_COMBINATIONS and most > 1:
+        for each in candidates:
+            del each[most:]
+        most -= 1
+
+
+def _candidates(
+    family: Family, at: int, number: int, operand: Shape, sizes: Sizes
+) -> list[tuple[float, Row]]:
+    constant = sizes.fitter.constant(number)
+    found: dict[Row, float] = {}
+
+    def note(row: Row, cost: float) -> None:
+        if row[0] == number and row != constant and min(row) >= 0:
+            found[row] = min(cost, found.get(row, cost))
+
+    for place, row in enumerate(operand):
+        note(row, 0.0 if place == at else 0.5)
+    if family == "reshape":
+        for first, last in itertools.combinations(range(len(operand) + 1), 2):
+            note(_product(operand[first:last]), 1.0)
+    for row in sizes.having(number):
+        note(row, _FAR if row not in sizes.symbols else _FAR - 0.5)
+    if family not in ("reshape", "expand") and number > 2:
+        for row in sizes.derived(number, operand):
+            note(row, _DERIVED)
+    stays = _cost_of_staying(family, at, number, operand, constant, found)
+    listed = [(cost, row) for row, cost in found.items()]
+    return sorted([*listed, (stays, constant)])[:_MAX_CANDIDATES]
+
+
+def _cost_of_staying(
+    family: Family, at: int, number: int, operand: Shape, constant: Row, found: dict[Row, float]
+) -> float:
+    if not found or family == "constant":
+        return -1.0
+    if family == "reshape":
+        if at < len(operand) and operand[at] == constant:
+            return 0.1
+        return 0.6 if constant in operand else 0.8
+    if family == "expand":
+        return 1.0 if number > 1 or 0.0 in found.values() else -1.0
+    is_own = min(found.values()) < 1
+    if number == 1 and not is_own:
+        return -1.0
+    if family == "repeat" and any(row.count(row[0]) < len(row) for row in operand):
+        return -1.0 if not is_own else 0.3
+    if min(found.values()) >= _DERIVED:
+        return 1.0
+    return 3.0
+
+
+def _product(rows: Sequence[Row]) -> Row:
+    return tuple(map(math.prod, zip(*rows, strict=True)))
+
+
+def _holds_all(choice: Choice, operand: Shape, rest: int) -> bool:
+    """Tell whether sizes have as many elements as the operand, at all points."""
+    if not operand:
+        return True
+    elements = _product(operand)
+    given = _product(choice) if choice else (1,) * len(elements)
+    if rest:
+        return all(size and not num % size for num, size in zip(elements, given, strict=True))
+    return elements == given
+
+
+def _solved(
+    found: list[tuple[float, int, Choice]],
+    literals: Sequence[int],
+    operand: Shape,
+    rest: int,
+    order: int,
+) -> list[tuple[float, int, Choice]]:
+    """Return choices in which one literal is what the others leave."""
+    if rest or not operand:
+        return []
+    elements = _product(operand)
+    more = []
+    for cost, _, choice in found[:200]:
+        for at in range(len(literals)):
+            others = _product([*choice[:at], (1,) * len(elements), *choice[at + 1 :]])
+            if any(not n or e % n for e, n in zip(elements, others, strict=True)):
+                continue
+            row = tuple(e // n for e, n in zip(elements, others, strict=True))
+            if row[0] == literals[at] and row != choice[at]:
+                order += 1
+                more.append((cost + 1.2, order, (*choice[:at], row, *choice[at + 1 :])))
+    return more
+
+
+def _adds_up(choice: Choice, axis: Shape) -> bool:
+    return len(axis) != 1 or tuple(map(sum, zip(*choice, strict=True))) == axis[0]
+
+
+def _summed(
+    found: list[tuple[float, int, Choice]], axis: Shape, order: int
+) -> list[tuple[float, int, Choice]]:
+    """Return choices in which one part is what the others leave of an axis."""
+    more = []
+    for cost, _, choice in found[:50]:
+        for at in range(len(choice)) if len(axis) == 1 else ():
+            others = [sum(sizes) - sizes[at] for sizes in zip(*choice, strict=True)]
+            row = tuple(whole - other for whole, other in zip(axis[0], others, strict=True))
+            if row[0] == choice[at][0] and min(row) > 0 and row != choice[at]:
+                order += 1
+                more.append((cost + 1.2, order, (*choice[:at], row, *choice[at + 1 :])))
+    return more

@@ -1,0 +1,115 @@
+"""Runs of a graph with symbols at other sizes than those of its capture."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from ...errors import GraphNetError, TransformError
+from ...frameworks import module
+from ...frameworks.stepping import steps as run_steps
+from ...sample import Sample, Symbol
+from .reify import find_misfit, reify
+
+CheckedSizes: TypeAlias = tuple[Mapping[str, int], ...]
+
+NUM_RUNS = 3
+
+
+def check_by_runs(
+    sample: Sample, steps: Mapping[str, int], **options: Any
+) -> tuple[Sample, CheckedSizes]:
+    """Run the sample at three sizes, and return it with the sizes at which it ran.
+
+    Where it does not run at sizes above those of the capture (a table of positions is too short, as
+    only a run tells), these become the upper ends of its symbols' ranges. `options` are those of
+    `materialize`.
+
+    Raises:
+        TransformError: it does not run at three sizes.
+    """
+    error: TransformError | None = None
+    for name in ("", *steps, *steps):
+        if error is not None and name:
+            sample = _capped(sample, name)
+        checked: list[Mapping[str, int]] = []
+        try:
+            for sizes in sizes_to_run(sample, steps):
+                run_at(sample, sizes, **options)
+                checked.append(sizes)
+        except TransformError as failed:
+            error = error or failed
+            continue
+        if len(checked) < NUM_RUNS:
+            break
+        return sample, tuple(checked)
+    raise error or TransformError(
+        f"`{sample.id}` has fewer than {NUM_RUNS} other sizes.", reason="there are too few sizes"
+    )
+
+
+def find_culprit(sample: Sample, steps: Mapping[str, int], **options: Any) -> str:
+    """Return the symbol that keeps a sample from running at other sizes; the last if all do."""
+    for name in steps:
+        try:
+            check_by_runs(sample, {name: steps[name]}, **options)
+        except TransformError:
+            return name
+    return list(steps)[-1]
+
+
+def sizes_to_run(sample: Sample, steps: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+    """Yield up to three sets of sizes: larger, smaller, and some of each."""
+    found: list[Mapping[str, int]] = []
+    choices = {
+        symbol.name: list(_near(symbol, steps[symbol.name]))
+        for symbol in sample.symbols
+        if symbol.name in steps
+    }
+    for at in range(4 * NUM_RUNS):
+        sizes = dict(sample.hints)
+        for order, (name, near) in enumerate(choices.items()):
+            if near:
+                sizes[name] = near[(at + order * (at >= 2)) % len(near)]
+        if sizes != sample.hints and sizes not in found and not find_misfit(sample, sizes):
+            found.append(sizes)
+            yield sizes
+        if len(found) == NUM_RUNS:
+            return
+
+
+def run_at(sample: Sample, sizes: Mapping[str, int], **options: Any) -> None:
+    """Run the graph at given sizes, operator by operator.
+
+    Raises:
+        TransformError: it does not run; the message says at which sizes, and names the operator.
+    """
+    try:
+        concrete = reify(sample, sizes)
+        with module(sample.framework, "observing").stepping(concrete, **options) as stepper:
+            for _ in run_steps(stepper):
+                pass
+    except GraphNetError as error:
+        raise TransformError(
+            f"`{sample.id}` does not run at {dict(sizes)}: {error}",
+            reason=f"it does not run at other sizes ({type(error).__name__})",
+        ) from error
+
+
+def _near(symbol: Symbol, step: int) -> Iterator[int]:
+    """Yield sizes that are a little larger and smaller than that of the capture, in turn."""
+    share = max(1, round(0.2 * symbol.hint / step))
+    for count in (share, -share, share + 1, -share - 1, share + 2):
+        size = symbol.hint + count * step
+        lower, upper = symbol.lower or 1, symbol.upper
+        if size >= lower and (upper is None or size <= upper):
+            yield size
+
+
+def _capped(sample: Sample, name: str) -> Sample:
+    symbols = tuple(
+        dataclasses.replace(symbol, upper=symbol.hint) if symbol.name == name else symbol
+        for symbol in sample.symbols
+    )
+    return dataclasses.replace(sample, symbols=symbols)
