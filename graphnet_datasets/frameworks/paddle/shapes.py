@@ -30,7 +30,7 @@ from .tensors import dtype_of
 Results = tuple["tuple[Value, ...] | None", ...]
 
 
-_WITHOUT_RULES = frozenset({f"{CORE}unique"})
+WITHOUT_RULES = frozenset({f"{CORE}unique"})
 """Operators whose rule for shapes ends the process whatever it is given."""
 
 
@@ -119,14 +119,14 @@ def walk(
     skipped = frozenset(
         position
         for position, op in enumerate(sample.ops)
-        if op.target in _WITHOUT_RULES
+        if op.target in WITHOUT_RULES
         or not (limits.allow_unchecked_operators or is_checked(lookup(op.target)))
     )
 
     def observe(position: int, result: Any) -> Any:
         deadline.check(f"Finding the shapes of `{sample.id}`")
         if not limits.allow_unchecked_operators:
-            result = _too_large(result) or result
+            result = too_large(result) or result
         if isinstance(result, MemoryLimitError) and limits.memory_bytes is not None:
             op = sample.ops[position]
             raise MemoryLimitError(
@@ -160,7 +160,7 @@ def _argument(sample: Sample, index: int, sizes: Mapping[str, int] | None) -> An
     )
 
 
-def _too_large(result: Any) -> MemoryLimitError | None:
+def too_large(result: Any) -> MemoryLimitError | None:
     """Return the error that a result has, of which a kernel would count more than it can."""
     for each in result if isinstance(result, list | tuple) else (result,):
         if is_tensor(each) and each.is_dense_tensor_type():

@@ -74,7 +74,7 @@ def choices_of(
     """
     fixed = tuple(sizes.fitter.constant(number) for number in literals)
     candidates = [
-        _candidates(family, at, number, operand or (), sizes) for at, number in enumerate(literals)
+        _candidates(family, at, literals, operand or (), sizes) for at in range(len(literals))
     ]
     _limit(candidates)
     found: list[tuple[float, int, Choice]] = []
@@ -89,9 +89,7 @@ def choices_of(
         found = [each for each in found if _adds_up(each[2], operand)]
     found.sort()
     chosen = dict.fromkeys(
-        choice
-        for _, _, choice in found
-        if all(sizes.fitter.fit(row) is not None for row in choice)
+        choice for _, _, choice in found if all(sizes.fitter.fit(row) is not None for row in choice)
     )
     listed = list(chosen)[:MAX_CHOICES]
     return listed if fixed in listed else [*listed, fixed]
@@ -107,8 +105,9 @@ def _limit(candidates: list[list[tuple[float, Row]]]) -> None:
 
 
 def _candidates(
-    family: Family, at: int, number: int, operand: Shape, sizes: Sizes
+    family: Family, at: int, literals: Sequence[int], operand: Shape, sizes: Sizes
 ) -> list[tuple[float, Row]]:
+    number = literals[at]
     constant = sizes.fitter.constant(number)
     found: dict[Row, float] = {}
 
@@ -121,6 +120,11 @@ def _candidates(
     if family == "reshape":
         for first, last in itertools.combinations(range(len(operand) + 1), 2):
             note(_product(operand[first:last]), 1.0)
+        for other, parts in enumerate(literals):  # an axis that is cut into windows
+            for row in operand if other != at and parts > 1 else ():
+                if not any(size % parts for size in row):
+                    windows = tuple(size // parts for size in row)
+                    note(windows, 0.4 if other == at + 1 else 0.9)
     for row in sizes.having(number):
         note(row, _FAR if row not in sizes.symbols else _FAR - 0.5)
     if family not in ("reshape", "expand") and number > 2:

@@ -196,5 +196,5 @@ class _Finder:
                 continue
             for axis in range(1, len(shape)):
                 size = self._free(index, axis)
-                if size is not None:
+                if size is not None and (index not in images or size > _FEW_CHANNELS):
                     yield size

@@ -74,9 +74,7 @@ class Fitter:
         return tuple(evaluate(dim, point) for point in self.points)
 
     def _candidates(self, row: Row, names: Sequence[str]) -> Iterator[str]:
-        varying = [
-            name for name in names if len({row[place] for place in self._solo[name]}) > 1
-        ]
+        varying = [name for name in names if len({row[place] for place in self._solo[name]}) > 1]
         if not varying:
             return
         name, others = varying[0], varying[1:]
@@ -88,7 +86,9 @@ class Fitter:
                 continue
             values = self.evaluate(part)
             rest = [number - offset for number in row]
-            if all(value and not number % value for number, value in zip(rest, values, strict=True)):
+            if all(
+                value and not number % value for number, value in zip(rest, values, strict=True)
+            ):
                 quotient = tuple(n // v for n, v in zip(rest, values, strict=True))
                 for text in self._fit(quotient, others):
                     yield _sum(_product(part, text), offset)
@@ -97,7 +97,9 @@ class Fitter:
                 yield f"{_product(str(factor), part)} + {text}"
 
 
-def _fit_one(name: str, column: Sequence[int], row: Sequence[int]) -> Iterator[tuple[int, str, int]]:
+def _fit_one(
+    name: str, column: Sequence[int], row: Sequence[int]
+) -> Iterator[tuple[int, str, int]]:
     """Yield `factor, part, offset` so that `factor*part + offset` may have the values."""
     pairs = sorted(set(zip(column, row, strict=True)))
     if len(pairs) < 2 or len({x for x, _ in pairs}) < len(pairs):
@@ -153,11 +155,13 @@ def _squares(name: str, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int,
             continue
         for factor in _divisors(math.gcd(*shares)):
             roots = [math.isqrt(share // factor) for share in shares]
-            if any(factor * root * root != share for root, share in zip(roots, shares, strict=True)):
+            if any(
+                factor * root * root != share for root, share in zip(roots, shares, strict=True)
+            ):
                 continue
-            for inner in _fit_one(
-                name, [x for x, _ in pairs], roots
-            ) if roots[0] != roots[-1] else ():
+            for inner in (
+                _fit_one(name, [x for x, _ in pairs], roots) if roots[0] != roots[-1] else ()
+            ):
                 text = _sum(_product(str(inner[0]), inner[1]), inner[2])
                 yield factor, f"({text})**2", offset
     (x0, y0), (x1, y1), (x2, y2) = pairs[0], pairs[len(pairs) // 2], pairs[-1]

@@ -66,9 +66,7 @@ def find_literals_by_probing(
 
 
 class _Search:
-    def __init__(
-        self, sample: Sample, points: Sequence[Mapping[str, int]], prober: Prober
-    ) -> None:
+    def __init__(self, sample: Sample, points: Sequence[Mapping[str, int]], prober: Prober) -> None:
         self.sample = sample
         self.points = tuple(points)
         self.prober = prober
@@ -135,9 +133,7 @@ class _Search:
             failure = failure or failed
         return key, None, failure or Failure(position, 0, "no choice of its sizes is left")
 
-    def options_of(
-        self, op: Op, numbers: tuple[int, ...]
-    ) -> tuple[Hashable | None, list[Choice]]:
+    def options_of(self, op: Op, numbers: tuple[int, ...]) -> tuple[Hashable | None, list[Choice]]:
         places = places_of(op)
         refs = [ref for ref in iterate_refs((op.args, op.kwargs)) if self.shapes[ref] is not None]
         shapes = tuple(self.shapes[ref] for ref in refs)
@@ -156,9 +152,7 @@ class _Search:
                 if base_name(op.target) == "unflatten":
                     operand = _axis(op, operand)
                 rest = sum(each == -1 for each in _leaves((op.args[places.first :], op.kwargs)))
-                self.options[key] = choices_of(
-                    places.family, numbers, operand, rest, self.sizes
-                )
+                self.options[key] = choices_of(places.family, numbers, operand, rest, self.sizes)
         options = self.options[key]
         is_plain = len(options) == 1 and all(
             row == self.fitter.constant(row[0]) for row in options[0]

@@ -50,6 +50,4 @@ def refusal_of(sample: Sample, dimension: Dimension, failure: Failure) -> Refuse
     """Return what is to be said of a dimension that failed."""
     target = "" if failure.position < 0 else sample.ops[failure.position].target
     position = None if failure.position < 0 else failure.position
-    return Refused(
-        dimension.name, dimension.kind, dimension.hint, target, position, failure.error
-    )
+    return Refused(dimension.name, dimension.kind, dimension.hint, target, position, failure.error)

@@ -18,8 +18,9 @@ from .reify import find_misfit, reify
 from .verifying import CheckedSizes, check_by_runs, find_culprit
 from .writing import declare, write
 
-MAX_REFINEMENTS = 3
+MAX_REFINEMENTS = 4
 """Times that expressions which fail at another size are looked for anew with that size."""
+_NUM_OTHERS = 22
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,9 +208,11 @@ class _Symbolising:
         smallest = 1 if dimension.kind == "batch" else 2
         failure: Failure | None = None
         for plan in first_plans(dimension.hint, smallest):
-            failure = self._try(declared, dimension.name, plan)
-            if failure is None:
+            found = self._try(declared, dimension.name, plan)
+            if found is None:
                 return self._finest(declared, dimension, plan, smallest)
+            if failure is None or found.position > failure.position:
+                failure = found
         return failure or Failure(-1, 0, "no other size meets the constraints of the graph")
 
     def _finest(self, declared: Sample, dimension: Dimension, plan: Plan, smallest: int) -> Plan:
@@ -246,9 +249,7 @@ class _Symbolising:
             if isinstance(written, Sample):
                 self.kept = kept
                 self.kinds = {dimension.name: dimension.kind for dimension, _ in kept}
-                provenance = dataclasses.replace(
-                    self.sample.provenance, parent_id=self.sample.id
-                )
+                provenance = dataclasses.replace(self.sample.provenance, parent_id=self.sample.id)
                 written = dataclasses.replace(
                     written, id=f"{self.sample.id}/symbolic", provenance=provenance
                 )
@@ -270,10 +271,11 @@ class _Symbolising:
         ]
         points = [p for at, p in enumerate(points) if not at or not find_misfit(declared, p)]
         written = self._write_at(declared, points, plans)
-        for _ in range(MAX_REFINEMENTS):
+        for turn in range(MAX_REFINEMENTS):
             if isinstance(written, Failure):
                 break
-            others = [p for p in _other_sizes(declared, plans) if not find_misfit(declared, p)]
+            others = _other_sizes(declared, plans, _NUM_OTHERS if _rounds(written) else 8, turn)
+            others = [p for p in others if not find_misfit(declared, p)]
             failures = find_failures(written, others, **self.limits)
             failed = [p for p, f in zip(others, failures, strict=True) if f is not None]
             better: Sample | Failure | None = None
@@ -304,13 +306,21 @@ class _Symbolising:
         self.refused.append(refusal_of(self.sample, dimension, failure))
 
 
-def _other_sizes(sample: Sample, plans: Mapping[str, Plan]) -> list[dict[str, int]]:
-    """Return sizes that were not tried, those nearest to the capture first."""
+def _rounds(sample: Sample) -> bool:
+    """Tell whether a literal is a quotient, whose rounding many sizes have to show."""
+    return any("//" in each.source_name for each in sample.inputs if each.role == "symbol")
+
+
+def _other_sizes(
+    sample: Sample, plans: Mapping[str, Plan], count: int, turn: int
+) -> list[dict[str, int]]:
+    """Return sizes that were not tried, from a half to the double of the capture's."""
     found = []
-    for share in (0.05, -0.05, 0.21, -0.21, 0.47, -0.37, 1.13, 2.3):
+    for at in range(count):
+        share = ((at + 1 + turn / MAX_REFINEMENTS) / count) * (1.0 if at % 2 else -0.5)
         for name, plan in plans.items():
-            count = round(abs(share) * plan.hint / plan.step) or 1
-            size = plan.hint + (plan.step * count if share > 0 else -plan.step * count)
+            steps = round(share * plan.hint / plan.step) or (1 if at % 2 else -1)
+            size = plan.hint + plan.step * steps
             if size >= 1 and size not in plan.sizes:
                 found.append({**sample.hints, name: size})
     return found

@@ -67,9 +67,7 @@ def write(sample: Sample, found: Found, plans: dict[str, Plan]) -> Sample | tupl
     fitter = Fitter(found.points)
     num_inputs = len(sample.inputs)
     places = {
-        each.source_name: index
-        for index, each in enumerate(sample.inputs)
-        if each.role == "symbol"
+        each.source_name: index for index, each in enumerate(sample.inputs) if each.role == "symbol"
     }
     rewritten: list[tuple[Dim, ...] | None] = []
     for position, choice in enumerate(found.literals):
@@ -77,9 +75,7 @@ def write(sample: Sample, found: Found, plans: dict[str, Plan]) -> Sample | tupl
         if dims is not None and None in dims:
             return position, "a size that follows no expression over the symbols"
         rewritten.append(dims)  # type: ignore[arg-type]
-    texts = dict.fromkeys(
-        dim for dims in rewritten for dim in dims or () if isinstance(dim, str)
-    )
+    texts = dict.fromkeys(dim for dims in rewritten for dim in dims or () if isinstance(dim, str))
     added = [text for text in texts if text not in places]
     places.update({text: num_inputs + at for at, text in enumerate(added)})
     symbols = tuple(Input("symbol", Value("int64", ()), source_name=text) for text in added)
@@ -96,9 +92,7 @@ def write(sample: Sample, found: Found, plans: dict[str, Plan]) -> Sample | tupl
         return replace_literals(op, _references(dims, places))
 
     ops = tuple(
-        dataclasses.replace(
-            moved(op, dims), results=_results(op, found, position, fitter)
-        )
+        dataclasses.replace(moved(op, dims), results=_results(op, found, position, fitter))
         for position, (op, dims) in enumerate(zip(sample.ops, rewritten, strict=True))
     )
     return dataclasses.replace(
@@ -122,9 +116,7 @@ def _constraints(sample: Sample, plans: dict[str, Plan]) -> Iterator[Constraint]
             yield constraint
 
 
-def _results(
-    op: Op, found: Found, position: int, fitter: Fitter
-) -> tuple[Value, ...] | None:
+def _results(op: Op, found: Found, position: int, fitter: Fitter) -> tuple[Value, ...] | None:
     values = found.values[position]
     if values is None:
         return None if op.results is None else tuple(Value(each.dtype) for each in op.results)
@@ -143,9 +135,7 @@ def _value(tensors: Sequence[Value], fitter: Fitter) -> Value:
     return Value(dtype, shape, _fit_all(strides, fitter))
 
 
-def _fit_all(
-    rows: Sequence[tuple[Dim, ...] | None], fitter: Fitter
-) -> tuple[Dim, ...] | None:
+def _fit_all(rows: Sequence[tuple[Dim, ...] | None], fitter: Fitter) -> tuple[Dim, ...] | None:
     if any(row is None for row in rows) or len({len(row or ()) for row in rows}) > 1:
         return None
     dims = [fitter.fit(column) for column in zip(*rows, strict=True)]  # type: ignore[arg-type]
