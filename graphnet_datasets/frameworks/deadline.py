@@ -28,6 +28,11 @@ class Deadline:
         self.limit_s = DEFAULT_TIME_LIMIT_S if limit_s is None else limit_s
         self._end = time.monotonic() + self.limit_s
 
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left."""
+        return max(0.0, self._end - time.monotonic())
+
     def check(self, what: str) -> None:
         """Go on while there is time.
 

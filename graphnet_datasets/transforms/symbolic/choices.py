@@ -26,6 +26,18 @@ _FAR, _DERIVED = 2.0, 4.0
 """Costs of a size that occurs elsewhere in the graph, and of one that is a little more or less."""
 
 
+_STAYING = 3.0
+_UNLIKELY = 3.5
+_SMALL = 2
+
+
+def _follows(row: Row, column: Row) -> bool:
+    """Tell whether a row has another value at a point at which a symbol has."""
+    return any(
+        size != row[0] and other != column[0] for size, other in zip(row, column, strict=True)
+    )
+
+
 class Sizes:
     """The sizes that vary and occurred in a graph so far, by their value at the capture."""
 
@@ -40,6 +52,16 @@ class Sizes:
         """Take note of a size."""
         if row.count(row[0]) < len(row):
             self._by_hint.setdefault(row[0], {})[row] = None
+
+    def cost_of(self, row: Row) -> float:
+        """Return how unlikely it is that a literal with the value of a size means that size.
+
+        Where a symbol was 1 or 2 at the capture, any number is a product of it and another one.
+        """
+        if row in self.symbols:
+            return _FAR - 0.5
+        varies = [column for column in self.symbols if _follows(row, column)]
+        return _FAR if any(column[0] > _SMALL for column in varies) else _UNLIKELY
 
     def having(self, hint: int) -> list[Row]:
         """Return the sizes with a value, those of symbols first and then the latest."""
@@ -65,12 +87,18 @@ class Sizes:
 
 
 def choices_of(
-    family: Family, literals: Sequence[int], operand: Shape | None, rest: int, sizes: Sizes
+    family: Family,
+    literals: Sequence[int],
+    operand: Shape | None,
+    rest: int,
+    sizes: Sizes,
+    given: Sequence[Row] = (),
 ) -> list[Choice]:
     """Return what the literals may stand for, the likeliest first; none of it was tried.
 
     `operand` is the shape of the operator's tensor, or of the axis that literals refer to; `rest`
-    counts the sizes that the operator is to find out itself (-1).
+    counts the sizes that the operator is to find out itself (-1), and `given` are those that other
+    operators give it.
     """
     fixed = tuple(sizes.fitter.constant(number) for number in literals)
     candidates = [
@@ -82,8 +110,13 @@ def choices_of(
         cost = sum(each for each, _ in combined)
         found.append((cost, order, tuple(row for _, row in combined)))
     if family == "reshape" and operand is not None:
-        found += _solved(found, literals, operand, rest, len(found))
-        found = [each for each in found if _holds_all(each[2], operand, rest)]
+        if not rest:
+            found += _solved(found, literals, operand, given, len(found))
+        found = [
+            (cost + (_cost_of_rest((*choice, *given), operand) if rest else 0), order, choice)
+            for cost, order, choice in found
+            if _holds_all((*choice, *given), operand, rest)
+        ]
     elif family == "parts" and operand is not None and len(literals) > 1:
         found += _summed(found, operand, len(found))
         found = [each for each in found if _adds_up(each[2], operand)]
@@ -126,7 +159,7 @@ def _candidates(
                     windows = tuple(size // parts for size in row)
                     note(windows, 0.4 if other == at + 1 else 0.9)
     for row in sizes.having(number):
-        note(row, _FAR if row not in sizes.symbols else _FAR - 0.5)
+        note(row, sizes.cost_of(row))
     if family not in ("reshape", "expand") and number > 2:
         for row in sizes.derived(number, operand):
             note(row, _DERIVED)
@@ -153,7 +186,7 @@ def _cost_of_staying(
         return -1.0 if not is_own else 0.3
     if min(found.values()) >= _DERIVED:
         return 1.0
-    return 3.0
+    return _STAYING
 
 
 def _product(rows: Sequence[Row]) -> Row:
@@ -171,21 +204,35 @@ def _holds_all(choice: Choice, operand: Shape, rest: int) -> bool:
     return elements == given
 
 
+def _cost_of_rest(sizes: Choice, operand: Shape) -> float:
+    """Return how unlikely it is that an axis left open has what the other sizes leave."""
+    if not operand:
+        return 0.0
+    elements = _product(operand)
+    given = _product(sizes) if sizes else (1,) * len(elements)
+    row = tuple(whole // size for whole, size in zip(elements, given, strict=True))
+    if row.count(row[0]) == len(row):
+        return 0.0
+    ranges = itertools.combinations(range(len(operand) + 1), 2)
+    return 0.0 if any(_product(operand[a:b]) == row for a, b in ranges) else _FAR
+
+
 def _solved(
     found: list[tuple[float, int, Choice]],
     literals: Sequence[int],
     operand: Shape,
-    rest: int,
+    given: Sequence[Row],
     order: int,
 ) -> list[tuple[float, int, Choice]]:
     """Return choices in which one literal is what the others leave."""
-    if rest or not operand:
+    if not operand:
         return []
     elements = _product(operand)
     more = []
     for cost, _, choice in found[:200]:
         for at in range(len(literals)):
-            others = _product([*choice[:at], (1,) * len(elements), *choice[at + 1 :]])
+            one = (1,) * len(elements)
+            others = _product([one, *choice[:at], *choice[at + 1 :], *given])
             if any(not n or e % n for e, n in zip(elements, others, strict=True)):
                 continue
             row = tuple(e // n for e, n in zip(elements, others, strict=True))

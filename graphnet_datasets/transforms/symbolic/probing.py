@@ -15,11 +15,11 @@ from ...sample.arguments import ListArg, Ref, SliceArg, iterate_refs
 from ...sample.targets import base_name
 from .choices import Choice, Shape, Sizes, choices_of
 from .fitting import Fitter, Row
-from .literals import find_literals, places_of, replace_literals
+from .literals import Places, find_literals, places_of, replace_literals
 
-MAX_REPAIRS = 48
+MAX_REPAIRS = 24
 """Times that a graph is walked anew with other choices."""
-_MAX_ALTERNATIVES = 4
+_MAX_ALTERNATIVES = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +82,11 @@ class _Search:
         for shape in self.shapes:
             for row in shape or ():
                 self.sizes.add(row)
+        self.numbers: dict[int, Row] = {
+            index: self.fitter.evaluate(each.source_name)
+            for index, each in enumerate(sample.inputs)
+            if each.role == "symbol"
+        }
         self.values: list[tuple[tuple[Value, ...], ...] | None] = []
         self.literals: list[Choice | None] = []
         self.keys: list[Hashable | None] = []
@@ -137,7 +142,8 @@ class _Search:
         places = places_of(op)
         refs = [ref for ref in iterate_refs((op.args, op.kwargs)) if self.shapes[ref] is not None]
         shapes = tuple(self.shapes[ref] for ref in refs)
-        key = (op.target, _text(op.args), _text(op.kwargs), shapes)
+        given = tuple(self.numbers.get(ref) for ref in _refs(op))
+        key = (op.target, _text(op.args), _text(op.kwargs), shapes, given)
         if key not in self.options:
             assert places is not None  # noqa: S101 - or it had no literals
             operand = shapes[0] if shapes else None
@@ -151,13 +157,24 @@ class _Search:
                     operand = _aligned(op, operand, self.fitter.constant(1))
                 if base_name(op.target) == "unflatten":
                     operand = _axis(op, operand)
-                rest = sum(each == -1 for each in _leaves((op.args[places.first :], op.kwargs)))
-                self.options[key] = choices_of(places.family, numbers, operand, rest, self.sizes)
+                self.options[key] = self.choices(op, places, numbers, operand)
         options = self.options[key]
         is_plain = len(options) == 1 and all(
             row == self.fitter.constant(row[0]) for row in options[0]
         )
         return key, [] if is_plain else options
+
+    def choices(
+        self, op: Op, places: Places, numbers: tuple[int, ...], operand: Shape | None
+    ) -> list[Choice]:
+        """Return choices for sizes of which some may be left open, or come from other operators."""
+        leaves = list(_leaves((op.args[places.first :], tuple(arg for _, arg in op.kwargs))))
+        given = [each.index for each in leaves if isinstance(each, Ref)]
+        rest = sum(each == -1 for each in leaves)
+        if places.family == "reshape" and any(ref not in self.numbers for ref in given):
+            rest += 1  # only a run tells this size
+        rows = [self.numbers[ref] for ref in given if ref in self.numbers]
+        return choices_of(places.family, numbers, operand, rest, self.sizes, rows)
 
     def note(self, outcomes: tuple[Outcome, ...]) -> None:
         """Take note of what an operator gave at all points."""
@@ -167,6 +184,9 @@ class _Search:
             return
         values = tuple(outcome.values for outcome in outcomes)
         self.values.append(values)
+        if all(type(outcome.number) is int for outcome in outcomes):
+            row = tuple(int(outcome.number or 0) for outcome in outcomes)
+            self.numbers[self.num_inputs + len(self.values) - 1] = row
         shape = None
         for tensors in zip(*values, strict=False):
             if len({len(value.shape or ()) for value in tensors}) == 1:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...errors import TransformError
+from ...frameworks.deadline import Deadline
 from ...sample import Sample
 from ...sample.symbols import free_symbols
 from .dimensions import Dimension, DimensionKind, find_dimensions, kind_of_symbol
@@ -72,11 +73,7 @@ def symbolise(
     >>> [each.source_name for each in found.sample.inputs[1:]]
     ['batch', '6*sequence']
     """
-    limits = {
-        "time_limit_s": time_limit_s,
-        "allow_unchecked_operators": allow_unchecked_operators,
-    }
-    search = _Symbolising(sample, limits)
+    search = _Symbolising(sample, time_limit_s, allow_unchecked_operators)
     kept = search.find_plans()
     found = search.write(kept)
     checked: CheckedSizes = ()
@@ -96,12 +93,24 @@ def symbolise(
 
 
 class _Symbolising:
-    def __init__(self, sample: Sample, limits: Mapping[str, Any]) -> None:
+    def __init__(
+        self, sample: Sample, time_limit_s: float | None, allow_unchecked_operators: bool
+    ) -> None:
         self.sample = sample
-        self.limits = limits
+        self.deadline = Deadline(time_limit_s)
+        self.allow_unchecked_operators = allow_unchecked_operators
         self.refused: list[Refused] = []
         self.kinds: dict[str, DimensionKind] = {}
         self.kept: list[tuple[Dimension, Plan]] = []
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What a walk may take of the time that is left."""
+        self.deadline.check(f"Finding the sizes of `{self.sample.id}`")
+        return {
+            "time_limit_s": self.deadline.left_s,
+            "allow_unchecked_operators": self.allow_unchecked_operators,
+        }
 
     @property
     def steps(self) -> dict[str, int]:
@@ -210,7 +219,10 @@ class _Symbolising:
         for plan in first_plans(dimension.hint, smallest):
             found = self._try(declared, dimension.name, plan)
             if found is None:
-                return self._finest(declared, dimension, plan, smallest)
+                finest = self._finest(declared, dimension, plan, smallest)
+                if dimension.kind != "sequence" or finest.step < dimension.hint:
+                    return finest
+                found = Failure(-1, 0, "only whole multiples of it fit, which is another batch")
             if failure is None or found.position > failure.position:
                 failure = found
         return failure or Failure(-1, 0, "no other size meets the constraints of the graph")
