@@ -38,6 +38,17 @@ class TransformOptions(OptionGroup):
         str | None,
         typer.Option(help="The graph under autocast to bfloat16 or float16.", metavar="DTYPE"),
     ] = None
+    symbolise: Annotated[
+        bool,
+        typer.Option("--symbolise", help="The graph over symbols: batch, sequence, height, width."),
+    ] = False
+    sizes: Annotated[
+        int | None,
+        typer.Option(help="The graph at so many sizes, from small to large.", metavar="COUNT"),
+    ] = None
+    sizes_memory_gb: Annotated[
+        float, typer.Option(help="GiB that inputs and live values take at the largest size.")
+    ] = 1.0
     backward: Annotated[
         str | None,
         typer.Option(help="Its gradients: a joint, forward or backward graph.", metavar="KIND"),
@@ -50,7 +61,9 @@ class TransformOptions(OptionGroup):
     ] = "default"
     check: Annotated[
         bool,
-        typer.Option(help="Run what is cast or differentiated once, and refuse what does not fit."),
+        typer.Option(
+            help="Run what is cast, differentiated or at other sizes once, and refuse what fails."
+        ),
     ] = True
     emulate: Annotated[
         bool,
@@ -80,7 +93,11 @@ class TransformOptions(OptionGroup):
         """
         from ..transforms.registry import Step
 
-        steps = []
+        steps = [Step("symbolise", {"check": self.check})] if self.symbolise else []
+        if self.sizes is not None:
+            memory_bytes = int(self.sizes_memory_gb * 2**30)
+            options = {"count": self.sizes, "memory_bytes": memory_bytes, "check": self.check}
+            steps.append(Step("sizes", options))
         if self.cast is not None:
             options = {"dtype": self.cast, "check": self.check, "emulate": self.emulate}
             steps.append(Step("cast", options))
@@ -97,8 +114,9 @@ class TransformOptions(OptionGroup):
         ]
         if not steps:
             raise TransformError(
-                "Nothing to make of the samples was named. Give one of the options `--cast`, "
-                "`--autocast`, `--backward` and `--parts`, or several."
+                "Nothing to make of the samples was named. Give one of the options "
+                "`--symbolise`, `--sizes`, `--cast`, `--autocast`, `--backward` and `--parts`, or "
+                "several."
             )
         return steps
 

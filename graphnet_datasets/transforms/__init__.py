@@ -7,6 +7,7 @@ from .decompose import Decomposition, decompose
 from .fusing import find_fusible
 from .recompose import recompose
 from .subgraphs import Subgraph, Subgraphs
+from .symbolic import make_ladder, reify, spread_sizes, symbolise
 from .translate import translate
 
 __all__ = [
@@ -22,6 +23,10 @@ __all__ = [
     "decompose",
     "differentiate",
     "find_fusible",
+    "make_ladder",
     "recompose",
+    "reify",
+    "spread_sizes",
+    "symbolise",
     "translate",
 ]

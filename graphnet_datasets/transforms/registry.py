@@ -23,6 +23,7 @@ from .cut import Cutter
 from .parts import make_parts, open_cutter
 from .repeats import Trace, find_repeats, trace
 from .subgraphs import METHODS_OF
+from .symbolic import DEFAULT_MEMORY_BYTES, make_ladder, symbolise
 
 Made: TypeAlias = Sample | TransformError
 
@@ -247,6 +248,31 @@ def _backward(
     )
 
 
+def _symbolise(sample: Sample, running: Running, *, check: bool) -> Iterator[Sample]:
+    _ask_for_run(sample, running, check)
+    unchecked = running.allow_unchecked_operators
+    yield symbolise(sample, check=check, allow_unchecked_operators=unchecked).sample
+
+
+def _sizes(
+    sample: Sample, running: Running, *, count: int, memory_bytes: int, check: bool
+) -> Iterator[Made]:
+    _ask_for_run(sample, running, check)
+    return make_ladder(
+        sample,
+        count,
+        memory_limit_bytes=memory_bytes,
+        check=check,
+        allow_unchecked_operators=running.allow_unchecked_operators,
+    )
+
+
+def _complete_sizes(options: dict[str, Any]) -> dict[str, Any]:
+    if options["count"] < 1 or options["memory_bytes"] < 1:
+        raise TransformError("Sizes are made 1 or more of a graph, within 1 byte or more.")
+    return options
+
+
 def _ask_for_run(sample: Sample, running: Running, check: bool) -> None:
     if check and not running.is_allowed:
         raise TransformError(
@@ -305,6 +331,14 @@ def _complete_parts(options: dict[str, Any]) -> dict[str, Any]:
 TRANSFORMS: dict[str, Transform] = {
     transform.name: transform
     for transform in (
+        Transform("symbolise", _symbolise, {"check": bool}, {"check": True}),
+        Transform(
+            "sizes",
+            _sizes,
+            {"count": int, "memory_bytes": int, "check": bool},
+            {"memory_bytes": DEFAULT_MEMORY_BYTES, "check": True},
+            complete=_complete_sizes,
+        ),
         Transform(
             "cast",
             _cast,

@@ -1,7 +1,18 @@
 """Graphs of fixed sizes as graphs over symbols, and back at other sizes."""
 
+from .ladder import make_ladder
 from .refusals import FixedSizesError, Refused
 from .reify import reify
+from .sizes import DEFAULT_MEMORY_BYTES, spread_sizes
 from .symbolise import Symbolised, symbolise
 
-__all__ = ["FixedSizesError", "Refused", "Symbolised", "reify", "symbolise"]
+__all__ = [
+    "DEFAULT_MEMORY_BYTES",
+    "FixedSizesError",
+    "Refused",
+    "Symbolised",
+    "make_ladder",
+    "reify",
+    "spread_sizes",
+    "symbolise",
+]

@@ -13,10 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from .fitting import Fitter, Row
 from .literals import Family
-
-Shape = tuple[Row, ...]
-Choice = tuple[Row, ...]
-"""A row for each literal of an operator."""
+from .reshapes import Choice, Layout, Shape, product_of, weigh_reshapes
 
 MAX_CHOICES = 24
 _MAX_COMBINATIONS = 3000
@@ -28,6 +25,8 @@ _FAR, _DERIVED = 2.0, 4.0
 
 _STAYING = 3.0
 _UNLIKELY = 3.5
+_LATER = 0.01
+_RESHAPED = 0.6
 _SMALL = 2
 
 
@@ -45,6 +44,7 @@ class Sizes:
         self.fitter = fitter
         self.symbols = tuple(symbols)
         self._by_hint: dict[int, dict[Row, None]] = {}
+        self.shapes: dict[tuple[int, ...], dict[Shape, None]] = {}
         for row in self.symbols:
             self.add(row)
 
@@ -52,6 +52,13 @@ class Sizes:
         """Take note of a size."""
         if row.count(row[0]) < len(row):
             self._by_hint.setdefault(row[0], {})[row] = None
+
+    def add_shape(self, shape: Shape) -> None:
+        """Take note of the sizes of a tensor, and of the shape if it varies."""
+        for row in shape:
+            self.add(row)
+        if any(row.count(row[0]) < len(row) for row in shape):
+            self.shapes.setdefault(tuple(row[0] for row in shape), {})[shape] = None
 
     def cost_of(self, row: Row) -> float:
         """Return how unlikely it is that a literal with the value of a size means that size.
@@ -90,15 +97,13 @@ def choices_of(
     family: Family,
     literals: Sequence[int],
     operand: Shape | None,
-    rest: int,
     sizes: Sizes,
-    given: Sequence[Row] = (),
+    layout: Layout = (),
 ) -> list[Choice]:
     """Return what the literals may stand for, the likeliest first; none of it was tried.
 
-    `operand` is the shape of the operator's tensor, or of the axis that literals refer to; `rest`
-    counts the sizes that the operator is to find out itself (-1), and `given` are those that other
-    operators give it.
+    `operand` is the shape of the operator's tensor, or of the axis that literals refer to; of a
+    reshape `layout` says where the literals stand among sizes that are given or left open.
     """
     fixed = tuple(sizes.fitter.constant(number) for number in literals)
     candidates = [
@@ -110,13 +115,8 @@ def choices_of(
         cost = sum(each for each, _ in combined)
         found.append((cost, order, tuple(row for _, row in combined)))
     if family == "reshape" and operand is not None:
-        if not rest:
-            found += _solved(found, literals, operand, given, len(found))
-        found = [
-            (cost + (_cost_of_rest((*choice, *given), operand) if rest else 0), order, choice)
-            for cost, order, choice in found
-            if _holds_all((*choice, *given), operand, rest)
-        ]
+        layout = layout or range(len(literals))
+        found = weigh_reshapes(found, literals, operand, layout, sizes.shapes)
     elif family == "parts" and operand is not None and len(literals) > 1:
         found += _summed(found, operand, len(found))
         found = [each for each in found if _adds_up(each[2], operand)]
@@ -152,32 +152,29 @@ def _candidates(
         note(row, 0.0 if place == at else 0.5)
     if family == "reshape":
         for first, last in itertools.combinations(range(len(operand) + 1), 2):
-            note(_product(operand[first:last]), 1.0)
+            note(product_of(operand[first:last]), 1.0)
         for other, parts in enumerate(literals):  # an axis that is cut into windows
             for row in operand if other != at and parts > 1 else ():
                 if not any(size % parts for size in row):
                     windows = tuple(size // parts for size in row)
                     note(windows, 0.4 if other == at + 1 else 0.9)
-    for row in sizes.having(number):
+    for row in sizes.having(number) if family != "mean" else ():
         note(row, sizes.cost_of(row))
-    if family not in ("reshape", "expand") and number > 2:
+    if family not in ("reshape", "expand", "mean") and number > 2:
         for row in sizes.derived(number, operand):
             note(row, _DERIVED)
-    stays = _cost_of_staying(family, at, number, operand, constant, found)
-    listed = [(cost, row) for row, cost in found.items()]
+    stays = _cost_of_staying(family, number, operand, found)
+    later = _LATER * at  # of two sizes that may follow one, the first does
+    listed = [(cost + later, row) for row, cost in found.items()]
     return sorted([*listed, (stays, constant)])[:_MAX_CANDIDATES]
 
 
-def _cost_of_staying(
-    family: Family, at: int, number: int, operand: Shape, constant: Row, found: dict[Row, float]
-) -> float:
+def _cost_of_staying(family: Family, number: int, operand: Shape, found: dict[Row, float]) -> float:
     if not found or family == "constant":
         return -1.0
     if family == "reshape":
-        if at < len(operand) and operand[at] == constant:
-            return 0.1
-        return 0.6 if constant in operand else 0.8
-    if family == "expand":
+        return _RESHAPED
+    if family in ("expand", "mean"):
         return 1.0 if number > 1 or 0.0 in found.values() else -1.0
     is_own = min(found.values()) < 1
     if number == 1 and not is_own:
@@ -187,59 +184,6 @@ def _cost_of_staying(
     if min(found.values()) >= _DERIVED:
         return 1.0
     return _STAYING
-
-
-def _product(rows: Sequence[Row]) -> Row:
-    return tuple(map(math.prod, zip(*rows, strict=True)))
-
-
-def _holds_all(choice: Choice, operand: Shape, rest: int) -> bool:
-    """Tell whether sizes have as many elements as the operand, at all points."""
-    if not operand:
-        return True
-    elements = _product(operand)
-    given = _product(choice) if choice else (1,) * len(elements)
-    if rest:
-        return all(size and not num % size for num, size in zip(elements, given, strict=True))
-    return elements == given
-
-
-def _cost_of_rest(sizes: Choice, operand: Shape) -> float:
-    """Return how unlikely it is that an axis left open has what the other sizes leave."""
-    if not operand:
-        return 0.0
-    elements = _product(operand)
-    given = _product(sizes) if sizes else (1,) * len(elements)
-    row = tuple(whole // size for whole, size in zip(elements, given, strict=True))
-    if row.count(row[0]) == len(row):
-        return 0.0
-    ranges = itertools.combinations(range(len(operand) + 1), 2)
-    return 0.0 if any(_product(operand[a:b]) == row for a, b in ranges) else _FAR
-
-
-def _solved(
-    found: list[tuple[float, int, Choice]],
-    literals: Sequence[int],
-    operand: Shape,
-    given: Sequence[Row],
-    order: int,
-) -> list[tuple[float, int, Choice]]:
-    """Return choices in which one literal is what the others leave."""
-    if not operand:
-        return []
-    elements = _product(operand)
-    more = []
-    for cost, _, choice in found[:200]:
-        for at in range(len(literals)):
-            one = (1,) * len(elements)
-            others = _product([one, *choice[:at], *choice[at + 1 :], *given])
-            if any(not n or e % n for e, n in zip(elements, others, strict=True)):
-                continue
-            row = tuple(e // n for e, n in zip(elements, others, strict=True))
-            if row[0] == literals[at] and row != choice[at]:
-                order += 1
-                more.append((cost + 1.2, order, (*choice[:at], row, *choice[at + 1 :])))
-    return more
 
 
 def _adds_up(choice: Choice, axis: Shape) -> bool:

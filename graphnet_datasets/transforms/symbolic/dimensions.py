@@ -96,10 +96,17 @@ class _Finder:
         if batch is not None:
             yield batch
         caches = self._caches()
+        lengths = {
+            shape[1]
+            for index, shape in self.shapes.items()
+            if len(shape) == 2 and is_whole(self.sample.inputs[index].value.dtype or "")
+        }
         images = [
             index
-            for index in self.shapes
-            if _is_image(self.sample.inputs[index]) and index not in caches
+            for index, shape in self.shapes.items()
+            if _is_image(self.sample.inputs[index])
+            and index not in caches
+            and shape[-1] not in lengths  # a mask of tokens
         ]
         if caches:
             yield from self._past(caches)

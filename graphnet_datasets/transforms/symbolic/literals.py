@@ -15,12 +15,14 @@ from ...sample.arguments import ListArg, SliceArg
 from ...sample.targets import base_name
 
 Family: TypeAlias = Literal[
-    "reshape", "expand", "create", "slice", "parts", "size", "constant", "repeat"
+    "reshape", "expand", "create", "slice", "parts", "size", "constant", "repeat", "mean"
 ]
-"""How a literal of an operator is most likely meant. `reshape`: sizes with as many elements as the
-operand. `expand`, `repeat`: sizes beside those of the operand. `create`: sizes of what is made.
-`slice`: bounds along an axis. `parts`: sizes that add up to that of an axis. `size`: what is asked
-for (interpolation, transforms). `constant`: rarely a size, such as a window or an amount of padding.
+"""How a literal of an operator is most likely meant.
+
+`reshape`: sizes with as many elements as the operand. `expand`, `repeat`: sizes beside those of the
+operand. `create`: sizes of what is made. `slice`: bounds along an axis. `parts`: sizes that add up
+to that of an axis. `size`: what is asked for (interpolation, transforms). `constant`: rarely a
+size, such as a window or an amount of padding. `mean`: what a sum along an axis is divided by.
 """
 
 
@@ -95,7 +97,8 @@ _TABLE: Mapping[str, Places] = {
     "unfold": Places("constant", 1, 3),
     "istft": Places("size", 64, keywords=("length",)),
     **dict.fromkeys(
-        ("max_unpool1d", "max_unpool2d", "max_unpool3d"), Places("size", 64, keywords=("output_size",))
+        ("max_unpool1d", "max_unpool2d", "max_unpool3d"),
+        Places("size", 64, keywords=("output_size",)),
     ),
     "pad": Places("constant", 1, 1, ("pad", "paddings")),
     "pad3d": Places("constant", 1, 1),
@@ -114,6 +117,7 @@ _TABLE: Mapping[str, Places] = {
     "roll": Places("constant", 1, 1, ("shifts",)),
     "topk": Places("constant", 1, 1, ("k",)),
     "tensor": Places("constant", 0, 0),
+    **dict.fromkeys(("truediv", "itruediv", "div", "div_", "divide"), Places("mean", 1, 1)),
     "_vmap_increment_nesting": Places("constant", 0, 0),
     "_remove_batch_dim": Places("constant", 2, 2),
 }  # fmt: skip

@@ -13,9 +13,10 @@ from ...frameworks.probing import Outcome, Prober, probe
 from ...sample import Op, Sample, Value
 from ...sample.arguments import ListArg, Ref, SliceArg, iterate_refs
 from ...sample.targets import base_name
-from .choices import Choice, Shape, Sizes, choices_of
+from .choices import Sizes, choices_of
 from .fitting import Fitter, Row
 from .literals import Places, find_literals, places_of, replace_literals
+from .reshapes import Choice, Shape
 
 MAX_REPAIRS = 24
 """Times that a graph is walked anew with other choices."""
@@ -80,8 +81,7 @@ class _Search:
             for each in sample.inputs
         ]
         for shape in self.shapes:
-            for row in shape or ():
-                self.sizes.add(row)
+            self.sizes.add_shape(shape or ())
         self.numbers: dict[int, Row] = {
             index: self.fitter.evaluate(each.source_name)
             for index, each in enumerate(sample.inputs)
@@ -142,7 +142,9 @@ class _Search:
         places = places_of(op)
         refs = [ref for ref in iterate_refs((op.args, op.kwargs)) if self.shapes[ref] is not None]
         shapes = tuple(self.shapes[ref] for ref in refs)
-        given = tuple(self.numbers.get(ref) for ref in _refs(op))
+        given: tuple[object, ...] = tuple(self.numbers.get(ref) for ref in _refs(op))
+        if places is not None and places.family == "mean":
+            given = (*given, self.summed_axes(op))
         key = (op.target, _text(op.args), _text(op.kwargs), shapes, given)
         if key not in self.options:
             assert places is not None  # noqa: S101 - or it had no literals
@@ -151,12 +153,14 @@ class _Search:
                 self.options[key] = _slice_choices(op, numbers, operand, self.sizes)
             elif places.family == "parts":
                 axis = _axis(op, operand)
-                self.options[key] = choices_of("parts", numbers, axis, 0, self.sizes)
+                self.options[key] = choices_of("parts", numbers, axis, self.sizes)
             else:
                 if places.family == "expand" and operand is not None:
                     operand = _aligned(op, operand, self.fitter.constant(1))
                 if base_name(op.target) == "unflatten":
                     operand = _axis(op, operand)
+                if places.family == "mean":
+                    operand = self.summed_axes(op)
                 self.options[key] = self.choices(op, places, numbers, operand)
         options = self.options[key]
         is_plain = len(options) == 1 and all(
@@ -168,13 +172,25 @@ class _Search:
         self, op: Op, places: Places, numbers: tuple[int, ...], operand: Shape | None
     ) -> list[Choice]:
         """Return choices for sizes of which some may be left open, or come from other operators."""
-        leaves = list(_leaves((op.args[places.first :], tuple(arg for _, arg in op.kwargs))))
-        given = [each.index for each in leaves if isinstance(each, Ref)]
-        rest = sum(each == -1 for each in leaves)
-        if places.family == "reshape" and any(ref not in self.numbers for ref in given):
-            rest += 1  # only a run tells this size
-        rows = [self.numbers[ref] for ref in given if ref in self.numbers]
-        return choices_of(places.family, numbers, operand, rest, self.sizes, rows)
+        layout: list[int | Row | None] = []
+        count = 0
+        for each in _leaves((op.args[places.first :], tuple(arg for _, arg in op.kwargs))):
+            if isinstance(each, Ref):
+                layout.append(self.numbers.get(each.index))
+            elif type(each) is int:
+                layout.append(count if each >= 1 else None)
+                count += each >= 1
+        return choices_of(places.family, numbers, operand, self.sizes, layout)
+
+    def summed_axes(self, op: Op) -> Shape:
+        """Return the sizes of axes that the operator before one has taken sums along."""
+        ref = next(iter(_refs(op)), -1)
+        if ref < self.num_inputs:
+            return ()
+        maker = self.sample.ops[ref - self.num_inputs]
+        own = self.shapes[ref] or ()
+        taken = [row for source in _refs(maker) for row in self.shapes[source] or ()]
+        return tuple(row for row in taken if row not in own)
 
     def note(self, outcomes: tuple[Outcome, ...]) -> None:
         """Take note of what an operator gave at all points."""
@@ -191,8 +207,7 @@ class _Search:
         for tensors in zip(*values, strict=False):
             if len({len(value.shape or ()) for value in tensors}) == 1:
                 shape = tuple(zip(*(value.shape or () for value in tensors), strict=True))
-                for row in shape:
-                    self.sizes.add(row)
+                self.sizes.add_shape(shape)
         self.shapes.append(shape if all(len(each) == 1 for each in values) else None)
 
     def repair(self, failure: Failure) -> bool:
@@ -323,6 +338,6 @@ def _slice_choices(
         if axis_row is not None and number > axis_row[0]:
             listed: list[Choice] = [(sizes.fitter.constant(number),)]
         else:
-            listed = choices_of("slice", [number], own, 0, sizes)[:4]
+            listed = choices_of("slice", [number], own, sizes)[:4]
         choices = [(*before, *each) for before in choices for each in listed][:16]
     return choices

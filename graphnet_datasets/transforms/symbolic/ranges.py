@@ -74,7 +74,7 @@ def _reach(sample: Sample, name: str, hint: int, step: int, limits: Mapping[str,
     count = (hint - 1) // -step if step < 0 else _largest(hint, step) // step
     if count < 1:
         return hint
-    tried = sorted({count >> shift for shift in range(_DOUBLINGS + 4) if count >> shift})
+    tried = sorted({max(1, count >> shift) for shift in range(0, 2 * _DOUBLINGS, 3)})
     good, bad = _split(sample, name, hint, step, tried, limits)
     for _ in range(_REFINEMENTS):
         if bad is None or bad - good <= 1:

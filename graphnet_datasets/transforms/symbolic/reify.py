@@ -30,7 +30,7 @@ def reify(
 
     Symbols that are not in `sizes` have the size of the capture. Stored elements are cut or
     repeated along each axis, as `make_inputs` does; arguments that were expressions are numbers,
-    and the inputs that were symbols are gone. Its id ends in the sizes (`/batch=4,sequence=64`).
+    and the inputs that were symbols are gone. Its id ends in the sizes (`/batch=4+sequence=64`).
 
     Raises:
         SampleError: a symbol is unknown, or sizes do not meet its range and the constraints.
@@ -70,7 +70,7 @@ def reify(
             results=None if results is None else tuple(_at(each, full) for each in results),
         )
 
-    names = ",".join(f"{name}={size}" for name, size in full.items())
+    names = "+".join(f"{name}={size}" for name, size in full.items())
     return dataclasses.replace(
         sample,
         id=f"{sample.id}/{names}" if names else sample.id,

@@ -51,8 +51,8 @@ def symbolise(
     have to be equal), `sequence`, `past`. The graph is walked, without memory, at several sizes of
     each; literals that have to follow (of `view`, `arange`, slices, …) become expressions over the
     symbols, which the graph takes as inputs of the role `symbol`. Shapes of results are expressions
-    too, where one was found. Symbols have the range in which the graph was walked, and the graph has
-    a constraint for each that only has multiples of a number. Its id ends in `/symbolic`. Weights
+    too, where one was found. Symbols have the range in which the graph was walked, and there is a
+    constraint for each that only has multiples of a number. Its id ends in `/symbolic`. Weights
     keep their shapes.
 
     With `check` the result is run on the CPU at three other sizes, in this process.
@@ -69,9 +69,9 @@ def symbolise(
     ...     (Op("torch.Tensor.view", (Ref(0), 2, 24)), Op("torch.relu", (Ref(1),))), Ref(2))
     >>> found = symbolise(whole)
     >>> found.sample.inputs[0].value.shape, found.sample.ops[0].args[1:]
-    (('batch', 'sequence', 6), (Ref(index=1), Ref(index=2)))
+    (('batch', 'sequence', 'sequence_2'), (Ref(index=1), Ref(index=2)))
     >>> [each.source_name for each in found.sample.inputs[1:]]
-    ['batch', '6*sequence']
+    ['batch', 'sequence*sequence_2']
     """
     search = _Symbolising(sample, time_limit_s, allow_unchecked_operators)
     kept = search.find_plans()
@@ -212,38 +212,52 @@ class _Symbolising:
             self._refuse(dimension, failure)
 
     def _plan(self, dimension: Dimension) -> Plan | Failure:
-        """Return sizes at which the graph can be walked, as many as possible; or why there are none."""
+        """Return sizes at which the graph can be walked, in small steps; or why there are none."""
         declared = declare(self.sample, [dimension])
         smallest = 1 if dimension.kind == "batch" else 2
         failure: Failure | None = None
         for plan in first_plans(dimension.hint, smallest):
             found = self._try(declared, dimension.name, plan)
-            if found is None:
-                finest = self._finest(declared, dimension, plan, smallest)
-                if dimension.kind != "sequence" or finest.step < dimension.hint:
+            if isinstance(found, Sample):
+                finest = self._finest(declared, dimension, plan, found, smallest)
+                if dimension.kind == "batch" or finest.step < dimension.hint:
                     return finest
                 found = Failure(-1, 0, "only whole multiples of it fit, which is another batch")
             if failure is None or found.position > failure.position:
                 failure = found
         return failure or Failure(-1, 0, "no other size meets the constraints of the graph")
 
-    def _finest(self, declared: Sample, dimension: Dimension, plan: Plan, smallest: int) -> Plan:
+    def _finest(
+        self, declared: Sample, dimension: Dimension, plan: Plan, found: Sample, smallest: int
+    ) -> Plan:
+        """Return the plan of the smallest step at which literals mean what they did at `plan`.
+
+        At other steps they may also mean something else that fits: not more windows, but larger
+        ones.
+        """
+        name = dimension.name
+        sizes = [
+            size for size in plan.sizes if not find_misfit(declared, {**declared.hints, name: size})
+        ]
         while plan.step > 1:
             for finer in finer_plans(plan, smallest):
-                if self._try(declared, dimension.name, finer) is None:
+                written = self._try(declared, name, finer)
+                if isinstance(written, Sample) and all(
+                    reify(written, {name: size}).ops == reify(found, {name: size}).ops
+                    for size in sizes
+                ):
                     plan = finer
                     break
             else:
                 break
         return plan
 
-    def _try(self, declared: Sample, name: str, plan: Plan) -> Failure | None:
+    def _try(self, declared: Sample, name: str, plan: Plan) -> Sample | Failure:
         points = [{**declared.hints, name: size} for size in plan.sizes]
         points = [point for point in points if not find_misfit(declared, point)]
         if len(points) < 2:
             return Failure(-1, 0, "no other size meets the constraints of the graph")
-        written = self._write_at(declared, [declared.hints, *points], {})
-        return written if isinstance(written, Failure) else None
+        return self._write_at(declared, [declared.hints, *points], {})
 
     def _probe(self, declared: Sample, points: Sequence[Mapping[str, int]]) -> Found | Failure:
         return find_literals_by_probing(declared, points, **self.limits)
@@ -286,7 +300,7 @@ class _Symbolising:
         for turn in range(MAX_REFINEMENTS):
             if isinstance(written, Failure):
                 break
-            others = _other_sizes(declared, plans, _NUM_OTHERS if _rounds(written) else 8, turn)
+            others = _other_sizes(declared, plans, _NUM_OTHERS if _rounds(written) else 4, turn)
             others = [p for p in others if not find_misfit(declared, p)]
             failures = find_failures(written, others, **self.limits)
             failed = [p for p, f in zip(others, failures, strict=True) if f is not None]
@@ -298,7 +312,29 @@ class _Symbolising:
             if not isinstance(better, Sample) or better == written:
                 break
             points, written = points_now, better
+        if isinstance(written, Sample) and len(plans) > 1:
+            return self._together_or_not(written, plans)
         return written
+
+    def _together_or_not(self, written: Sample, plans: Mapping[str, Plan]) -> Sample | Failure:
+        """Return the graph, or why sizes that fit alone do not fit together."""
+        alone = _other_sizes(written, plans, 4, 0)
+        failures = find_failures(written, alone, **self.limits)
+        fit: dict[str, list[int]] = {name: [] for name in plans}
+        for sizes, failure in zip(alone, failures, strict=True):
+            if failure is None:
+                name = next(name for name in plans if sizes[name] != written.hints[name])
+                fit[name].append(sizes[name])
+        joint = [
+            {
+                **written.hints,
+                **{name: sizes[at % len(sizes)] for name, sizes in fit.items() if sizes},
+            }
+            for at in range(4)
+        ]
+        joint = [sizes for sizes in joint if not find_misfit(written, sizes)]
+        failures = find_failures(written, joint, **self.limits) if joint else ()
+        return next((failure for failure in failures if failure is not None), written)
 
     def _write_at(
         self,

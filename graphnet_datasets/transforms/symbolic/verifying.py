@@ -85,16 +85,26 @@ def run_at(sample: Sample, sizes: Mapping[str, int], **options: Any) -> None:
     Raises:
         TransformError: it does not run; the message says at which sizes, and names the operator.
     """
+    concrete = reify(sample, sizes)
     try:
-        concrete = reify(sample, sizes)
-        with module(sample.framework, "observing").stepping(concrete, **options) as stepper:
-            for _ in run_steps(stepper):
-                pass
+        run_concrete(concrete, **options)
     except GraphNetError as error:
         raise TransformError(
             f"`{sample.id}` does not run at {dict(sizes)}: {error}",
             reason=f"it does not run at other sizes ({type(error).__name__})",
         ) from error
+
+
+def run_concrete(sample: Sample, **options: Any) -> None:
+    """Run a graph on the CPU, operator by operator; `options` are those of `materialize`.
+
+    Raises:
+        CalibrationError: an operator fails; the message names it.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
+    """
+    with module(sample.framework, "observing").stepping(sample, **options) as stepper:
+        for _ in run_steps(stepper):
+            pass
 
 
 def _near(symbol: Symbol, step: int) -> Iterator[int]:
