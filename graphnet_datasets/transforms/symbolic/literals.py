@@ -176,8 +176,11 @@ def _map(op: Op, change: Callable[[int], Any]) -> Op:
         if isinstance(arg, ListArg):
             return ListArg(tuple(map(walk, arg.items)))
         if isinstance(arg, SliceArg):
-            bounds = (change(p) if type(p) is int and p >= 1 else p for p in (arg.start, arg.stop))
-            return SliceArg(*bounds, arg.step)
+            start, stop = (
+                change(bound) if type(bound) is int and bound >= 1 else bound
+                for bound in (arg.start, arg.stop)
+            )
+            return SliceArg(start, stop, arg.step)
         return arg
 
     return dataclasses.replace(

@@ -17,6 +17,9 @@ _SHARES = {
 number, and quotients by the strides of common networks differ."""
 
 
+_STYLES: tuple[Style, ...] = ("around", "below", "above")
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """Sizes of one dimension, which differ from that of the capture by multiples of `step`."""
@@ -53,12 +56,13 @@ def make_plan(hint: int, step: int, style: Style, smallest: int) -> Plan | None:
 
 def first_plans(hint: int, smallest: int) -> Iterator[Plan]:
     """Yield the plans to try one after the other: any size, then multiples of a large step."""
-    for step, style in ((1, "around"), (1, "below"), (1, "above")):
-        plan = make_plan(hint, step, style, smallest)
+    for style in _STYLES:
+        plan = make_plan(hint, 1, style, smallest)
         if plan is not None:
             yield plan
     if hint > 2:
-        for step, style in ((hint, "above"), (_share(hint), "below")):
+        coarse: tuple[tuple[int, Style], ...] = ((hint, "above"), (_share(hint), "below"))
+        for step, style in coarse:
             plan = make_plan(hint, step, style, smallest) if step > 1 else None
             if plan is not None:
                 yield plan
@@ -68,7 +72,7 @@ def finer_plans(plan: Plan, smallest: int) -> Iterator[Plan]:
     """Yield the plans of the next smaller steps, the smallest of them first."""
     steps = sorted({plan.step // prime for prime in _primes(plan.step)})
     for step in steps:
-        for style in ("around", "above", "below"):
+        for style in _STYLES:
             finer = make_plan(plan.hint, step, style, smallest)
             if finer is not None:
                 yield finer

@@ -125,18 +125,21 @@ def find_misfit(sample: Sample, sizes: Mapping[str, int]) -> str:
 
 
 def _at(value: Value, sizes: Mapping[str, int]) -> Value:
-    shape = value.shape and tuple(evaluate(dim, sizes) for dim in value.shape)
-    stride = value.stride and tuple(evaluate(dim, sizes) for dim in value.stride)
-    if shape and min(shape) < 0:
+    if value.shape is None:
+        return value
+    shape = tuple(evaluate(dim, sizes) for dim in value.shape)
+    if min(shape, default=0) < 0:
         return Value(value.dtype)
-    return Value(value.dtype, shape, stride)
+    if value.stride is None:
+        return Value(value.dtype, shape)
+    return Value(value.dtype, shape, tuple(evaluate(dim, sizes) for dim in value.stride))
 
 
 def _input(sample: Sample, each: Input, sizes: Mapping[str, int]) -> Input:
     value = _at(each.value, sizes)
     if each.role == "scalar" or each.data is None or value.shape is None:
         return dataclasses.replace(each, value=value)
-    data = resize_elements(
-        each.data, str(value.dtype), sample.shape_of(each.value) or (), value.shape
-    )
+    old_shape = sample.shape_of(each.value) or ()
+    new_shape = sample.shape_of(each.value, sizes) or ()
+    data = resize_elements(each.data, str(value.dtype), old_shape, new_shape)
     return dataclasses.replace(each, value=value, data=data)

@@ -305,6 +305,7 @@ class _Symbolising:
             failures = find_failures(written, others, **self.limits)
             failed = [p for p, f in zip(others, failures, strict=True) if f is not None]
             better: Sample | Failure | None = None
+            points_now = points
             for count in (len(failed), 3, 1):
                 if 0 < count <= len(failed) and not isinstance(better, Sample):
                     points_now = [*points, *failed[:count]]

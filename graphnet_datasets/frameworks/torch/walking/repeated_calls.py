@@ -9,6 +9,7 @@ depend on elements, are not remembered.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Hashable
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..operators import Operator
-from .forms import PLAIN_DTYPES, Form
+from .forms import MAX_ELEMENTS, PLAIN_DTYPES, Form
 from .live_memory import tensors_in
 
 _PLAIN = (
@@ -62,7 +63,8 @@ def recall(key: Hashable) -> Remembered | None:
 def keep(key: Hashable, found: Remembered | None) -> None:
     """Keep what a call gave, for `recall`."""
     if found is not None and all(
-        device.type == "cpu" and dtype in PLAIN_DTYPES for *_, dtype, device in found.forms
+        device.type == "cpu" and dtype in PLAIN_DTYPES and math.prod(shape) <= MAX_ELEMENTS
+        for shape, _, dtype, device in found.forms
     ):
         if len(_ALL_CALLS) >= MAX_REMEMBERED:
             _ALL_CALLS.clear()
