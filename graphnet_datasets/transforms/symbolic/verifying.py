@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ...errors import GraphNetError, TransformError
@@ -29,22 +29,20 @@ def check_by_runs(
     Raises:
         TransformError: it does not run at three sizes.
     """
-    error: TransformError | None = None
-    for name in ("", *steps, *steps):
-        if error is not None and name:
-            sample = _capped(sample, name)
+    first: TransformError | None = None
+    for capped in ((), *((name,) for name in steps), tuple(steps)):
+        tried = _capped(sample, capped)
         checked: list[Mapping[str, int]] = []
         try:
-            for sizes in sizes_to_run(sample, steps):
-                run_at(sample, sizes, **options)
+            for sizes in sizes_to_run(tried, steps):
+                run_at(tried, sizes, **options)
                 checked.append(sizes)
-        except TransformError as failed:
-            error = error or failed
+        except TransformError as error:
+            first = first or error
             continue
-        if len(checked) < NUM_RUNS:
-            break
-        return sample, tuple(checked)
-    raise error or TransformError(
+        if len(checked) == NUM_RUNS:
+            return tried, tuple(checked)
+    raise first or TransformError(
         f"`{sample.id}` has fewer than {NUM_RUNS} other sizes.", reason="there are too few sizes"
     )
 
@@ -110,16 +108,16 @@ def run_concrete(sample: Sample, **options: Any) -> None:
 def _near(symbol: Symbol, step: int) -> Iterator[int]:
     """Yield sizes that are a little larger and smaller than that of the capture, in turn."""
     share = max(1, round(0.2 * symbol.hint / step))
-    for count in (share, -share, share + 1, -share - 1, share + 2):
-        size = symbol.hint + count * step
-        lower, upper = symbol.lower or 1, symbol.upper
-        if size >= lower and (upper is None or size <= upper):
-            yield size
+    for more in (0, 1, 2, share + 1):
+        for count in (share + more, -share - more):
+            size = symbol.hint + count * step
+            if size >= (symbol.lower or 1) and (symbol.upper is None or size <= symbol.upper):
+                yield size
 
 
-def _capped(sample: Sample, name: str) -> Sample:
+def _capped(sample: Sample, names: Collection[str]) -> Sample:
     symbols = tuple(
-        dataclasses.replace(symbol, upper=symbol.hint) if symbol.name == name else symbol
+        dataclasses.replace(symbol, upper=symbol.hint) if symbol.name in names else symbol
         for symbol in sample.symbols
     )
     return dataclasses.replace(sample, symbols=symbols)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from graphnet_datasets import Sample, make_inputs, materialize
 from graphnet_datasets.errors import MemoryLimitError, TimeLimitError, TransformError
@@ -147,7 +146,8 @@ def test_parts_add_up_to_the_axis_that_varies() -> None:
         inputs=(tensor(2, 5, 4), tensor(2, 7, 4)),
     )
     found = symbolise(whole)
-    assert shape_at(found.sample, batch=1, sequence=3, sequence_2=9)[1] == 9
+    assert [each.hint for each in found.sample.symbols] == [2, 5, 4, 7]
+    assert shape_at(found.sample, batch=1, sequence=3, sequence_3=9) == (1, 9, 4)
 
 
 def test_sizes_of_a_hostile_graph_stop_at_a_limit() -> None:
@@ -200,10 +200,10 @@ def test_random_sizes_within_the_ranges_run() -> None:
         inputs=(tensor(2, 4, 32), weight(8, 4, 4)),
     )
     found = symbolise(whole)
-    (step,) = {(32 + 4 - 4) // 3 + 1 - 11}
-    assert step == 0
     generator = np.random.default_rng(0)
     for _ in range(12):
         batch, length = (int(each) for each in generator.integers((1, 1), (9, 200)))
-        assert shape_at(found.sample, batch=batch, sequence_2=length) == (8 * batch, length // 3 + 1)
-    assert torch.is_tensor(next(iter(make_inputs(found.sample).values())))
+        assert shape_at(found.sample, batch=batch, sequence_2=length) == (
+            8 * batch,
+            length // 3 + 1,
+        )
