@@ -44,6 +44,29 @@ def test_the_python_of_the_readme_runs_when_pasted(tmp_path: Path) -> None:
     assert (tmp_path / "two_layers.parquet").is_file()
 
 
+BISECTED = {
+    "torchscript_batch_norm": ("torch", "Tensor-likes are not close!"),
+    "onnxruntime_encoder_layer": ("onnxruntime", "No ONNX function found for"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BISECTED)
+def test_a_bisected_failure_is_shown_by_its_test(name: str, tmp_path: Path) -> None:
+    package, said = BISECTED[name]
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    script = ROOT / "examples" / "bisection" / name / "test_minimal.py"
+    assert "graphnet_datasets" not in script.read_text()
+    ended = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert said in ended.stderr
+
+
+def test_every_bisected_failure_is_tested() -> None:
+    folders = {path.name for path in (ROOT / "examples" / "bisection").iterdir() if path.is_dir()}
+    assert folders == set(BISECTED)
+
+
 @pytest.mark.slow
 def test_the_commands_of_the_readme_run_when_pasted(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text()

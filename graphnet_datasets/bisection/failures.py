@@ -20,6 +20,7 @@ WRAPPERS = frozenset({"BackendCompilerFailed", "InductorError", "LoweringExcepti
 """Errors that only say that another one was raised; the message names that one."""
 
 _INNER = re.compile(r"^\W*([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))\b", re.MULTILINE)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _WORD = re.compile(r"[A-Za-z_]{3,}")
 LEAST_SHARED = 0.5
 """Share of the words of two messages that has to be the same for the errors to be the same."""
@@ -88,7 +89,7 @@ class Failure:
         first = self.first
         match self.kind:
             case "error":
-                line = first.message.strip().partition("\n")[0][:200]
+                line = _COLOUR.sub("", first.message).strip().partition("\n")[0][:200]
                 return f"{first.error_type} in phase {first.phase}: {line}"
             case "crash":
                 how = "" if first.signal is None else f" by signal {first.signal}"

@@ -25,6 +25,8 @@ SIZED = frozenset(
         *("narrow", "arange", "zeros", "ones", "full", "empty", "new_zeros", "new_ones"),
         *("new_full", "new_empty", "broadcast_to", "getitem", "layer_norm", "rms_norm", "_to_copy"),
         *("interpolate", "adaptive_avg_pool2d", "native_layer_norm", "_unsafe_view", "resize"),
+        *("multi_head_attention_forward", "_transformer_encoder_layer_fwd"),
+        *("_native_multi_head_attention"),
         *("tile", "slice", "select", "as_strided", "unfold", "fold", "rand", "randn", "linspace"),
     }
 )
@@ -177,14 +179,23 @@ def _quietly() -> Iterator[None]:
 def _smaller_together(piece: Piece, size: int) -> Iterator[Piece]:
     """Yield pieces in which all axes of one size are smaller."""
     shapes = _shapes(piece.sample)
+    sizes = {each for shape in shapes.values() for each in shape}
+    multiples = {each for each in sizes if each > size and each % size == 0}
     for target in _targets(size):
-        changed = {
-            place: tuple(target if each == size else each for each in shape)
-            for place, shape in shapes.items()
-            if size in shape
-        }
+        only = {size: target}
+        # What was made by joining or splitting the axis is a multiple of it.
+        along = only | {each: each // size * target for each in multiples}
         # The numbers of that size may be of this axis, or of another one.
-        for numbers in ({size: target}, {}):
+        for lengths, numbers in [
+            (only, only),
+            (only, {}),
+            *([(along, along)] if multiples else []),
+        ]:
+            changed = {
+                place: tuple(lengths.get(each, each) for each in shape)
+                for place, shape in shapes.items()
+                if not lengths.keys().isdisjoint(shape)
+            }
             smaller = resize(piece.sample, changed, numbers) if changed else None
             if smaller is not None:
                 yield Piece(smaller, piece.values)
