@@ -53,7 +53,7 @@ def select_samples(
 ) -> None:
     """Choose the samples that cover most of a dataset, or that predict the scores of all.
 
-    The ids go to standard output or to `--out`, one a line, and what they cover or predict to
+    The ids go to `--out`, one a line, or to standard output, with what they cover or predict on
     standard error. Verbs that take names take such a file as `@FILE`: graphnet run @ids.txt.
     """
     with new_output(out):
@@ -61,14 +61,14 @@ def select_samples(
             chosen: Any = _predicting(predict, count, selection, [*(names or ()), *(within or ())])
         else:
             chosen = _covering(count, cover, selection, [*(names or ()), *(within or ())])
-        echo(chosen, err=True)
+        if out is not None:
+            from ..atomic import write_text
+
+            out.parent.mkdir(parents=True, exist_ok=True)
+            write_text(out, "".join(f"{each}\n" for each in chosen.ids))
+        echo(chosen, err=out is None)  # a pipe gets the ids alone
         if out is None:
             echo("\n".join(chosen.ids))
-            return
-        from ..atomic import write_text
-
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_text(out, "".join(f"{each}\n" for each in chosen.ids))
 
 
 def _covering(count: int, kinds: str, selection: SelectionOptions, names: list[str]) -> Any:
