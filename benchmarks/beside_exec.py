@@ -1,0 +1,122 @@
+"""Making GraphNet samples ready beside the way of their own directories: executing the text.
+
+    python benchmarks/beside_exec.py [DIRECTORY OR ARCHIVE OF GRAPHNET SAMPLES] [--samples 40]
+                                     [--max-gb 0.5]
+
+A GraphNet directory is Python: its `model.py` is executed for the class that computes the graph,
+and its `*_meta.py` for the shape, mean and standard deviation of each tensor, which is drawn as
+`randn * std * 0.2 + mean`. That is done here in a process of its own, which imports nothing of this
+library. It runs the text of strangers: give directories that you trust. In this process the same
+samples, read before, are materialized and their inputs and weights drawn, without running text.
+
+Prints one JSON object per side and step, one thread each: milliseconds of CPU time of `runnable`
+(something that can be called; median and 90th percentile) and seconds of all `inputs` and weights
+together. Samples whose inputs take more than `--max-gb` are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+import torch
+from import_directories import folders_of, open_samples
+
+from graphnet_datasets import make_inputs, materialize, read_directory
+from graphnet_datasets.inputs import prepare_blocks
+
+LIMIT = 2**50
+EXECUTING = """
+import json, sys, time
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+
+def executed(path):
+    namespace = {"__name__": "sample"}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    return namespace
+
+def drawn(each):
+    said = {name: getattr(each, name, None) for name in ("data", "mean", "std")}
+    dtype = getattr(torch, each.dtype.removeprefix("torch."))
+    if said["data"] is not None:
+        return torch.tensor(said["data"], dtype=dtype).reshape(each.shape)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return torch.randint(0, 2, each.shape).to(dtype)
+    made = torch.randn(each.shape).to(dtype)
+    return made * (said["std"] or 0.0) * 0.2 + (said["mean"] or 0.0)
+
+for folder in map(Path, json.load(sys.stdin)):
+    started = time.process_time()
+    module = executed(folder / "model.py")["GraphModule"]()
+    ready = time.process_time()
+    tensors = [
+        drawn(each)
+        for name in ("input_meta.py", "weight_meta.py")
+        for each in executed(folder / name).values()
+        if isinstance(each, type) and hasattr(each, "dtype")
+    ]
+    print(json.dumps([1e3 * (ready - started), time.process_time() - ready]), flush=True)
+    del tensors, module
+"""
+
+
+def main() -> None:
+    """Measure both sides and print JSON lines."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("samples_at", nargs="*")
+    parser.add_argument("--samples", type=int, default=40)
+    parser.add_argument("--max-gb", type=float, default=0.5)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    prepare_blocks()
+    with open_samples(options.samples_at) as root:
+        found = folders_of(root / "samples")
+        folders, read = [], []
+        for folder in found[:: max(1, len(found) // options.samples)]:
+            samples = read_directory(folder)
+            if len(samples) == 1 and samples[0].input_bytes <= options.max_gb * 2**30:
+                folders.append(folder)
+                read.append(samples[0])
+        folders, read = folders[: options.samples], read[: options.samples]
+        materialize(min(read, key=lambda sample: sample.input_bytes))
+        ours = []
+        for sample in read:
+            started = time.process_time()
+            module = materialize(sample, memory_limit_bytes=LIMIT)
+            ready = time.process_time()
+            tensors = make_inputs(sample)
+            ours.append((1e3 * (ready - started), time.process_time() - ready))
+            del module, tensors
+        done = subprocess.run(  # noqa: S603 - our own interpreter; what it executes was chosen
+            [sys.executable, "-W", "ignore", "-c", EXECUTING],
+            input=json.dumps([str(folder) for folder in folders]),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    _report("this library", ours)
+    _report("executing", [json.loads(line) for line in done.stdout.splitlines()])
+
+
+def _report(side: str, times: Sequence[Sequence[float]]) -> None:
+    ready_ms = [each[0] for each in times]
+    figures = {
+        "benchmark": "beside_exec",
+        "side": side,
+        "samples": len(times),
+        "runnable_median_ms": round(statistics.median(ready_ms), 1),
+        "runnable_p90_ms": round(statistics.quantiles(ready_ms, n=10)[-1], 1),
+        "inputs_s": round(sum(each[1] for each in times), 2),
+    }
+    print(json.dumps(figures), flush=True)
+
+
+if __name__ == "__main__":
+    main()
