@@ -174,8 +174,11 @@ def _cost_of_staying(family: Family, number: int, operand: Shape, found: dict[Ro
         return -1.0
     if family == "reshape":
         return _RESHAPED
-    if family in ("expand", "mean"):
-        return 1.0 if number > 1 or 0.0 in found.values() else -1.0
+    if family == "mean":
+        return 1.0
+    if family == "expand":
+        # A size that one of the operand's axes has already is seldom given to another one.
+        return -1.0 if number == 1 and min(found.values()) > 1 else _own_or_staying(found, operand)
     is_own = min(found.values()) < 1
     if number == 1 and not is_own:
         return -1.0
@@ -184,6 +187,10 @@ def _cost_of_staying(family: Family, number: int, operand: Shape, found: dict[Ro
     if min(found.values()) >= _DERIVED:
         return 1.0
     return _STAYING
+
+
+def _own_or_staying(found: dict[Row, float], operand: Shape) -> float:
+    return 1.0 if any(row in operand for row in found) else _STAYING
 
 
 def _adds_up(choice: Choice, axis: Shape) -> bool:

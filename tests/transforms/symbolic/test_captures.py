@@ -168,3 +168,42 @@ def test_other_sizes_give_the_bits_of_a_capture_at_them(case: int) -> None:
         got = run(same, held, take(*sizes))
         for one, other in zip(got, expected, strict=True):
             assert one.shape == other.shape and torch.equal(one, other)
+
+
+def transformer(name: str) -> nn.Module:
+    """Return a small model of transformers with random weights that gives its first output."""
+    transformers = pytest.importorskip("transformers")
+    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    own = {
+        "Bert": {**small, "intermediate_size": 48},
+        "GPT2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
+        "T5Encoder": {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4},
+        "Llama": {**small, "intermediate_size": 48, "num_key_value_heads": 2},
+    }[name]
+    config_name = f"{name.removesuffix('Encoder')}Config"
+    config = getattr(transformers, config_name)(vocab_size=50, **own, use_cache=False)
+
+    class First(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = getattr(transformers, f"{name}Model")(config)
+
+        def forward(self, tokens: torch.Tensor) -> tuple[torch.Tensor]:
+            return (self.model(input_ids=tokens)[0],)
+
+    return First()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Bert", "GPT2", "T5Encoder", "Llama"])
+def test_models_of_transformers_give_the_bits_of_their_captures(name: str) -> None:
+    torch.manual_seed(0)
+    module = transformer(name).eval()
+    found = symbolise(capture(module, tokens(2, 12), "whole"))
+    assert [symbol.name for symbol in found.sample.symbols] == ["batch", "sequence"]
+    held: dict[str, Any] = {}
+    for batch, sequence in ((1, 12), (3, 7), (2, 40)):
+        taken = tokens(batch, sequence)
+        (expected,) = run(capture(module, taken, "other"), held, taken)
+        (got,) = run(reify(found.sample, {"batch": batch, "sequence": sequence}), held, taken)
+        assert torch.equal(got, expected)
