@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...errors import TransformError
+from ...errors import TimeLimitError, TransformError
 from ...frameworks.deadline import Deadline
 from ...sample import Sample
 from ...sample.symbols import free_symbols
@@ -55,10 +55,13 @@ def symbolise(
     constraint for each that only has multiples of a number. Its id ends in `/symbolic`. Weights
     keep their shapes.
 
-    With `check` the result is run on the CPU at three other sizes, in this process.
+    With `check` the result is run on the CPU at three other sizes, in this process. The search for
+    sizes and the graph over all symbols may take `time_limit_s` each (default: two minutes); what
+    was not tried in that time stays as it is.
 
     Raises:
         TransformError: no dimension can vary; the message names the operator and the reason.
+        TimeLimitError: the graph over the symbols takes longer.
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
@@ -97,6 +100,7 @@ class _Symbolising:
         self, sample: Sample, time_limit_s: float | None, allow_unchecked_operators: bool
     ) -> None:
         self.sample = sample
+        self.time_limit_s = time_limit_s
         self.deadline = Deadline(time_limit_s)
         self.allow_unchecked_operators = allow_unchecked_operators
         self.refused: list[Refused] = []
@@ -141,13 +145,16 @@ class _Symbolising:
             kept.append((dimension, plan))
         sides: list[tuple[Dimension, Failure]] = []
         for dimension in find_dimensions(self.sample):
-            plan = self._plan(dimension)
+            try:
+                plan = self._plan(dimension)
+            except TimeLimitError as error:
+                plan = Failure(-1, 0, str(error))
             if isinstance(plan, Plan):
                 kept.append((dimension, plan))
             elif dimension.name in ("height", "width"):
                 sides.append((dimension, plan))
             else:
-                narrowed = self._narrowed(dimension)
+                narrowed = self._narrowed(dimension) if self.deadline.left_s else None
                 if narrowed is None:
                     self._refuse(dimension, plan)
                 else:
@@ -199,7 +206,7 @@ class _Symbolising:
         self, sides: Sequence[tuple[Dimension, Failure]]
     ) -> Iterator[tuple[Dimension, Plan]]:
         """Yield height and width as one dimension, if they vary together alone."""
-        if len(sides) == 2 and sides[0][0].hint == sides[1][0].hint:
+        if len(sides) == 2 and sides[0][0].hint == sides[1][0].hint and self.deadline.left_s:
             (first, failure), (second, _) = sides
             both = dataclasses.replace(first, name="size", places=(*first.places, *second.places))
             plan = self._plan(both)
@@ -268,6 +275,7 @@ class _Symbolising:
         Raises:
             FixedSizesError: no symbol is left.
         """
+        self.deadline = Deadline(self.time_limit_s)
         while kept:
             declared = declare(self.sample, [dimension for dimension, _ in kept])
             plans = {dimension.name: plan for dimension, plan in kept}
