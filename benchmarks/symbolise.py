@@ -40,8 +40,12 @@ def main() -> None:
     parser.add_argument("--time", type=float, default=90.0, help="seconds a graph may take")
     parser.add_argument("--no-check", action="store_true", help="walk the graphs alone")
     parser.add_argument("--only", default="", help="a regular expression of ids")
+    parser.add_argument("--report", action="store_true", help="tables of the kept lines alone")
     options = parser.parse_args()
-    lines = list(measure(options))
+    if options.report:
+        lines = list(map(json.loads, options.kept.open()))
+    else:
+        lines = list(measure(options))
     tables = tabulate(lines)
     print(tables)
     if options.docs is not None:
