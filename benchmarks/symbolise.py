@@ -42,10 +42,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a regular expression of ids")
     parser.add_argument("--report", action="store_true", help="tables of the kept lines alone")
     options = parser.parse_args()
-    if options.report:
-        lines = list(map(json.loads, options.kept.open()))
-    else:
-        lines = list(measure(options))
+    kept = options.kept.open() if options.report else ()
+    lines = list(map(json.loads, kept)) or list(measure(options))
     tables = tabulate(lines)
     print(tables)
     if options.docs is not None:

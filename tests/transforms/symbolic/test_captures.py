@@ -28,7 +28,8 @@ class Encoder(nn.Module):
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         batch, length = tokens.shape
-        x = self.tokens(tokens) + self.positions(self.ids[:, :length])
+        ids: torch.Tensor = self.get_buffer("ids")
+        x = self.tokens(tokens) + self.positions(ids[:, :length])
         query, key, value = (
             each.view(batch, length, 4, 6).transpose(1, 2) for each in self.mixed(x).chunk(3, -1)
         )
