@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
-from ..sample import Sample
+from ..errors import GradientError
+from ..sample import Sample, Statistics
 from .choices import check_choice
-from .contract import module
+from .contract import module, offers
 
 Of: TypeAlias = Literal["auto", "parameters", "all"]
 """What gradients are computed of: the weights, the data inputs as well, or whatever fits."""
 Partition: TypeAlias = Literal["default", "min_cut"]
 """How a joint graph is cut in two: as autograd saves tensors, or with little to save."""
+
+LARGEST_T = -5.0
+"""Gradients have to equal those of eager autograd at this tolerance."""
+
+TANGENT = Statistics(0.0, 1.0, is_measured=False)
+"""What is known of the gradients of outputs: nothing; standard normal numbers stand for them."""
+
+EXPONENTS: Mapping[str, tuple[float, float]] = {
+    "float16": (1.0, 3 / 5),
+    "bfloat16": (1.0, 1.796 / 5),
+    "float32": (1.0, 5.886 / 5),
+    "complex64": (1.0, 5.886 / 5),
+    "float64": (7 / 5, 7 / 5),
+    "complex128": (7 / 5, 7 / 5),
+}
+"""Exponents of atol and rtol of each dtype that has gradients, those of `scores.tolerance`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +47,31 @@ class Gradients:
     forward: Sample
     backward: Sample
     largest_t: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What an output of a joint graph is.
+
+    `kind` is `output`, `written` (the new value of an input that the graph writes to) or
+    `gradient`; `index` is the number of the output, or of the input.
+    """
+
+    kind: Literal["output", "written", "gradient"]
+    index: int
+
+    def describe(self, sample: Sample) -> str:
+        """Return it in words.
+
+        >>> from graphnet_datasets.sample import Input, Value
+        >>> sample = Sample("a", "torch", "other", (Input("input", Value("float32", ())),), (), ())
+        >>> Output("gradient", 0).describe(sample)
+        'gradient of `input_0`'
+        """
+        if self.kind == "output":
+            return f"output {self.index}"
+        name = sample.input_names[self.index]
+        return f"gradient of `{name}`" if self.kind == "gradient" else f"new value of `{name}`"
 
 
 def differentiate(
@@ -48,6 +93,11 @@ def differentiate(
     """
     check_choice("of", of, get_args(Of))
     check_choice("partition", partition, get_args(Partition))
+    if not offers(sample.framework, "gradients"):
+        raise GradientError(
+            f"`{sample.id}` is a graph of {sample.framework}, of which no gradients can be made.",
+            reason=f"no gradients can be made of graphs of {sample.framework}",
+        )
     gradients: Any = module(sample.framework, "gradients", "Computing gradients")
     return gradients.differentiate(
         sample,
@@ -57,3 +107,71 @@ def differentiate(
         check=check,
         allow_unchecked_operators=allow_unchecked_operators,
     )
+
+
+def choose_inputs(sample: Sample, of: Of) -> frozenset[int]:
+    """Return the inputs of which gradients are computed.
+
+    Raises:
+        GradientError: there is none.
+    """
+    found: dict[str, set[int]] = {"parameter": set(), "input": set()}
+    for position, each in enumerate(sample.inputs):
+        if each.role in found and each.value.dtype in EXPONENTS:
+            found[each.role].add(position)
+    is_whole = sample.kind == "graph" and not sample.provenance.parent_id
+    chosen = found["parameter"]
+    if of == "all" or (of == "auto" and not (is_whole and chosen)):
+        chosen = chosen | found["input"]
+    if not chosen:
+        what = "parameters" if of == "parameters" else "inputs or parameters"
+        raise GradientError(
+            f"`{sample.id}` has no {what} of floating-point numbers, of which a gradient could be "
+            "computed.",
+            reason=f"it has no {what} of floating-point numbers",
+        )
+    return frozenset(chosen)
+
+
+def no_gradients(sample: Sample) -> GradientError:
+    """Return the error of a sample whose outputs depend on nothing that has a gradient."""
+    return GradientError(
+        f"No output of `{sample.id}` depends on an input or weight that has a gradient.",
+        reason="no output depends on what has a gradient",
+    )
+
+
+def differs(sample: Sample, output: Output, t: float) -> GradientError:
+    """Return the error of a graph that does not give what eager autograd does."""
+    return GradientError(
+        f"The {output.describe(sample)} of `{sample.id}` equals that of eager autograd at t = "
+        f"{t:g} only, where {LARGEST_T:g} is asked for.",
+        reason=f"an output or gradient equals eager autograd's at a t above {LARGEST_T:g} only",
+    )
+
+
+def least_t(dtype: str, passes: Callable[[float, float], bool]) -> float:
+    """Return the least tolerance t, to a hundredth, at which `passes(atol, rtol)` is true.
+
+    >>> round(least_t("float32", lambda atol, rtol: atol >= 1e-3), 2)
+    -3.0
+    """
+    a, r = EXPONENTS[dtype]
+    low, high = -1600, 800
+    while low < high:  # hundredths of t
+        middle = (low + high) // 2
+        if passes(10 ** (a * middle / 100), 10 ** (r * middle / 100)):
+            high = middle
+        else:
+            low = middle + 1
+    return low / 100 if low < 800 else math.inf
+
+
+def note_outputs(metadata: str, outputs: Sequence[str]) -> str:
+    """Return the metadata of a sample with what its outputs are."""
+    try:
+        known = json.loads(metadata)
+    except ValueError:
+        known = {}
+    known = known if isinstance(known, dict) else {}
+    return json.dumps({**known, "outputs": list(outputs)})

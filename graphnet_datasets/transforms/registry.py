@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
-from ..errors import GraphNetError, TransformError
+from ..errors import GradientError, GraphNetError, TransformError
 from ..frameworks.gradients import Of, Partition
 from ..sample import Sample
 from ..suggestions import did_you_mean
@@ -238,14 +238,17 @@ def _backward(
     sample: Sample, running: Running, *, kind: Any, of: Any, partition: Any, check: bool
 ) -> Iterator[Sample]:
     _ask_for_run(sample, running, check)
-    yield backward(
-        sample,
-        kind,
-        of=of,
-        partition=partition,
-        check=check,
-        allow_unchecked_operators=running.allow_unchecked_operators,
-    )
+    try:
+        yield backward(
+            sample,
+            kind,
+            of=of,
+            partition=partition,
+            check=check,
+            allow_unchecked_operators=running.allow_unchecked_operators,
+        )
+    except GradientError as error:
+        raise error if error.reason else _refusal(error, sample) from error
 
 
 def _symbolise(sample: Sample, running: Running, *, check: bool) -> Iterator[Sample]:

@@ -140,9 +140,7 @@ def test_both_frameworks_offer_the_whole_contract(name: str) -> None:
     from graphnet_datasets.frameworks.contract import MODULES
 
     lacking = {part for part in MODULES if not offers(name, part)}
-    assert lacking == (
-        {"profiling", "regions", "fusion", "gradients"} if name == "paddle" else set()
-    )
+    assert lacking == ({"profiling", "regions", "fusion"} if name == "paddle" else set())
 
 
 def test_only_modules_of_the_contract_are_imported() -> None:

@@ -12,7 +12,8 @@ import torch
 
 from graphnet_datasets import Sample, make_inputs, materialize
 from graphnet_datasets.errors import GradientError, SampleError, UncheckedOperatorError
-from graphnet_datasets.frameworks.torch.differentiating.trial import _EXPONENTS, t_of
+from graphnet_datasets.frameworks.gradients import EXPONENTS
+from graphnet_datasets.frameworks.torch.differentiating.trial import t_of
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref
 from graphnet_datasets.scores.tolerance import ATOL_RTOL_EXPONENTS, min_t
@@ -248,8 +249,7 @@ def test_unchecked_operators_stay_unchecked() -> None:
 
 
 def test_tolerances_are_those_of_scores() -> None:
-    names = {str(dtype).removeprefix("torch."): pair for dtype, pair in _EXPONENTS.items()}
-    assert names == {name: ATOL_RTOL_EXPONENTS[name] for name in names}
+    assert {name: ATOL_RTOL_EXPONENTS[name] for name in EXPONENTS} == EXPONENTS
     expected = torch.tensor([1.0, 100.0, -3.0])
     actual = expected + torch.tensor([1e-4, 0.0, 2e-6])
     exact = min_t(actual.numpy(), expected.numpy(), "float32")

@@ -91,8 +91,9 @@ class ProgramReader:
             case _:
                 target = _RENAMED.get(name) or canonical(name)
                 lookup(target)
-                args = tuple(self._arguments(name, operands, attributes))
-                self._emit(Op(target, args, (), _results(results), module), results)
+                names = self._argument_names(name, operation, attributes)
+                args = tuple(self._arguments(name, names, operands, attributes))
+                self._emit(Op(target, args, (), describe_results(results), module), results)
 
     def _emit(self, op: Op, results: list[Any]) -> Ref:
         self.ops.append(op)
@@ -123,13 +124,20 @@ class ProgramReader:
         self.ops.append(Op("paddle.to_tensor", (values, dtype), (), None, module))
         flat = Ref(self.num_inputs + len(self.ops) - 1)
         shape = ListArg(tuple(attributes["shape"]))
-        op = Op("paddle.Tensor.reshape", (flat, shape), (), _results(results), module)
+        op = Op("paddle.Tensor.reshape", (flat, shape), (), describe_results(results), module)
         self._emit(op, results)
 
+    def _argument_names(
+        self,
+        name: str,
+        operation: Any,  # noqa: ARG002 - for readers that ask it
+        attributes: Mapping[str, Any],
+    ) -> tuple[str, ...]:
+        return argument_names(name.removeprefix("pd_op."), attributes)
+
     def _arguments(
-        self, name: str, operands: list[Arg], attributes: Mapping[str, Any]
+        self, name: str, names: tuple[str, ...], operands: list[Arg], attributes: Mapping[str, Any]
     ) -> Iterator[Arg]:
-        names = argument_names(name.removeprefix("pd_op."), attributes)
         given = set(attributes) - _NOT_ARGUMENTS
         if len(names) != len(operands) + len(given) or not given.issubset(names):
             raise CaptureError(
@@ -167,7 +175,8 @@ def _module_path(struct_name: str | None) -> str:
     return ".".join(re.sub(r"_\d+\Z", "", part) for part in parts)
 
 
-def _results(results: list[Any]) -> tuple[Value, ...]:
+def describe_results(results: list[Any]) -> tuple[Value, ...]:
+    """Return what is known of the tensors that an operation gives."""
     if len(results) == 1 and results[0].initialized() and results[0].is_combine():
         items = results[0].type().as_vec_type().as_list()
         return tuple(_described(tuple(item.shape), str(item.dtype)) for item in items)

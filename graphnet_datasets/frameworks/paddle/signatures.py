@@ -8,22 +8,29 @@ from collections.abc import Container, Mapping
 from ...errors import CaptureError
 
 _ARGUMENTS: Mapping[str, str] = {
+    "add_grad": "x y out_grad axis",
     "add_n": "inputs",
     "assign_out_": "x output",
     "cast": "x dtype",
     "conv2d": "input filter strides paddings padding_algorithm dilations groups data_format",
     "conv3d": "input filter strides paddings padding_algorithm groups dilations data_format",
+    "divide_grad": "x y out out_grad axis",
     "empty": "shape dtype place",
     "empty_like": "x dtype place",
     "full_like": "x value dtype place",
     "leaky_relu": "x negative_slope",
     "matmul": "x y transpose_x transpose_y",
+    "matmul_grad": "x y out_grad transpose_x transpose_y",
     "matmul_with_flatten": "x y x_num_col_dims y_num_col_dims",
     "multiply": "x y",
     "multiply_": "x y",
     "pow": "x y",
+    "pow_grad": "x out_grad y",
     "share_data_": "x",
     "slice": "input axes starts ends infer_flags decrease_axis",
+    "slice_grad": "input out_grad axes starts ends infer_flags decrease_axis",
+    "subtract_grad": "x y out_grad axis",
+    "sum_grad": "x out_grad axis keepdim reduce_all",
     "sync_batch_norm_": (
         "x mean variance scale bias is_test momentum epsilon data_format use_global_stats "
         "trainable_statistics"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,10 +12,20 @@ import torch
 from functorch.compile import default_partition, min_cut_rematerialization_partition
 
 from ...errors import CaptureError, GradientError, GraphNetError
-from ...sample import Input, Sample, Statistics, Value
+from ...sample import Input, Sample, Value
 from ...sample.arguments import ListArg
 from ...sample.vocabulary import Kind
-from ..gradients import Gradients, Of, Partition
+from ..gradients import (
+    LARGEST_T,
+    TANGENT,
+    Gradients,
+    Of,
+    Output,
+    Partition,
+    choose_inputs,
+    differs,
+    note_outputs,
+)
 from .capture.convert import Binding, Naming, convert
 from .differentiating.calling import Call
 from .differentiating.joint import Joint, trace_joint
@@ -26,14 +35,10 @@ from .statistics import elements_to_store, measure
 from .tensors import make_inputs
 from .walking.recurrent import kind_of
 
-LARGEST_T = -5.0
-"""Gradients have to equal those of eager autograd at this tolerance."""
-
 _PARTITIONS: Mapping[str, Callable[..., Any]] = {
     "default": default_partition,
     "min_cut": min_cut_rematerialization_partition,
 }
-_TANGENT = Statistics(0.0, 1.0, is_measured=False)
 
 
 def differentiate(
@@ -91,7 +96,7 @@ def _differentiate(
     options: dict[str, Any] = {"allow_unchecked_operators": allow_unchecked_operators}
     graph = materialize(sample, **options)
     inputs = make_inputs(sample, seed)
-    wanted = _choose(sample, inputs, of)
+    wanted = choose_inputs(sample, of)
     call = Call(graph, sample, inputs)
     values: list[Any] = list(inputs.values())
     tensors = [values[position].requires_grad_(position in wanted) for position in call.positions]
@@ -105,27 +110,6 @@ def _differentiate(
     except _StrideError:
         joint.copy_where_needed()
         return made.checked(_PARTITIONS[partition], options)
-
-
-def _choose(sample: Sample, inputs: Mapping[str, Any], of: Of) -> frozenset[int]:
-    """Return the inputs of which gradients are computed."""
-    found: dict[str, set[int]] = {"parameter": set(), "input": set()}
-    for position, (each, value) in enumerate(zip(sample.inputs, inputs.values(), strict=True)):
-        is_number = isinstance(value, torch.Tensor) and (
-            value.is_floating_point() or value.is_complex()
-        )
-        if each.role in found and is_number and value.dtype.itemsize > 1:
-            found[each.role].add(position)
-    is_whole = sample.kind == "graph" and not sample.provenance.parent_id
-    chosen = found["parameter"]
-    if of == "all" or (of == "auto" and not (is_whole and chosen)):
-        chosen = chosen | found["input"]
-    if not chosen:
-        raise GradientError(
-            f"`{sample.id}` has no {'parameters' if of == 'parameters' else 'inputs or parameters'}"
-            " of floating-point numbers, of which a gradient could be computed."
-        )
-    return frozenset(chosen)
 
 
 class _StrideError(GradientError):
@@ -206,10 +190,7 @@ class _Making:
             for output, actual, wanted in zip(traced.outputs, found, expected, strict=True):
                 t = t_of(actual, wanted)
                 if t > LARGEST_T:
-                    raise GradientError(
-                        f"The {self._text(output)} of `{self.sample.id}` equals that of eager "
-                        f"autograd at t = {t:g} only, where {LARGEST_T:g} is asked for."
-                    )
+                    raise differs(self.sample, self._named(output), t)
                 worst = max(worst, t)
         return worst
 
@@ -324,7 +305,7 @@ class _Making:
             )
             return dataclasses.replace(original, value=Value(original.value.dtype, shape, stride))
         if name in traced.tangents:
-            return dataclasses.replace(made, statistics=_TANGENT)
+            return dataclasses.replace(made, statistics=TANGENT)
         if name in traced.drawn and trial is not None:
             order = traced.drawn[name].order
             if order < len(trial.drawn):
@@ -342,18 +323,15 @@ class _Making:
             return name
         return f"saved_{name}"
 
-    def _text(self, output: Any) -> str:
-        if isinstance(output, str):
-            return output
+    def _named(self, output: Output) -> Output:
+        """Return an output with the number of the sample's input instead of the tensor's."""
         if output.kind == "output":
-            return f"output {output.index}"
-        name = self.sample.input_names[self.call.positions[output.index]]
-        return f"gradient of `{name}`" if output.kind == "gradient" else f"new value of `{name}`"
+            return output
+        return dataclasses.replace(output, index=self.call.positions[output.index])
 
-    def _metadata(self, outputs: Sequence[Any]) -> str:
-        try:
-            known = json.loads(self.sample.provenance.metadata)
-        except ValueError:
-            known = {}
-        known = known if isinstance(known, dict) else {}
-        return json.dumps({**known, "outputs": [self._text(each) for each in outputs]})
+    def _metadata(self, outputs: Sequence[Output | str]) -> str:
+        texts = [
+            each if isinstance(each, str) else self._named(each).describe(self.sample)
+            for each in outputs
+        ]
+        return note_outputs(self.sample.provenance.metadata, texts)

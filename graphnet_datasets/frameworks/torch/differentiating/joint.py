@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from ....errors import GradientError, GraphNetError
+from ...gradients import Output
 from .calling import Call
 from .randomness import Drawn, lift_random_numbers
 from .real import trace_real
@@ -48,14 +49,6 @@ class Joint:
             if node.target is torch.ops.aten.view.default:
                 node.target = torch.ops.aten.reshape.default
         self.module.recompile()
-
-
-@dataclasses.dataclass(frozen=True)
-class Output:
-    """What an output of a joint graph is: an output, an input written to, or a gradient of one."""
-
-    kind: str
-    index: int
 
 
 def trace_joint(call: Call, tensors: Sequence[torch.Tensor], name: str) -> Joint:

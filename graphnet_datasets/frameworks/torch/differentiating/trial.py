@@ -11,18 +11,9 @@ from typing import Any
 import torch
 
 from ....errors import GradientError
+from ...gradients import EXPONENTS, least_t
 from .calling import Call
 from .randomness import Recorder
-
-_EXPONENTS: Mapping[torch.dtype, tuple[float, float]] = {
-    torch.float16: (1.0, 3 / 5),
-    torch.bfloat16: (1.0, 1.796 / 5),
-    torch.float32: (1.0, 5.886 / 5),
-    torch.complex64: (1.0, 5.886 / 5),
-    torch.float64: (7 / 5, 7 / 5),
-    torch.complex128: (7 / 5, 7 / 5),
-}
-"""Exponents of atol and rtol of each dtype, those of `scores.tolerance`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,23 +97,15 @@ def t_of(actual: torch.Tensor, expected: torch.Tensor) -> float:
     left, right = _plain(actual), _plain(expected)
     if torch.equal(left, right):
         return -math.inf
-    if expected.dtype not in _EXPONENTS:
+    dtype = str(expected.dtype).removeprefix("torch.")
+    if dtype not in EXPONENTS:
         return math.inf
     wide: Any = torch.complex128 if expected.is_complex() else torch.float64
     left, right = left.to(wide), right.to(wide)
     if not bool(torch.isfinite(left).all() and torch.isfinite(right).all()):
         return math.inf
     difference, size = (left - right).abs(), right.abs()
-    a, r = _EXPONENTS[expected.dtype]
-    low, high = -1600, 800
-    while low < high:  # hundredths of t
-        middle = (low + high) // 2
-        t = middle / 100
-        if bool((difference <= 10 ** (a * t) + 10 ** (r * t) * size).all()):
-            high = middle
-        else:
-            low = middle + 1
-    return low / 100
+    return least_t(dtype, lambda atol, rtol: bool((difference <= atol + rtol * size).all()))
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

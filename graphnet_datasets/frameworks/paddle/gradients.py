@@ -1,0 +1,384 @@
+"""Gradients of a sample of paddle: appended to its program by paddle's own static autograd.
+
+The program with its gradients is read back as a capture is. What computes gradients there are
+kernels of paddle's core (`paddle._C_ops.matmul_grad`, …), which are unchecked operators: they run
+where the caller allows that, or in processes of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import paddle
+import paddle.version
+
+from ...errors import CaptureError, GradientError, GraphNetError
+from ...sample import Input, Op, Sample, Value
+from ...sample.arguments import Ref, iterate_refs, map_refs
+from ...sample.vocabulary import Kind
+from ..gradients import (
+    LARGEST_T,
+    TANGENT,
+    Gradients,
+    Of,
+    Output,
+    Partition,
+    choose_inputs,
+    differs,
+    least_t,
+    no_gradients,
+    note_outputs,
+)
+from .gradient_program import GradientReader
+from .materialize import materialize
+from .operators import GETITEM, draws_random_numbers
+from .statistics import elements_to_store, measure
+from .tensors import make_inputs
+
+
+def differentiate(
+    sample: Sample,
+    *,
+    of: Of = "auto",
+    partition: Partition = "default",
+    seed: int = 0,
+    check: bool = True,
+    allow_unchecked_operators: bool = False,
+) -> Gradients:
+    """Return the graphs of a sample's gradients; see `graphnet_datasets.transforms`.
+
+    Raises:
+        GradientError: it has none, draws random numbers, or the graphs do not give what eager does.
+        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
+            `materialize`; operators of gradients are unchecked.
+    """
+    if partition != "default":
+        raise GradientError(
+            "A graph of paddle is cut in two as its autograd does. Leave `partition` out.",
+            reason="graphs of paddle have one partition",
+        )
+    for position, op in enumerate(sample.ops):
+        if draws_random_numbers(op):
+            raise GradientError(
+                f"Operator {position} (`{op.target}`) of `{sample.id}` draws random numbers, which "
+                "cannot be told from what it computes with them. Turn it off (`eval`).",
+                operator=op.target,
+                reason="an operator draws random numbers",
+            )
+    wanted = choose_inputs(sample, of)
+    joint, outputs = _trace(sample, wanted, allow_unchecked_operators)
+    num_forward = sum(each.kind != "gradient" for each in outputs)
+    forward, backward = _cut(joint, sample, outputs, num_forward)
+    if not check:
+        return Gradients(joint, forward, backward)
+    with _located(sample):
+        largest, saved = _check(
+            sample, joint, forward, backward, outputs, seed, allow_unchecked_operators
+        )
+    inputs = [
+        dataclasses.replace(each, **saved[each.source_name]) if each.source_name in saved else each
+        for each in backward.inputs
+    ]
+    backward = dataclasses.replace(backward, inputs=tuple(inputs))
+    return Gradients(joint, forward, backward, largest)
+
+
+@contextlib.contextmanager
+def _located(sample: Sample) -> Iterator[None]:
+    """Raise what paddle says of a program or a run as an error of gradients."""
+    try:
+        yield
+    except CaptureError as error:
+        raise GradientError(str(error)) from error
+    except GraphNetError:
+        raise
+    except Exception as error:  # whatever paddle has for what it cannot do
+        reason = str(error).strip().rpartition("\n")[2].strip()
+        raise GradientError(
+            f"`{sample.id}` cannot be differentiated: {type(error).__name__}: {reason[:300]}"
+        ) from error
+
+
+@contextlib.contextmanager
+def _static() -> Iterator[None]:
+    was_dynamic = paddle.in_dynamic_mode()
+    paddle.enable_static()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        if was_dynamic:
+            paddle.disable_static()
+
+
+def _trace(
+    sample: Sample, wanted: frozenset[int], allow_unchecked_operators: bool
+) -> tuple[Sample, tuple[Output, ...]]:
+    """Return the joint sample and what its outputs are."""
+    layer = materialize(sample, allow_unchecked_operators=allow_unchecked_operators)
+    numbers = make_inputs(sample)
+    declare: Any = paddle.static.data
+    program, begin = paddle.static.Program(), paddle.static.Program()
+    with _located(sample), _static(), paddle.static.program_guard(program, begin):
+        given: dict[str, Any] = {}
+        for position, (name, value) in enumerate(numbers.items()):
+            if isinstance(value, paddle.Tensor):
+                dtype = str(value.dtype).rpartition(".")[2]
+                given[name] = declare(name, list(value.shape), dtype)
+                given[name].stop_gradient = position not in wanted
+            else:
+                given[name] = value
+        results = _tensors(layer(**given))
+        chosen = [place for place, result in enumerate(results) if not result.stop_gradient]
+        if not chosen:
+            raise no_gradients(sample)
+        tangents = [
+            declare(
+                f"tangent_{place}",
+                list(results[place].shape),
+                str(results[place].dtype).rpartition(".")[2].lower(),
+            )
+            for place in chosen
+        ]
+        sources = [given[name] for name in numbers]
+        order = sorted(wanted)
+        gradients = paddle.static.gradients(
+            [results[place] for place in chosen], [sources[at] for at in order], tangents
+        )
+        tensors = [each for each in sources if not isinstance(each, bool | int | float)]
+        found = [(at, each) for at, each in zip(order, gradients, strict=True) if each is not None]
+        if not found:
+            raise no_gradients(sample)
+        reader = GradientReader(
+            sample.id,
+            [*tensors, *tangents],
+            [*results, *(each for _, each in found)],
+        )
+        reader.read(program.global_block())
+        refs = [reader.value_of(each) for each in (*results, *(each for _, each in found))]
+    outputs = (
+        *(Output("output", place) for place in range(len(results))),
+        *(Output("gradient", at) for at, _ in found),
+    )
+    kept = [
+        _at_capture(sample, each)
+        for each, value in zip(sample.inputs, numbers.values(), strict=True)
+        if isinstance(value, paddle.Tensor)
+    ]
+    kept += [
+        Input("input", Value(_dtype(each), tuple(each.shape)), f"tangent_{place}", "cpu", TANGENT)
+        for place, each in zip(chosen, tangents, strict=True)
+    ]
+    made = _sample(sample, "joint", kept, reader.ops, refs, [o.describe(sample) for o in outputs])
+    return made, outputs
+
+
+def _tensors(results: Any) -> list[Any]:
+    if isinstance(results, dict):
+        return [each for item in results.values() for each in _tensors(item)]
+    if isinstance(results, list | tuple):
+        return [each for item in results for each in _tensors(item)]
+    return [results] if hasattr(results, "stop_gradient") else []
+
+
+def _dtype(value: Any) -> str:
+    return str(value.dtype).rpartition(".")[2].lower()
+
+
+def _at_capture(sample: Sample, each: Input) -> Input:
+    return dataclasses.replace(each, value=Value(each.value.dtype, sample.shape_of(each.value)))
+
+
+def _sample(
+    whole: Sample,
+    kind: Kind,
+    inputs: Sequence[Input],
+    ops: Sequence[Op],
+    outputs: Sequence[Any],
+    texts: Sequence[str],
+) -> Sample:
+    provenance = dataclasses.replace(
+        whole.provenance,
+        parent_id=whole.id,
+        parent_ops=(),
+        capture="static_gradients",
+        framework_version=paddle.version.full_version,
+        metadata=note_outputs(whole.provenance.metadata, texts),
+    )
+    return Sample(
+        id=f"{whole.id}/{kind}", framework="paddle", task=whole.task, inputs=tuple(inputs),
+        ops=tuple(ops), outputs=tuple(outputs), kind=kind, provenance=provenance,
+    )  # fmt: skip
+
+
+def _cut(
+    joint: Sample, whole: Sample, outputs: Sequence[Output], num_forward: int
+) -> tuple[Sample, Sample]:
+    """Return the forward part, which gives what the backward part takes, and that."""
+    num_inputs = len(joint.inputs)
+    refs = [ref.index for ref in joint.outputs]  # type: ignore[union-attr]
+    is_forward = [False] * joint.num_ops
+    pending = [ref for ref in refs[:num_forward] if ref >= num_inputs]
+    while pending:
+        position = pending.pop() - num_inputs
+        if not is_forward[position]:
+            is_forward[position] = True
+            op = joint.ops[position]
+            pending += [ref for ref in iterate_refs((op.args, op.kwargs)) if ref >= num_inputs]
+    for position, op in enumerate(joint.ops):  # what takes a tuple apart stays with its maker
+        if op.target == GETITEM:
+            maker = next(iterate_refs(op.args)) - num_inputs
+            is_forward[position] |= maker >= 0 and is_forward[maker]
+    crossing: dict[int, None] = {}
+    for position, op in enumerate(joint.ops):
+        if not is_forward[position]:
+            for ref in iterate_refs((op.args, op.kwargs)):
+                if ref >= num_inputs and is_forward[ref - num_inputs]:
+                    crossing[ref] = None
+    saved = list(crossing)
+    named = [f"saved_{ref - num_inputs}" for ref in saved]
+    texts = [each.describe(whole) for each in outputs]
+    forward = _part(
+        joint, whole, "forward", is_forward, True, {},
+        [*refs[:num_forward], *saved], [*texts[:num_forward], *(f"saved {n}" for n in named)],
+    )  # fmt: skip
+    inputs = dict(zip(saved, named, strict=True))
+    backward = _part(
+        joint, whole, "backward", is_forward, False, inputs, refs[num_forward:],
+        texts[num_forward:],
+    )  # fmt: skip
+    return forward, backward
+
+
+def _part(
+    joint: Sample,
+    whole: Sample,
+    kind: Kind,
+    is_forward: Sequence[bool],
+    side: bool,
+    saved: Mapping[int, str],
+    gives: Sequence[int],
+    texts: Sequence[str],
+) -> Sample:
+    num_inputs = len(joint.inputs)
+    positions = [at for at in range(joint.num_ops) if is_forward[at] is side]
+    used = {
+        ref
+        for at in positions
+        for ref in iterate_refs((joint.ops[at].args, joint.ops[at].kwargs))
+        if ref < num_inputs
+    } | {ref for ref in gives if ref < num_inputs}
+    if side:
+        used |= {at for at, each in enumerate(joint.inputs) if each.statistics is not TANGENT}
+    taken = [*sorted(used), *saved]
+    order = [*taken, *(num_inputs + at for at in positions)]
+    places = {ref: place for place, ref in enumerate(order)}
+
+    def renumber(ref: int) -> Ref:
+        return Ref(places[ref])
+
+    inputs = []
+    for ref in taken:
+        if ref < num_inputs:
+            inputs.append(joint.inputs[ref])
+            continue
+        (value,) = joint.ops[ref - num_inputs].results or (Value(),)
+        if value.dtype is None or value.shape is None:
+            raise GradientError(
+                f"What the backward graph of `{whole.id}` needs of the forward one is no tensor of "
+                "known size.",
+                reason="what the backward graph needs is no tensor of known size",
+            )
+        inputs.append(Input("input", value, saved[ref]))
+    ops = [
+        dataclasses.replace(
+            joint.ops[at],
+            args=map_refs(joint.ops[at].args, renumber),
+            kwargs=map_refs(joint.ops[at].kwargs, renumber),
+        )
+        for at in positions
+    ]
+    return _sample(whole, kind, inputs, ops, [renumber(ref) for ref in gives], texts)
+
+
+def _check(
+    sample: Sample,
+    joint: Sample,
+    forward: Sample,
+    backward: Sample,
+    outputs: Sequence[Output],
+    seed: int,
+    allow_unchecked_operators: bool,
+) -> tuple[float, dict[str, dict[str, Any]]]:
+    """Run all graphs; return the worst tolerance, and what is known of saved tensors."""
+    options: dict[str, Any] = {"allow_unchecked_operators": allow_unchecked_operators}
+    numbers: dict[str, Any] = make_inputs(sample, seed)
+    wanted = {each.index for each in outputs if each.kind == "gradient"}
+    names = list(numbers)
+    for at, value in enumerate(numbers.values()):
+        if isinstance(value, paddle.Tensor):
+            value.stop_gradient = at not in wanted
+    results = _tensors(materialize(sample, **options)(**numbers))
+    generator = np.random.default_rng(seed)
+    given = [value for value in numbers.values() if isinstance(value, paddle.Tensor)]
+    tangents = {
+        each.source_name: paddle.to_tensor(
+            generator.standard_normal(joint.shape_of(each.value) or ()).astype(np.float32)
+        ).astype(str(each.value.dtype))
+        for each in joint.inputs[len(given) :]
+    }
+    chosen = [int(name.rpartition("_")[2]) for name in tangents]
+    order = sorted(wanted)
+    gradients = paddle.grad(
+        [results[place] for place in chosen],
+        [numbers[names[at]] for at in order],
+        list(tangents.values()),
+        allow_unused=True,
+    )
+    expected = [*results, *gradients]
+    with paddle.no_grad():
+        whole = materialize(joint, **options)(*given, *tangents.values())
+        first = materialize(forward, **options)(*given[: len(forward.inputs)])
+        known = dict(zip(map(id, joint.inputs), [*given, *tangents.values()], strict=True))
+        num_own = len(results)
+        saved_names = [each.source_name for each in backward.inputs if id(each) not in known]
+        saved = dict(zip(saved_names, first[num_own:], strict=True))
+        arguments = [
+            known[id(each)] if id(each) in known else saved[each.source_name]
+            for each in backward.inputs
+        ]
+        second = materialize(backward, **options)(*arguments)
+    worst = -math.inf
+    for found in (whole, [*first[:num_own], *second]):
+        for output, actual, wanted_tensor in zip(outputs, found, expected, strict=True):
+            t = _t_of(actual, wanted_tensor)
+            if t > LARGEST_T:
+                raise differs(sample, output, t)
+            worst = max(worst, t)
+    return worst, {
+        name: {"statistics": measure(each), "data": elements_to_store(each, "input")}
+        for name, each in saved.items()
+    }
+
+
+def _t_of(actual: Any, expected: Any) -> float:
+    if expected is None:
+        expected = paddle.zeros_like(actual)
+    dtype = _dtype(expected)
+    if tuple(actual.shape) != tuple(expected.shape) or _dtype(actual) != dtype:
+        return math.inf
+    if actual.numpy().tobytes() == expected.numpy().tobytes():
+        return -math.inf
+    kind = "complex128" if dtype.startswith("complex") else "float64"
+    left, right = (each.astype(kind).numpy() for each in (actual, expected))
+    if dtype in ("bool",) or "int" in dtype or not (np.isfinite(left) & np.isfinite(right)).all():
+        return math.inf
+    difference, size = np.abs(left - right), np.abs(right)
+    return least_t(dtype, lambda atol, rtol: bool((difference <= atol + rtol * size).all()))
