@@ -162,7 +162,7 @@ class _Builder:
                 held.append((index, name))
                 slots.append(None)
             else:
-                slots.append(self.graph.placeholder(name))
+                slots.append(self.graph.create_node("placeholder", name, (), {}, name))
         for index, name in held:
             self.attributes[name] = index
             slots[index] = self.graph.create_node("get_attr", name, (), {}, name)
@@ -210,7 +210,8 @@ class _Builder:
 
     def _node(self, op: Op) -> torch.fx.Node:
         if custom_operator_of(self.sample, op) is not None:
-            return self.graph.call_function(
+            return self._call(
+                "call_function",
                 self.customs[op.target],
                 tuple(self._argument(arg) for arg in op.args),
                 {name: self._argument(arg) for name, arg in op.kwargs},
@@ -224,7 +225,7 @@ class _Builder:
             kwargs["pin_memory"] = False
         if operator.kind == "attribute":
             self._check_receiver(op, 1)
-            return self.graph.call_function(getattr, (args[0], operator.last_name))
+            return self._call("call_function", getattr, (args[0], operator.last_name))
         if operator.kind == "method":
             self._check_receiver(op, None)
             return self._method(operator, args, kwargs)
@@ -232,7 +233,7 @@ class _Builder:
             return self._python(op, operator, args)
         if operator.name == AUTOCAST:
             args = autocast_arguments(args, self.device)
-        return self.graph.call_function(resolve(operator), args, kwargs)
+        return self._call("call_function", resolve(operator), args, kwargs)
 
     def _method(
         self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -240,8 +241,8 @@ class _Builder:
         resolve(operator)
         if operator.last_name in _MOVES:
             kept = {name: kwargs[name] for name in ("memory_format",) if name in kwargs}
-            return self.graph.call_method("to", (args[0], self.device), kept)
-        return self.graph.call_method(operator.last_name, args, kwargs)
+            return self._call("call_method", "to", (args[0], self.device), kept)
+        return self._call("call_method", operator.last_name, args, kwargs)
 
     def _python(self, op: Op, operator: Operator, args: tuple[Any, ...]) -> torch.fx.Node:
         """Add one of Python's operators, which fx prints as an expression of its operands."""
@@ -253,11 +254,21 @@ class _Builder:
             self._check_receiver(op, arity)
         if last in _REBINDING and isinstance(op.args[0], Ref) and op.args[0].index in self.numbers:
             # fx prints `a += b`, which would give later uses of the number `a` the new value.
-            return self.graph.call_function(_REBINDING[last], args)
+            return self._call("call_function", _REBINDING[last], args)
         if last == "pow" and type(args[0]) in (int, float, complex):
             # fx prints `-2 ** x`, which Python reads as `-(2 ** x)`.
-            return self.graph.call_function(pow, args)
-        return self.graph.call_function(resolve(operator), args)
+            return self._call("call_function", pow, args)
+        return self._call("call_function", resolve(operator), args)
+
+    def _call(
+        self, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> torch.fx.Node:
+        """Add a call: of operands given at once torch looks at each, in search of symbols."""
+        node = self.graph.create_node(op, target)
+        node.args = args
+        if kwargs:
+            node.kwargs = kwargs
+        return node
 
     @staticmethod
     def _check_receiver(op: Op, arity: int | None) -> None:
