@@ -12,7 +12,7 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import paddle
@@ -329,9 +329,12 @@ def _check(
     generator = np.random.default_rng(seed)
     given = [value for value in numbers.values() if isinstance(value, paddle.Tensor)]
     tangents = {
-        each.source_name: paddle.to_tensor(
-            generator.standard_normal(joint.shape_of(each.value) or ()).astype(np.float32)
-        ).astype(str(each.value.dtype))
+        each.source_name: paddle.cast(
+            paddle.to_tensor(
+                generator.standard_normal(joint.shape_of(each.value) or ()).astype(np.float32)
+            ),
+            cast(Any, each.value.dtype),
+        )
         for each in joint.inputs[len(given) :]
     }
     chosen = [int(name.rpartition("_")[2]) for name in tangents]
