@@ -220,10 +220,7 @@ def test_a_worker_lost_before_the_baseline_is_tried_once_more(
 ) -> None:
     """The worker's own code is made to die while loading, once or always."""
     monkeypatch.setenv("TEST_DEATHS_FILE", str(tmp_path / "deaths"))
-    monkeypatch.setattr(
-        "graphnet_datasets.benchmark.executors.sample_runner.SERVER",
-        "tests.benchmark.dying_server",
-    )
+    monkeypatch.setattr(SampleRunner, "server_module", "tests.benchmark.dying_server")
     own = SampleRunner("cpu", LIMITED)
     try:
         (tmp_path / "deaths").write_text("1")
