@@ -120,8 +120,8 @@ and statistics are. Sources: {listed}.
 
 A family is in one split only. Graphs with the tag `small` run in milliseconds on one CPU core.
 `builder/starter.txt`, `chosen.txt` and `paddle.txt` in the source repository are the catalog, and
-`python -m builder starter` makes these files from it. The configs `sole_op`, `fusible` and `typical`
-hold the different parts of these graphs; `python -m builder subgraphs` cuts them.
+`python -m builder starter` makes these files from it. The configs `sole_op`, `fusible` and
+`typical` hold the different parts of these graphs; `python -m builder subgraphs` cuts them.
 
 ```python
 from graphnet_datasets import Sample, load_dataset, materialize

@@ -39,6 +39,9 @@ MAX_BYTES = 25 * 2**20
 MAX_INPUT_BYTES = 2**29
 """Graphs whose inputs take more are cut without a run: any machine with 4 GiB free builds these."""
 
+MAX_FLOPS = 1e11
+"""Likewise: what one core computes in a few seconds."""
+
 LIMITS = dataclasses.replace(TRANSFORM_LIMITS, memory_bytes=4 * 2**30)
 
 
@@ -149,6 +152,7 @@ def _transform(dataset: Path, names: list[str], place: Path, jobs: int) -> Trans
             dataset=dataset,
             jobs=jobs,
             max_input_bytes=MAX_INPUT_BYTES,
+            max_flops=MAX_FLOPS,
             limits=LIMITS,
             on_progress=lambda done, total: progress.update(task, completed=done, total=total),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -141,6 +142,9 @@ def transform(
     max_input_gb: Annotated[
         float, typer.Option(help="Run no graph whose inputs take more than this many GiB.")
     ] = 2.0,
+    max_gflop: Annotated[
+        float | None, typer.Option(help="Run no graph that computes more than this many GFLOP.")
+    ] = None,
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds for one graph, then it is given up.")
     ] = 900.0,
@@ -176,6 +180,7 @@ def transform(
                 jobs=jobs,
                 executor=executor,
                 max_input_bytes=int(max_input_gb * 2**30),
+                max_flops=math.inf if max_gflop is None else max_gflop * 1e9,
                 limits=limits,
                 on_progress=count,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -51,6 +52,7 @@ def transform_dataset(
     jobs: int | None = None,
     executor: str = "local",
     max_input_bytes: int = MAX_INPUT_BYTES,
+    max_flops: float = math.inf,
     limits: Limits = TRANSFORM_LIMITS,
     on_progress: Count | None = None,
 ) -> TransformReport:
@@ -59,8 +61,9 @@ def transform_dataset(
     `what`, `filters` and `dataset` choose samples as `select_rows` does. The steps are applied in
     the order of `transforms.registry.TRANSFORMS`, each graph in a process of its own, `jobs` at a
     time (default: one a processor), within `limits`, or on a Ray cluster whose nodes all see `out`.
-    A graph whose inputs take more than `max_input_bytes` is not run, nor is one that was lost
-    within the limits: where the steps need no run they do without, otherwise it is refused.
+    A graph whose inputs take more than `max_input_bytes`, or which is known to compute more than
+    `max_flops`, is not run, nor is one that was lost within the limits: where the steps need no run
+    they do without, otherwise it is refused.
 
     The dataset has a config per task, or that of the kind of parts, where equal ones are merged;
     splits are those of the families of the graphs that the samples were made of, and `family` is
@@ -88,7 +91,8 @@ def transform_dataset(
     """
     if executor not in EXECUTORS:
         raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
-    transformer = _Transformer(Path(out), in_order(steps), max_input_bytes, limits)
+    largest = {"input_bytes": max_input_bytes, "flops": max_flops}
+    transformer = _Transformer(Path(out), in_order(steps), largest)
     finished = transformer.find_finished()
     if finished is not None:
         return finished
@@ -130,11 +134,9 @@ def _ignore(done: int, total: int) -> None:
 class _Transformer:
     """One transform: its parts on disk, and the steps from them to the dataset."""
 
-    def __init__(
-        self, target: Path, steps: Sequence[Step], max_input_bytes: int, limits: Limits
-    ) -> None:
+    def __init__(self, target: Path, steps: Sequence[Step], largest: Mapping[str, float]) -> None:
         self.staging = Staging(target, "transform")
-        self.steps, self.max_input_bytes, self.limits = steps, max_input_bytes, limits
+        self.steps, self.largest = steps, largest
         self.report_path = target / REPORT_NAME
         self.steps_of: dict[tuple[str, str], Sequence[Step]] = {}
         self.notes: dict[tuple[str, str], tuple[dict[str, Any], Path]] = {}
@@ -232,7 +234,7 @@ class _Transformer:
             schema = table.schema.with_metadata({JOB_KEY: json.dumps(job)})
             with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
                 writer.write_table(table.replace_schema_metadata(schema.metadata))
-            is_small = (row.get("input_bytes") or 0) <= self.max_input_bytes
+            is_small = all((row.get(name) or 0) <= most for name, most in self.largest.items())
             yield PoolJob(str(row["id"]), {"row": str(path), "may_run": may_run and is_small})
 
     def _described(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
