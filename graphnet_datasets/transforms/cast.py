@@ -232,7 +232,8 @@ class _Casting:
             target = f"{owner}.{_METHOD_OF[self.dtype]}"
         args, kwargs = self._argument(op.args), self._argument(op.kwargs)
         if self._makes_default(position, op):
-            kwargs = (*kwargs, ("dtype", Named("dtype", self.dtype)))
+            others = tuple(each for each in kwargs if each[0] != "dtype")  # None is the default
+            kwargs = (*others, ("dtype", Named("dtype", self.dtype)))
         return dataclasses.replace(op, target=target, args=args, kwargs=kwargs, results=None)
 
     def _makes_default(self, position: int, op: Op) -> bool:

@@ -81,6 +81,12 @@ def test_what_names_a_format_names_the_other_one() -> None:
     assert run(result)[0].dtype == torch.bfloat16
 
 
+def test_a_format_that_is_left_to_torch_is_named() -> None:
+    whole = graph(Op("torch.zeros", (4,), (("dtype", None), ("requires_grad", False))))
+    (op,) = cast(whole, "bfloat16").ops
+    assert op.kwargs == (("requires_grad", False), ("dtype", Named("dtype", "bfloat16")))
+
+
 def test_literals_fit_the_format() -> None:
     lowest = float(np.finfo(np.float32).min)
     whole = graph(
