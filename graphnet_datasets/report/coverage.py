@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEIGHT_INCHES = 3.2
-MARKED = (1, 10, 100, 1_000, 10_000, 100_000)
+MARKED = (10, 100, 1_000, 10_000, 100_000)
 """Numbers of parts at which a line has a marker, and its share stands beside it."""
 
 
@@ -56,6 +56,7 @@ def plot_coverage(covered: Mapping[str, Sequence[int]], num_ops: int) -> Figure:
                     fontsize=8,
                 )
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_ylim(0, 105)
         axes.set_xlabel("first N parts, most operators first")
         axes.set_ylabel("operators covered (%)")

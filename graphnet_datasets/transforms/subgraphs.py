@@ -193,4 +193,4 @@ def subgraph_hash(sample: Sample) -> str:
 def reason_of(error: SampleError, sample: Sample) -> str:
     """Return why a part cannot be cut out, in words that do not say which one it is."""
     text = str(error).replace(f"`{sample.id}`", "the graph")
-    return re.sub(r"(?i)operators? \d+( to \d+)?", "an operator", text)  # whichever it is
+    return re.sub(r"(?i)operators? \d+( to \d+)?( \(`[^`]*`\))?", "an operator", text)

@@ -17,7 +17,7 @@ def test_lines_climb_to_the_share_of_all_and_are_labelled() -> None:
     assert [len(first), float(first[-1])] == [50, 50.0]
     assert list(second) == [30.0, 37.0, 40.0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a (50)", "b (3)"]
-    assert {text.get_text() for text in axes.texts} == {"1 %", "10 %", "30 %"}
+    assert {text.get_text() for text in axes.texts} == {"10 %"}
     assert axes.get_xscale() == "log"
 
 

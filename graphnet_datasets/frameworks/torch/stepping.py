@@ -87,9 +87,13 @@ class Stepper(torch.fx.Interpreter):
         self.env[self.nodes[index]] = make_input(sample, index, self.seed)
 
     def tensor(self, value: int) -> torch.Tensor | None:
-        """Return a value, None where it is no tensor or has been freed."""
+        """Return a value, None where it is no tensor, has been freed, or is one of many under vmap.
+
+        The elements of such a tensor decide nothing before the region ends.
+        """
         found = self.env.get(self.nodes[value])
-        return found if isinstance(found, torch.Tensor) else None
+        is_tensor = isinstance(found, torch.Tensor)
+        return found if is_tensor and not torch._C._functorch.is_batchedtensor(found) else None
 
     def free(self, value: int) -> None:
         """Forget a value."""

@@ -13,6 +13,8 @@ from typing import Any
 from ...atomic import write_text
 from ...terminal import counted
 
+MAX_REASONS_SHOWN = 20
+
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
@@ -91,8 +93,12 @@ class TransformReport:
         if unrun:
             parts.append(f"{unrun} without a run")
         lines = [f"{where}; {graphs}: {', '.join(parts)}"]
-        for reason, count, num_graphs in self.reasons():
+        reasons = self.reasons()
+        for reason, count, num_graphs in reasons[:MAX_REASONS_SHOWN]:
             lines.append(f"  {count} refused in {counted(num_graphs, 'graph')}: {reason}")
+        if len(reasons) > MAX_REASONS_SHOWN:
+            rest = sum(count for _, count, _ in reasons[MAX_REASONS_SHOWN:])
+            lines.append(f"  … and {rest} for other reasons or operators")
         return "\n".join([*lines, f"Report: {self.report_path}"])
 
 
