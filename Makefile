@@ -8,8 +8,8 @@ INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 
 CATALOGS = $(VENV)-catalogs
 DEMO = demo
-DEMO_SAMPLES = torch/resnet-20-cifar torch/convmixer-64-8 torch/squeezenet-64 transformers/vit-tiny \
-               transformers/bert-tiny transformers/gpt2-nano transformers/llama-nano torch/text-cnn-small
+# Eight small graphs that cover most operators, chosen by `graphnet select` (docs/transforms.md).
+DEMO_SAMPLES = @examples/demo.txt
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test quick lint docs slow soak clean starter subgraphs catalog notebook benchmarks gpu

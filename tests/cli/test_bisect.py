@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from tests.tables import write_dataset
 from .calling import call
 
 QUICK = ("--threads", "1", "--memory-limit", "2")
+CANDIDATES = Path(__file__).parents[1] / "candidates.py"
 WRONG = "tests.candidates:wrong_dtype"
 
 
@@ -35,6 +39,26 @@ def test_a_bisection_writes_its_files(dataset: Path, tmp_path: Path) -> None:
     assert "\n0 trials," in again
     stopped = call(*words, *QUICK, "--seed", "1", "--max-trials", "2", exit_code=3).stdout
     assert "the budget was spent" in stopped
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    compiler = f"{CANDIDATES}:wrong_dtype"
+    words = ["bisect", "cv/chain-2", "--dataset", dataset, "--compiler", compiler, "--out", out]
+    program = [sys.executable, "-m", "graphnet_datasets", "--quiet", *words, *QUICK]
+    running = subprocess.Popen(
+        [str(word) for word in program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    trials = out / "trials.jsonl"
+    while running.poll() is None and not (trials.exists() and trials.read_bytes()):
+        time.sleep(0.01)
+    running.kill()
+    running.wait()
+    num_done = len(trials.read_bytes().splitlines())
+    said = call(*words, *QUICK).stdout
+    assert f" {num_done} known from before" in said
+    assert "fails on 1 operator of 2" in said
 
 
 @pytest.mark.parametrize(

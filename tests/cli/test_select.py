@@ -15,6 +15,8 @@ from tests.tables import write_dataset
 
 from .calling import call
 
+DEMO = Path(__file__).parents[2] / "examples" / "demo.txt"
+
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
@@ -70,6 +72,13 @@ def test_samples_are_chosen_by_records(tmp_path: Path) -> None:
     found = call("select", "--predict", tmp_path / "runs.parquet", "--count", "4")
     assert len(found.stdout.split()) == 4
     assert "10 samples" in found.stderr and "30 samples" in found.stderr
+
+
+def test_the_list_of_the_demo_names_embedded_graphs_of_all_tasks() -> None:
+    rows = select_rows(f"@{DEMO}")
+    assert len(rows) == 8
+    assert len({row["task"] for row in rows}) == 6
+    assert {row["framework"] for row in rows} == {"torch"}
 
 
 def test_what_cannot_be_chosen_is_said(dataset: Path, tmp_path: Path) -> None:
