@@ -11,8 +11,9 @@ from .contract import module
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """A kernel of a compiler: the operators that it computes, and those of which it does a part.
+    """A kernel of a compiler: the operators that it computes or finishes, and those that it begins.
 
+    Of an operator of `split_ops` it does a part, and a later kernel has it among its `ops`.
     `is_extern` says that it is a call into a library, which was not generated.
     """
 

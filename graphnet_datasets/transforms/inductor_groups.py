@@ -5,18 +5,19 @@ from __future__ import annotations
 from ..errors import TransformError
 from ..frameworks import find_fused
 from .cut import Cutter
+from .dependences import find_detour
 from .operator_kinds import kind_of
 
 
-def find_inductor_groups(
-    cutter: Cutter, *, device: str = "cpu"
-) -> list[tuple[int, ...] | TransformError]:
+def find_inductor_groups(cutter: Cutter, *, device: str = "cpu") -> list[tuple[int, ...]]:
     """Return the groups of two and more operators that compute in one kernel, in order.
 
     TorchInductor is asked in this process, with the operators that it traces; it fuses, and no code
     is generated or run. A cheap operator may be in several groups, as it is computed in several
-    kernels. An operator of which several kernels do a part each is in none of their groups, and an
-    error stands for it.
+    kernels. An operator of which several kernels do a part each is in the group of the one that
+    finishes it. Where a group is not convex, the operators that its kernel begins are added, or
+    those left out that an earlier kernel has computed; if it is not convex even so it cannot be cut
+    out.
 
     Raises:
         TransformError: the sample is not of torch, or TorchInductor does not take it.
@@ -43,29 +44,23 @@ def find_inductor_groups(
         sample, device=device, allow_unchecked_operators=cutter.allow_unchecked_operators
     )
     groups: dict[tuple[int, ...], None] = {}
-    split: dict[int, None] = {}
+    computed: set[int] = set()
     for kernel in fusion.kernels:
-        split |= dict.fromkeys(kernel.split_ops)
+        own = set(kernel.ops)
+        forms = (own, own | {*kernel.split_ops}, own - computed)
+        computed |= own
+        chosen = next(
+            (form for form in forms if find_detour(cutter.dependences, form) is None), own
+        )
         computing = [
-            each
-            for each in kernel.ops
-            if kind_of(sample.ops[each].target) not in ("view", "source")
+            each for each in chosen if kind_of(sample.ops[each].target) not in ("view", "source")
         ]
         if len(computing) > 1:
-            groups[kernel.ops] = None
-    errors = [
-        TransformError(
-            f"Operator {each} (`{sample.ops[each].target}`) of `{sample.id}` is computed by several"
-            " kernels of TorchInductor, a part each, and so belongs to none of their groups.",
-            operator=sample.ops[each].target,
-            reason="an operator is computed by several kernels, a part each",
-        )
-        for each in sorted(split)
-    ]
-    return [*groups, *errors]
+            groups[tuple(sorted(chosen))] = None
+    return list(groups)
 
 
-def find_cuda_groups(cutter: Cutter) -> list[tuple[int, ...] | TransformError]:
+def find_cuda_groups(cutter: Cutter) -> list[tuple[int, ...]]:
     """Return the groups that TorchInductor makes one kernel of on a GPU of NVIDIA's.
 
     Raises:

@@ -80,6 +80,14 @@ def test_inductors_kernels_know_their_operators() -> None:
     assert generation.library_calls == () and generation.run()[0].shape == (16, 16)
 
 
+@pytest.mark.gpu
+def test_inductors_kernels_for_a_gpu_are_triton() -> None:
+    generation = generate(FUSED, {}, "cuda")
+    (kernel,) = generation.kernels
+    assert (kernel.language, kernel.ops) == ("triton", (0, 1))
+    assert "@triton.jit" in kernel.source and ".run(" in kernel.launch["calls"][0]
+
+
 def test_bad_calls_say_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(CompilerError, match="What `eager` generates cannot be had"):
         collect_kernels([FUSED], tmp_path / "mine", compiler="eager")

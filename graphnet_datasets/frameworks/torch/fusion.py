@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -160,22 +161,20 @@ def operator_of(node: Any) -> int | None:
 
 
 def _kernels(nodes: Sequence[_Node]) -> Iterator[Kernel]:
-    """Tell operators that are in several kernels in parts from those that are computed again."""
-    homes: dict[int, list[set[str]]] = {}
-    for node in nodes:
+    """Give each operator of which several kernels do a part to the one that finishes it."""
+    homes: dict[int, list[int]] = {}
+    parts: dict[int, set[frozenset[str]]] = {}
+    for number, node in enumerate(nodes):
         for position in set(node.computed.values()):
-            names = {name for name, each in node.computed.items() if each == position}
-            homes.setdefault(position, []).append(names)
-    split = {
-        position
-        for position, parts in homes.items()
-        if len(parts) > 1 and any(part != parts[0] for part in parts)
-    }
-    for node in nodes:
+            names = frozenset(name for name, each in node.computed.items() if each == position)
+            homes.setdefault(position, []).append(number)
+            parts.setdefault(position, set()).add(names)
+    # One that is the same in all kernels is computed again in each.
+    finished_in = {position: homes[position][-1] for position in homes if len(parts[position]) > 1}
+    for number, node in enumerate(nodes):
         positions = set(node.computed.values())
-        yield Kernel(
-            tuple(sorted(positions - split)), tuple(sorted(positions & split)), node.is_extern
-        )
+        begun = {each for each in positions if finished_in.get(each, number) != number}
+        yield Kernel(tuple(sorted(positions - begun)), tuple(sorted(begun)), node.is_extern)
 
 
 @contextlib.contextmanager
@@ -189,6 +188,13 @@ def fresh_caches() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    # It warns that the compilation ended early, which is what is meant.
+    logger = logging.getLogger("torch._inductor.utils")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
