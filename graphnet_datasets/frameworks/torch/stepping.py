@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import torch.utils._pytree
+from torch._C._functorch import is_batchedtensor  # pyright: ignore[reportMissingImports]
 
 from ...errors import CalibrationError, GraphNetError, MaterializeError
 from ...sample import Sample
@@ -93,7 +94,7 @@ class Stepper(torch.fx.Interpreter):
         """
         found = self.env.get(self.nodes[value])
         is_tensor = isinstance(found, torch.Tensor)
-        return found if is_tensor and not torch._C._functorch.is_batchedtensor(found) else None
+        return found if is_tensor and not is_batchedtensor(found) else None
 
     def free(self, value: int) -> None:
         """Forget a value."""
