@@ -58,8 +58,9 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     if options.kept.is_file():
         known = {each["id"]: each for each in map(json.loads, options.kept.open())}
     options.kept.parent.mkdir(parents=True, exist_ok=True)
-    module(options.framework, "probing")  # before processes are forked, which then have it
-    module(options.framework, "observing")
+    if options.framework == "torch":  # before processes are forked, which then have it
+        module("torch", "probing")
+        module("torch", "observing")
     filters = [("framework", "=", options.framework)]
     with options.kept.open("a") as file:
         for task in options.tasks:
@@ -78,7 +79,8 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def in_a_process(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
     """Symbolise a graph in a process that is ended after the time it may take."""
-    context = multiprocessing.get_context("fork")
+    # Threads of paddle do not live on in a forked process.
+    context = multiprocessing.get_context("fork" if sample.framework == "torch" else "spawn")
     mine, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(theirs, sample, options))
     started = time.monotonic()

@@ -163,13 +163,13 @@ def test_sizes_of_a_hostile_graph_stop_at_a_limit() -> None:
 def test_embedded_graphs_at_their_own_sizes_give_their_bits_and_run_at_others(
     framework: str,
 ) -> None:
-    samples = small_graphs(framework, 30)
+    samples = small_graphs(framework, 12)
     runner = runner_of(framework)
     generator = np.random.default_rng(2)
     shown = 0
-    for index in generator.permutation(len(samples))[:8]:
+    for index in generator.permutation(len(samples))[:4]:
         sample = samples[index]
-        if sample.input_bytes > 2**24:
+        if sample.input_bytes > 2**20:
             continue
         try:
             found = symbolise(sample, allow_unchecked_operators=True)
@@ -188,7 +188,7 @@ def test_embedded_graphs_at_their_own_sizes_give_their_bits_and_run_at_others(
         expected = runner.materialize(sample)(values)
         runner.seed(0)
         assert runner.is_same(runner.materialize(same)(kept), expected), sample.id
-    assert shown >= 2
+    assert shown >= 1
 
 
 def test_random_sizes_within_the_ranges_run() -> None:
