@@ -338,6 +338,7 @@ def _slice_choices(
         if axis_row is not None and number > axis_row[0]:
             listed: list[Choice] = [(sizes.fitter.constant(number),)]
         else:
-            listed = choices_of("slice", [number], own, sizes)[:4]
+            # Of an axis that is not known a bound is rather an index than a size.
+            listed = choices_of("slice" if own else "constant", [number], own, sizes)[:4]
         choices = [(*before, *each) for before in choices for each in listed][:16]
     return choices
