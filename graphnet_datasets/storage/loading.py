@@ -17,7 +17,14 @@ from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
 from .layout import Layout, read_layout
-from .questions import check_columns, check_split, no_config, split_text, without_empty_lists
+from .questions import (
+    check_columns,
+    check_split,
+    fit_filters,
+    no_config,
+    split_text,
+    without_empty_lists,
+)
 from .remote import Url, read_listing, read_schemas, remote_errors
 from .table import check_file
 
@@ -263,7 +270,7 @@ def _local_builder(
     if splits is None:
         raise no_config(place, config, layout.configs)
     schemas = [check_file(path) for paths in splits.values() for path in paths]
-    features = _common_features(schemas, filters, columns, place)
+    filters, features = _fit_to_files(schemas, filters, columns, place)
     # Files by name instead of the directory: `datasets` caches a directory by its README alone, and
     # takes a cached dataset of the same name where the directory is missing.
     data_files = {
@@ -288,7 +295,7 @@ def _url_builder(
     if splits is None:
         raise no_config(place, config, listing.configs)
     schemas = read_schemas([url for urls in splits.values() for url in urls])
-    features = _common_features(schemas, filters, columns, place)
+    filters, features = _fit_to_files(schemas, filters, columns, place)
     data_files = {split: [glob.escape(url.text) for url in urls] for split, urls in splits.items()}
     return datasets.load_dataset_builder(
         "parquet",
@@ -301,17 +308,18 @@ def _url_builder(
     )
 
 
-def _common_features(
+def _fit_to_files(
     schemas: Sequence[pa.Schema], filters: Any, columns: Any, place: Path | Url
-) -> Any:
-    """Check what is asked of files, and return the features of all where they are not alike."""
+) -> tuple[Any, Any]:
+    """Check what is asked of files; return filters, and features where files are not alike."""
     import datasets
 
     # A version may gain columns that may be null: files from before then have null there.
     widest = max(schemas, key=lambda schema: len(schema.names))
     check_columns(widest, filters, columns, place)
     is_mixed = any(len(schema.names) < len(widest.names) for schema in schemas)
-    return datasets.Features.from_arrow_schema(widest) if is_mixed else None
+    features = datasets.Features.from_arrow_schema(widest) if is_mixed else None
+    return fit_filters(filters, widest), features
 
 
 def _download_config(place: Path | Url | str) -> Any:
@@ -348,6 +356,7 @@ def _hub_builder(
             if builder.info.features is not None:
                 schema = builder.info.features.arrow_schema
                 check_columns(schema, filters, columns, repo_id)
+                builder.config.filters = fit_filters(filters, schema)
             return builder
     raise AssertionError("the loop returns or raises")
 

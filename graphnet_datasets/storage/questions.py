@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from ..errors import DatasetNotFoundError, SchemaError
 from ..suggestions import did_you_mean
 from .remote import Url
 
+_LARGEST = 2**63 - 1
 _SPLIT_NAME = re.compile(r"\s*(\w+)\s*(?:\[.*\]\s*)?(?:\(\w+\))?\s*\Z")
 
 
@@ -23,6 +25,46 @@ def without_empty_lists(filters: Any) -> Any:
         each for each in filters if not isinstance(each, list) or each
     )
     return None if is_nothing else filters
+
+
+def fit_filters(filters: Any, schema: pa.Schema) -> Any:
+    """Return filters whose bounds are numbers of the kind of their columns.
+
+    A bound such as `1e9` makes Arrow compare integers as floats, and fail where these cannot hold
+    them: of a column of integers it becomes the whole number that separates the same values.
+
+    >>> schema = pa.schema([("flops", pa.int64()), ("speedup", pa.float64())])
+    >>> fit_filters([("flops", "<", 1e9), ("flops", ">", 2.5), ("speedup", ">", 2.5)], schema)
+    [('flops', '<', 1000000000), ('flops', '>', 2), ('speedup', '>', 2.5)]
+    """
+    if isinstance(filters, list | tuple) and not _is_condition(filters):
+        return [fit_filters(each, schema) for each in filters]
+    if not _is_condition(filters):
+        return filters
+    name, operator, value = filters
+    place = schema.get_field_index(name)
+    if place < 0 or not pa.types.is_integer(schema.field(place).type):
+        return filters
+    if isinstance(value, list | tuple | set):
+        return name, operator, [_whole(each, "=") for each in value]
+    return name, operator, _whole(value, operator)
+
+
+def _is_condition(given: Any) -> bool:
+    return isinstance(given, tuple) and len(given) == 3 and isinstance(given[0], str)
+
+
+def _whole(value: Any, operator: str) -> Any:
+    """Return the integer that a float stands for as a bound; else what it is."""
+    if not isinstance(value, float) or math.isnan(value):
+        return value
+    if abs(value) >= _LARGEST:
+        return int(math.copysign(_LARGEST, value))
+    if value.is_integer():
+        return int(value)
+    if operator in ("<", ">="):
+        return math.ceil(value)
+    return math.floor(value) if operator in ("<=", ">") else value
 
 
 def no_config(
@@ -92,7 +134,7 @@ def check_columns(
     try:
         expression = pq.filters_to_expression(filters) if flat else filters
         schema.empty_table().filter(expression)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise SchemaError(
             f"The filter {filters!r} does not fit the columns of `{place}`: {reason}. A filter "

@@ -167,6 +167,10 @@ def test_splits_read_as_in_datasets(root: Path) -> None:
         ([[("num_ops", "==", 20)], [("num_ops", "==", 1), ("task", "==", "cv")]], [1, 20]),
         (pyarrow.dataset.field("num_ops") > 19, [20]),
         ([("num_ops", ">", 1000)], []),
+        ([("num_ops", "<", 2.5)], [1, 2, 1, 2]),
+        ([("num_ops", "<=", 2.0)], [1, 2, 1, 2]),
+        ([("num_ops", ">", 19.5), ("num_ops", "<", float("inf"))], [20]),
+        ([("num_ops", "in", [20.0, 2.5])], [20]),
     ],
     ids=str,
 )
