@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,7 +37,7 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
             f"TVM cannot compile `{sample.id}`: {lines[-1][:300]}",
             reason=f"TVM cannot compile the graph ({type(error).__name__})",
         ) from error
-    tir: Any = importlib.import_module("tvm.tirx" if _has_tirx() else "tvm.tir")
+    tir = _tir()
     kernels = []
     for variable, function in compiler.lowered.functions.items():
         if isinstance(function, tir.PrimFunc):
@@ -51,5 +50,11 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
     return Generation(tuple(kernels), (), functools.partial(run, **inputs))
 
 
-def _has_tirx() -> bool:
-    return importlib.util.find_spec("tvm.tirx") is not None
+def _tir() -> Any:
+    try:
+        from tvm import tirx  # since TVM 0.27
+    except ImportError:
+        from tvm import tir  # pyright: ignore[reportAttributeAccessIssue]
+
+        return tir
+    return tirx

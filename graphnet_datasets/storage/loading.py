@@ -356,7 +356,8 @@ def _hub_builder(
             if builder.info.features is not None:
                 schema = builder.info.features.arrow_schema
                 check_columns(schema, filters, columns, repo_id)
-                builder.config.filters = fit_filters(filters, schema)
+                given_to: Any = builder.config  # of the class that reads Parquet files
+                given_to.filters = fit_filters(filters, schema)
             return builder
     raise AssertionError("the loop returns or raises")
 

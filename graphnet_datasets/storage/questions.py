@@ -59,7 +59,7 @@ def _whole(value: Any, operator: str) -> Any:
     if not isinstance(value, float) or math.isnan(value):
         return value
     if abs(value) >= _LARGEST:
-        return int(math.copysign(_LARGEST, value))
+        return _LARGEST if value > 0 else -_LARGEST
     if value.is_integer():
         return int(value)
     if operator in ("<", ">="):

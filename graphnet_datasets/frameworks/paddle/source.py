@@ -16,7 +16,7 @@ from ...errors import SampleError, SourceError
 from ...sample import Constraint, CustomOperator, Input, Op, Provenance, Sample, Symbol, Value
 from ...sample.arguments import Arg, ListArg, Ref, iterate_refs, map_refs
 from ...sample.symbols import Dim
-from ...sample.vocabulary import Role, Task
+from ...sample.vocabulary import Kind, Role, Task
 from ..source_text import parse_text, source_error, too_deep
 from ..tensor_metadata import TensorMeta
 from .expressions import Expressions
@@ -30,7 +30,7 @@ def parse_source(
     *,
     sample_id: str,
     task: Task = "other",
-    kind: str = "graph",
+    kind: Kind = "graph",
     symbols: Iterable[Symbol] = (),
     constraints: Iterable[Constraint] = (),
     shapes: Mapping[str, tuple[Dim, ...]] | None = None,

@@ -32,7 +32,7 @@ from .differentiating.joint import Joint, trace_joint
 from .differentiating.trial import Trial, t_of, try_eager
 from .materialize import materialize
 from .statistics import elements_to_store, measure
-from .tensors import make_inputs
+from .tensors import dtype_of, make_inputs
 from .walking.recurrent import kind_of
 
 _PARTITIONS: Mapping[str, Callable[..., Any]] = {
@@ -309,7 +309,7 @@ class _Making:
         if name in traced.drawn and trial is not None:
             order = traced.drawn[name].order
             if order < len(trial.drawn):
-                numbers = trial.drawn[order].to(getattr(torch, str(made.value.dtype)))
+                numbers = trial.drawn[order].to(dtype_of(str(made.value.dtype)))
                 return dataclasses.replace(
                     made, statistics=measure(numbers), data=elements_to_store(numbers, "input")
                 )

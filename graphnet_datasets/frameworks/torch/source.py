@@ -14,7 +14,7 @@ from ...errors import SampleError, SourceError
 from ...sample import Constraint, CustomOperator, Provenance, Sample, Symbol
 from ...sample.arguments import Ref
 from ...sample.symbols import Dim
-from ...sample.vocabulary import Task
+from ...sample.vocabulary import Kind, Task
 from ..source_text import parse_text, source_error
 from ..tensor_metadata import TensorMeta
 from .text.expressions import BINARY, RESERVED, ROOTS, UNUSABLE, Lowering
@@ -29,7 +29,7 @@ def parse_source(
     *,
     sample_id: str,
     task: Task = "other",
-    kind: str = "graph",
+    kind: Kind = "graph",
     symbols: Iterable[Symbol] = (),
     constraints: Iterable[Constraint] = (),
     shapes: Mapping[str, tuple[Dim, ...]] | None = None,
