@@ -26,7 +26,7 @@ help:
 	@echo "make starter     rebuild the embedded dataset from its catalogs of models"
 	@echo "make subgraphs   rebuild the tables of subgraphs beside the embedded dataset"
 	@echo "make catalog     capture the full dataset out of all catalogs of models"
-	@echo "make notebook    run the notebook of examples/ again and store it with its outputs"
+	@echo "make notebook    run the notebooks of examples/ again and store them with their outputs"
 	@echo "make benchmarks  measure the figures of docs/performance.md"
 
 $(VENV)/bin/python:
@@ -108,9 +108,9 @@ catalog: $(CATALOGS)/.ready
 
 # Run elsewhere, so that the pictures it writes are not left in the checkout.
 notebook: $(VENV)/.test
-	place=$$(mktemp -d) && cp examples/quickstart.ipynb $$place && \
-	    $(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False $$place/quickstart.ipynb && \
-	    mv $$place/quickstart.ipynb examples/quickstart.ipynb && rm -r $$place
+	place=$$(mktemp -d) && cp examples/*.ipynb $$place && for each in $$place/*.ipynb; do \
+	    $(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False $$each || exit 1; done && \
+	    mv $$place/*.ipynb examples && rm -r $$place
 
 benchmarks: $(VENV)/.test
 	@for script in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/*.py)); do echo "# $$script"; $(BIN)/python $$script || exit 1; done

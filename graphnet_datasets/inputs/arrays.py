@@ -156,7 +156,7 @@ def _draw_whole(
 def resize_elements(
     data: bytes, dtype: str, old_shape: tuple[int, ...], shape: tuple[int, ...]
 ) -> bytes:
-    """Return the stored elements of a tensor at another shape: each axis is cut or repeated.
+    r"""Return the stored elements of a tensor at another shape: each axis is cut or repeated.
 
     >>> resize_elements(bytes([1, 2, 3]), "uint8", (1, 3), (2, 4))
     b'\x01\x02\x03\x01\x01\x02\x03\x01'

@@ -168,9 +168,9 @@ def test_every_verb_prints_through_one_function() -> None:
             if isinstance(n, ast.Call)
         }
         direct = {"typer.echo", "typer.secho", "click.echo", "print", "rich.print", "Console"}
-        assert not calls & direct - ({"Console"} if path.name == "counting.py" else set()), (
-            path.name
-        )
+        # Progress is shown in words and numbers of our own.
+        own = {"Console"} if path.name in ("counting.py", "bisect.py") else set()
+        assert not calls & direct - own, path.name
 
 
 def test_a_traceback_and_the_log_are_escaped_too() -> None:
