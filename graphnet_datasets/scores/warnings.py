@@ -19,14 +19,16 @@ LESS_ACCURATE = "less_accurate_than_eager"
 """The candidate is farther from float64 than rounding in its dtype explains."""
 OTHER = "other"
 
-_KIND = re.compile(r"([a-z]+(?:_[a-z0-9]+)+|noisy|throttled)\b")
+_KIND = re.compile(r"([a-z]+(?:_[a-z0-9]+)+\b|[a-z]+(?=:))")
 
 
 def warning_kind(text: str) -> str:
     """Return the name with which a warning begins.
 
-    >>> warning_kind("impossibly_fast: 1 ms"), warning_kind("left 2 processes running")
-    ('impossibly_fast', 'other')
+    >>> warning_kind("impossibly_fast: 1 ms"), warning_kind("drifted: 1.4 of its time alone")
+    ('impossibly_fast', 'drifted')
+    >>> warning_kind("left 2 processes running")
+    'other'
     """
     match = _KIND.match(text)
     return match[1] if match else OTHER
