@@ -93,6 +93,7 @@ def transform_dataset(
         raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
     largest = {"input_bytes": max_input_bytes, "flops": max_flops}
     transformer = _Transformer(Path(out), in_order(steps), largest)
+    plan(transformer.steps, ())  # says whether they make a chain, before anything is read
     finished = transformer.find_finished()
     if finished is not None:
         return finished
