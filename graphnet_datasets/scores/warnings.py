@@ -19,7 +19,7 @@ LESS_ACCURATE = "less_accurate_than_eager"
 """The candidate is farther from float64 than rounding in its dtype explains."""
 OTHER = "other"
 
-_KIND = re.compile(r"([a-z]+(?:_[a-z0-9]+)+\b|[a-z]+(?=:))")
+_KIND = re.compile(r"([a-z]+(?:_[a-z0-9]+)+\b|[a-z]+(?=:|\Z))")
 
 
 def warning_kind(text: str) -> str:
