@@ -204,5 +204,17 @@ class BisectionError(RunError):
     """A failure of a compiler cannot be bisected: there is none, or the graph fails by itself."""
 
 
+class TuningError(GraphNetError, ValueError):
+    """A task, candidate, record, state or budget of a tuning run is not what it has to be."""
+
+
+class ReplayError(TuningError, LookupError):
+    """A candidate was proposed that the pool of records has no measurement of."""
+
+
+class UnknownTunerError(TuningError):
+    """There is no tuner or allocator of that name, or it cannot be imported."""
+
+
 class ScoreError(GraphNetError, ValueError):
     """Run records or parameters do not allow a score to be computed."""

@@ -32,7 +32,7 @@ ORDER = [
     {"benchmark"},
     {"kernels"},
     {"report"},
-    {"bisection", "subsets"},
+    {"bisection", "subsets", "tuning"},
     {"hub"},
     {"cli", "__main__"},
 ]

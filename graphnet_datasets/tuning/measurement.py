@@ -1,0 +1,223 @@
+"""A measurement: what became of one candidate, with every repetition; one row of the records."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import TuningError
+from .candidate import Candidate, Origin, trace_hash
+
+MAX_ERROR_LENGTH = 500
+
+
+class TrialStatus(enum.StrEnum):
+    """How a trial ended."""
+
+    OK = "ok"
+    """Built, correct and timed."""
+    WRONG = "wrong"
+    """It ran, and its outputs differ from those of the workload without a schedule."""
+    SCHEDULE_FAILED = "schedule_failed"
+    """The trace does not replay on the workload, or its text is broken."""
+    BUILD_FAILED = "build_failed"
+    RUN_FAILED = "run_failed"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASH = "crash"
+    """The process of the trial died."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """One row of `tuning_records`; the fields have the names of its columns.
+
+    `times_ms` are milliseconds per call of every repetition, in order, nothing removed; empty
+    unless `status` is ok. `build_s`, `run_s` and `trial_s` are seconds (`trial_s` all in, waiting
+    for a worker left out), `tuner_s` this trial's share of the seconds that the tuner itself took.
+    `features` is float32 [stores, f] or None. `anchor_ms` are times of a fixed candidate, taken
+    beside the batch: they show drift. `tuner_options` is JSON. `max_abs_error` and `min_t` are
+    against the workload without a schedule, in the tolerance of `runs`.
+
+    A measurer fills in what it measured; the loop adds `run_id`, `record_id`, `tuner`,
+    `tuner_options`, `trial`, `seed` and `tuner_s`.
+
+    Raises:
+        TuningError: a row that is ok has no times or one that is no time; one that failed has some.
+
+    >>> row = Measurement("a1", "[[], []]", Origin.RANDOM, TrialStatus.OK, times_ms=(3.0, 2.0, 4.0))
+    >>> row.latency_ms, row.is_ok
+    (3.0, True)
+    >>> failed = Measurement("a1", "[[]]", Origin.RANDOM, TrialStatus.TIMEOUT, error="10 s passed")
+    >>> failed.latency_ms
+    inf
+    """
+
+    task_id: str
+    trace_json: str = dataclasses.field(repr=False)
+    origin: Origin
+    status: TrialStatus
+    times_ms: tuple[float, ...] = ()
+    error: str = ""
+    predicted: float | None = None
+    predicted_std: float | None = None
+    features: np.ndarray | None = dataclasses.field(default=None, repr=False)
+    feature_set: str = ""
+    number: int = 1
+    repeat: int = 0
+    min_repeat_ms: int = 0
+    warmup: int = 0
+    anchor_ms: tuple[float, ...] = ()
+    build_s: float | None = None
+    run_s: float | None = None
+    trial_s: float | None = None
+    tuner_s: float | None = None
+    max_abs_error: float | None = None
+    min_t: float | None = None
+    input_seed: int = 0
+    record_id: str = ""
+    run_id: str = ""
+    tuner: str = ""
+    tuner_options: str = "{}"
+    trial: int = 0
+    seed: int = 0
+    device: str = ""
+    mcpu: str = ""
+    num_threads: int = 1
+    affinity: str = ""
+    load_average: float | None = None
+    tool_versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    created_at: datetime.datetime | None = None
+
+    def __post_init__(self) -> None:
+        is_timed = bool(self.times_ms) and all(
+            math.isfinite(each) and each > 0 for each in self.times_ms
+        )
+        if self.status == TrialStatus.OK and not is_timed:
+            raise TuningError(
+                f"A trial of the task `{self.task_id}` is `ok` with the times "
+                f"{list(self.times_ms)}. It needs at least one, each finite and above zero."
+            )
+        if self.status != TrialStatus.OK and self.times_ms:
+            raise TuningError(
+                f"A trial of the task `{self.task_id}` is `{self.status}` and has times. A trial "
+                "that failed has none."
+            )
+        if self.features is not None and self.features.ndim != 2:
+            raise TuningError(
+                f"The features of a trial of `{self.task_id}` have {self.features.ndim} "
+                "dimensions. They are [stores, features]."
+            )
+        object.__setattr__(self, "error", self.error[:MAX_ERROR_LENGTH])
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether it was built, is correct and was timed."""
+        return self.status == TrialStatus.OK
+
+    @property
+    def latency_ms(self) -> float:
+        """The median of the repetitions, milliseconds a call; infinite where the trial failed."""
+        return statistics.median(self.times_ms) if self.times_ms else math.inf
+
+    @property
+    def trace_hash(self) -> str:
+        """What proposals, records and replays know the candidate by."""
+        return trace_hash(self.trace_json)
+
+    @property
+    def candidate(self) -> Candidate:
+        """The candidate that was measured."""
+        return Candidate(
+            self.task_id, self.trace_json, self.origin, self.predicted, self.predicted_std
+        )
+
+    @classmethod
+    def of(cls, candidate: Candidate, status: TrialStatus, **columns: Any) -> Measurement:
+        """Return the measurement of a candidate.
+
+        >>> row = Measurement.of(Candidate("a1", "[]", Origin.MUTATE), TrialStatus.CRASH)
+        >>> str(row.origin), str(row.status)
+        ('mutate', 'crash')
+        """
+        return cls(
+            candidate.task_id,
+            candidate.trace_json,
+            candidate.origin,
+            status,
+            predicted=candidate.predicted,
+            predicted_std=candidate.predicted_std,
+            **columns,
+        )
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the columns of `tuning_records`, `schema_version` left to who writes the table."""
+        row = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        row["origin"] = str(self.origin)
+        row["status"] = str(self.status)
+        row["trace_hash"] = self.trace_hash
+        row["times_ms"] = list(self.times_ms)
+        row["anchor_ms"] = list(self.anchor_ms)
+        row["features"] = None if self.features is None else self.features.tolist()
+        row["tool_versions"] = list(self.tool_versions.items())
+        return row
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Measurement:
+        """Return the measurement of a row of `tuning_records`; other columns are not looked at.
+
+        Raises:
+            TuningError: a column is missing, has another type or a value that cannot be.
+        """
+        try:
+            values = {
+                field.name: row[field.name]
+                for field in dataclasses.fields(cls)
+                if row.get(field.name) is not None
+            }
+            values["origin"] = Origin(row["origin"])
+            values["status"] = TrialStatus(row["status"])
+            values["times_ms"] = tuple(map(float, row.get("times_ms") or ()))
+            values["anchor_ms"] = tuple(map(float, row.get("anchor_ms") or ()))
+            values["tool_versions"] = dict(row.get("tool_versions") or {})
+            if values.get("features") is not None:
+                values["features"] = np.asarray(values["features"], np.float32)
+            json.loads(values.get("tuner_options", "{}"))
+            return cls(**values)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, TuningError):
+                raise
+            raise TuningError(
+                f"A row of `tuning_records` is not a measurement: {type(error).__name__}: {error}. "
+                "Write rows with `Measurement.to_row`."
+            ) from error
+
+
+def normalised_throughput(measurements: Sequence[Measurement]) -> np.ndarray:
+    """Return the label of each measurement, float64 [n]: best time of its task over its time.
+
+    1 is the best of its task among those given, a failure is 0. Cost models are fitted to it, so
+    that tasks of microseconds and of seconds weigh alike.
+
+    >>> rows = [
+    ...     Measurement("a", "1", Origin.RANDOM, TrialStatus.OK, (2.0,)),
+    ...     Measurement("a", "2", Origin.RANDOM, TrialStatus.OK, (8.0,)),
+    ...     Measurement("b", "3", Origin.RANDOM, TrialStatus.CRASH),
+    ... ]
+    >>> normalised_throughput(rows).tolist()
+    [1.0, 0.25, 0.0]
+    """
+    best: dict[str, float] = {}
+    for each in measurements:
+        best[each.task_id] = min(best.get(each.task_id, math.inf), each.latency_ms)
+    return np.array(
+        [best[each.task_id] / each.latency_ms if each.is_ok else 0.0 for each in measurements]
+    )
