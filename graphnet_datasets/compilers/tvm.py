@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -17,11 +16,7 @@ from .options import Option
 
 
 class Tvm(Compiler):
-    """Translate to Relax and lower it by the `zero` pipeline, which tunes nothing.
-
-    `num_trials` above 0 tunes by MetaSchedule first, one process per candidate: a few seconds per
-    trial.
-    """
+    """Translate to Relax and lower it by the `zero` pipeline, which tunes nothing."""
 
     name = "tvm"
     package = "apache-tvm"
@@ -30,7 +25,6 @@ class Tvm(Compiler):
     devices = ("cpu",)
     option_table: ClassVar[Mapping[str, Option]] = {
         **EXPORT_OPTIONS,
-        "num_trials": Option(0, "Candidates to measure by MetaSchedule; 0 tunes nothing."),
         "mcpu": Option("native", "The processor to compile for, as LLVM names it."),
         "num_threads": Option(0, "Threads; 0 is as many as torch uses."),
     }
@@ -41,22 +35,16 @@ class Tvm(Compiler):
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
+        num_threads = threads(self.options["num_threads"])
         # Read when TVM is imported.
-        os.environ["TVM_NUM_THREADS"] = str(threads(self.options["num_threads"]))
+        os.environ["TVM_NUM_THREADS"] = str(num_threads)
         tvm: Any = importlib.import_module("tvm")
         relax: Any = importlib.import_module("tvm.relax")
-        frontend: Any = importlib.import_module("tvm.relax.frontend.torch")
         flat, program = export_flat(
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            graph = frontend.from_exported_program(program)
-        target = tvm.target.Target(
-            {"kind": "llvm", "mcpu": self._processor(), "num-cores": os.cpu_count() or 1}
-        )
-        with target, tempfile.TemporaryDirectory() as directory:
-            graph = self._pipeline(relax, target, directory)(graph)
+        target = tvm_target(self.options["mcpu"], num_threads)
+        graph = self.lower(tvm, to_relax(program), target)
         self.lowered = graph
         machine = relax.VirtualMachine(tvm.compile(graph, target=target), tvm.cpu())
         main = machine["main"]
@@ -70,18 +58,39 @@ class Tvm(Compiler):
 
         return run
 
-    def _processor(self) -> str:
-        if self.options["mcpu"] != "native":
-            return self.options["mcpu"]
-        tvm: Any = importlib.import_module("tvm")
-        return str(tvm.get_global_func("target.llvm_get_system_cpu")())
+    def lower(self, tvm: Any, graph: Any, target: Any) -> Any:
+        """Return what code is generated from: `graph`, fused and with a schedule for each part."""
+        del tvm
+        return lowered(graph, target)
 
-    def _pipeline(self, relax: Any, target: Any, directory: str) -> Callable[[Any], Any]:
-        if self.options["num_trials"] == 0:
-            return relax.get_pipeline("zero")
-        return relax.get_pipeline(
-            "static_shape_tuning",
-            total_trials=self.options["num_trials"],
-            target=target,
-            work_dir=directory,
-        )
+
+PIPELINE = "zero"
+"""The passes of TVM that every compiler here runs and tuning cuts its tasks behind: legalise, fold
+constants, fuse. `DecomposeOpsForInference` is not among them: it makes the inference form of every
+batch norm, also of those that normalise by the batch."""
+
+
+def tvm_target(mcpu: str = "native", num_threads: int = 1) -> Any:
+    """Return the target of TVM for this processor, or the one that LLVM calls `mcpu`.
+
+    The number of threads belongs to it: schedules are made for it.
+    """
+    tvm: Any = importlib.import_module("tvm")
+    if mcpu == "native":
+        mcpu = str(tvm.get_global_func("target.llvm_get_system_cpu")())
+    return tvm.target.Target({"kind": "llvm", "mcpu": mcpu, "num-cores": num_threads})
+
+
+def to_relax(program: torch.export.ExportedProgram) -> Any:
+    """Return an exported program as a module of Relax; weights stay its arguments."""
+    frontend: Any = importlib.import_module("tvm.relax.frontend.torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return frontend.from_exported_program(program)
+
+
+def lowered(graph: Any, target: Any) -> Any:
+    """Return `graph` after the passes of `PIPELINE`, with schedules of the current database."""
+    relax: Any = importlib.import_module("tvm.relax")
+    with target:
+        return relax.get_pipeline(PIPELINE)(graph)
