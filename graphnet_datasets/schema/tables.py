@@ -18,6 +18,7 @@ from .kernels import KERNELS_SCHEMA
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 from .subgraphs import SUBGRAPHS_SCHEMA
 from .tc_cache import TC_CACHE_SCHEMA
+from .tuning import TUNING_RECORDS_SCHEMA, TUNING_TASKS_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,8 +178,37 @@ KERNELS = Table(
     ),
 )
 
+TUNING_TASKS = Table(
+    "tuning_tasks",
+    "operators to tune",
+    TUNING_TASKS_SCHEMA,
+    key="task_id",
+    label="task_name",
+    scalars=("schema_version", "task_id", "task_name", "family", "pipeline", "flops", "bytes"),
+    counted_by=("family",),
+    order=("family", "flops", "task_id"),
+    listed=("task_id", "task_name", "family", "arg_shapes", "flops", "bytes"),
+    row_group_size=100,  # a workload's text takes tens of kilobytes
+)
+
+TUNING_RECORDS = Table(
+    "tuning_records",
+    "measurements of schedules",
+    TUNING_RECORDS_SCHEMA,
+    key="record_id",
+    label="record_id",
+    scalars=(
+        *("schema_version", "record_id", "task_id", "run_id", "tuner", "origin", "trial", "seed"),
+        *("status", "device", "mcpu", "num_threads"),
+    ),
+    counted_by=("tuner", "status"),
+    order=("task_id", "run_id", "trial"),
+    listed=("task_id", "tuner", "trial", "status", "times_ms", "trial_s", "mcpu", "num_threads"),
+)
+
 TABLES: dict[str, Table] = {
-    table.name: table for table in (GRAPHS, SUBGRAPHS, RUNS, TC_CACHE, KERNELS)
+    table.name: table
+    for table in (GRAPHS, SUBGRAPHS, RUNS, TC_CACHE, KERNELS, TUNING_TASKS, TUNING_RECORDS)
 }
 """Every kind of row, by name."""
 
@@ -193,6 +223,8 @@ CONFIGS: dict[str, Config] = {
         Config("runs", RUNS, "records of timed runs, a row for each graph and compiler"),
         Config("kernels", KERNELS, "code that compilers generated for graphs, as text"),
         Config("tc_cache", TC_CACHE, "tuned options of tensor comprehensions and their times"),
+        Config("tuning_tasks", TUNING_TASKS, "operators of the graphs, as tuners get them"),
+        Config("tuning_records", TUNING_RECORDS, "measurements of schedules of these operators"),
     )
 }
 """Every config that this library knows, by name."""

@@ -167,7 +167,9 @@ class Measurement:
         row["times_ms"] = list(self.times_ms)
         row["anchor_ms"] = list(self.anchor_ms)
         row["features"] = None if self.features is None else self.features.tolist()
-        row["tool_versions"] = list(self.tool_versions.items())
+        row["tool_versions"] = [
+            {"name": name, "version": version} for name, version in self.tool_versions.items()
+        ]
         return row
 
     @classmethod
@@ -187,7 +189,9 @@ class Measurement:
             values["status"] = TrialStatus(row["status"])
             values["times_ms"] = tuple(map(float, row.get("times_ms") or ()))
             values["anchor_ms"] = tuple(map(float, row.get("anchor_ms") or ()))
-            values["tool_versions"] = dict(row.get("tool_versions") or {})
+            values["tool_versions"] = {
+                str(each["name"]): str(each["version"]) for each in row.get("tool_versions") or ()
+            }
             if values.get("features") is not None:
                 values["features"] = np.asarray(values["features"], np.float32)
             json.loads(values.get("tuner_options", "{}"))

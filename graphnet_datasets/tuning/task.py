@@ -111,7 +111,9 @@ class Task:
         row["arg_shapes"] = [list(shape) for shape in self.arg_shapes]
         row["arg_dtypes"] = list(self.arg_dtypes)
         row["sources"] = [dataclasses.asdict(source) for source in self.sources]
-        row["tool_versions"] = list(self.tool_versions.items())
+        row["tool_versions"] = [
+            {"name": name, "version": version} for name, version in self.tool_versions.items()
+        ]
         return row
 
     @classmethod
@@ -130,7 +132,9 @@ class Task:
             values["arg_shapes"] = tuple(tuple(map(int, shape)) for shape in row["arg_shapes"])
             values["arg_dtypes"] = tuple(map(str, row["arg_dtypes"]))
             values["sources"] = tuple(TaskSource(**each) for each in row.get("sources") or ())
-            values["tool_versions"] = dict(row.get("tool_versions") or {})
+            values["tool_versions"] = {
+                str(each["name"]): str(each["version"]) for each in row.get("tool_versions") or ()
+            }
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, TuningError):

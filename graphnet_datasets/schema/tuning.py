@@ -1,0 +1,110 @@
+"""The tables of tuning: operators cut from graphs, and every measurement of a schedule of one."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+
+from .version import SCHEMA_VERSION
+
+_VERSIONS = pa.list_(pa.struct([("name", pa.string()), ("version", pa.string())]))
+
+TUNING_TASKS_SCHEMA = pa.schema(
+    [
+        pa.field("schema_version", pa.int32(), nullable=False),
+        pa.field("task_id", pa.string(), nullable=False),
+        pa.field("structural_hash", pa.string(), nullable=False),
+        pa.field("hash_version", pa.string(), nullable=False),
+        pa.field("workload_json", pa.large_string(), nullable=False),
+        pa.field("target_json", pa.string(), nullable=False),
+        pa.field("task_name", pa.string(), nullable=False),
+        pa.field("family", pa.string(), nullable=False),
+        pa.field("arg_shapes", pa.list_(pa.list_(pa.int64())), nullable=False),
+        pa.field("arg_dtypes", pa.list_(pa.string()), nullable=False),
+        pa.field("flops", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field(
+            "sources",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("sample_id", pa.string()),
+                        ("graph_hash", pa.string()),
+                        ("count", pa.int64()),
+                    ]
+                )
+            ),
+            nullable=False,
+        ),
+        pa.field("pipeline", pa.string(), nullable=False),
+        pa.field("tool_versions", _VERSIONS, nullable=False),
+    ],
+    metadata={
+        "graphnet_datasets": json.dumps({"table": "tuning_tasks", "schema_version": SCHEMA_VERSION})
+    },
+)
+"""A row is one fused operator on one target.
+
+`task_id` is the blake2b of `workload_json` and `target_json`, which are data for an isolated worker
+to parse. `structural_hash` is TVM's, of the version `hash_version`. The shapes and dtypes are those
+of the arguments, outputs last; `flops` are those of one call, `bytes` what it reads and writes at
+least. `sources` are the graphs that hold it, by `structure_hash`, and how often each calls it.
+`pipeline` names the passes behind which it was cut.
+"""
+
+TUNING_RECORDS_SCHEMA = pa.schema(
+    [
+        pa.field("schema_version", pa.int32(), nullable=False),
+        pa.field("record_id", pa.string(), nullable=False),
+        pa.field("task_id", pa.string(), nullable=False),
+        pa.field("run_id", pa.string(), nullable=False),
+        pa.field("trace_json", pa.string(), nullable=False),
+        pa.field("trace_hash", pa.string(), nullable=False),
+        pa.field("tuner", pa.string(), nullable=False),
+        pa.field("tuner_options", pa.string(), nullable=False),
+        pa.field("origin", pa.string(), nullable=False),
+        pa.field("trial", pa.int32(), nullable=False),
+        pa.field("seed", pa.int64(), nullable=False),
+        pa.field("predicted", pa.float32()),
+        pa.field("predicted_std", pa.float32()),
+        pa.field("features", pa.list_(pa.list_(pa.float32()))),
+        pa.field("feature_set", pa.string(), nullable=False),
+        pa.field("times_ms", pa.list_(pa.float64()), nullable=False),
+        pa.field("number", pa.int32(), nullable=False),
+        pa.field("repeat", pa.int32(), nullable=False),
+        pa.field("min_repeat_ms", pa.int32(), nullable=False),
+        pa.field("warmup", pa.int32(), nullable=False),
+        pa.field("anchor_ms", pa.list_(pa.float64()), nullable=False),
+        pa.field("build_s", pa.float64()),
+        pa.field("run_s", pa.float64()),
+        pa.field("trial_s", pa.float64()),
+        pa.field("tuner_s", pa.float64()),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("error", pa.string(), nullable=False),
+        pa.field("max_abs_error", pa.float64()),
+        pa.field("min_t", pa.float64()),
+        pa.field("input_seed", pa.int64(), nullable=False),
+        pa.field("device", pa.string(), nullable=False),
+        pa.field("mcpu", pa.string(), nullable=False),
+        pa.field("num_threads", pa.int32(), nullable=False),
+        pa.field("affinity", pa.string(), nullable=False),
+        pa.field("load_average", pa.float64()),
+        pa.field("tool_versions", _VERSIONS, nullable=False),
+        pa.field("created_at", pa.timestamp("us", tz="UTC")),
+    ],
+    metadata={
+        "graphnet_datasets": json.dumps(
+            {"table": "tuning_records", "schema_version": SCHEMA_VERSION}
+        )
+    },
+)
+"""A row is one measurement of one schedule of a task, or its failure.
+
+`trace_json` replays alone on the task's workload, in an isolated worker; `trace_hash` is its
+blake2b. `times_ms` has milliseconds a call of every repetition, in order, nothing removed, empty
+unless `status` is ok. `anchor_ms` are times of one fixed kernel beside the batch: they show drift.
+`features` is [stores, features] of the set `feature_set`. `predicted` is in the tuner's own unit.
+`trial_s` is all seconds of the trial without waiting for a worker, `tuner_s` its share of those
+of the tuner. `max_abs_error` and `min_t` are against the workload without a schedule.
+"""
