@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..terminal import counted
-from .counting import PARTLY
+from .counting import PARTLY, stoppable
 from .disk import new_output
-from .run import EXIT_INTERRUPTED
 from .run_options import timeouts
 from .terminal import echo
 
@@ -96,27 +95,20 @@ def bisect_sample(
         timeouts_s=timeouts(timeout or []),
     )
     limits: dict[str, Any] = {"seconds": budget, "trials": max_trials}
-    try:
-        with new_output(out), _shown() as on_progress:
-            found = bisect(
-                sample,
-                compiler,
-                out,
-                options=parse_options(option or []),
-                t=t,
-                slower_than=slower_than,
-                device=device,
-                settings=settings,
-                budget=Budget(**{name: each for name, each in limits.items() if each is not None}),
-                shrinks_sizes=sizes,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt as error:
-        echo(
-            f"Stopped. The trials so far are in `{out}`; the same command continues from there.",
-            err=True,
+    with stoppable(f"The trials so far are in `{out}`"), new_output(out), _shown() as on_progress:
+        found = bisect(
+            sample,
+            compiler,
+            out,
+            options=parse_options(option or []),
+            t=t,
+            slower_than=slower_than,
+            device=device,
+            settings=settings,
+            budget=Budget(**{name: each for name, each in limits.items() if each is not None}),
+            shrinks_sizes=sizes,
+            on_progress=on_progress,
         )
-        raise typer.Exit(EXIT_INTERRUPTED) from error
     written = found.write(out)
     echo(found)
     echo("".join(f"\n{path}" for path in written.values()).strip())

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..terminal import counted
-from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
+from .counting import PARTLY, show_account, show_count
 from .disk import new_output
 from .terminal import echo
 
@@ -62,15 +62,9 @@ def import_trees(
             report=report,
             on_progress=count,
         )
-    for each in done.failures[:MAX_FAILURES_SHOWN]:
-        echo(f"{each.path}: {each.reason}", err=True)
-    hidden = len(done.failures) - MAX_FAILURES_SHOWN
-    if hidden > 0:
-        echo(f"… and {hidden} more in {done.report_path}", err=True)
-    if done.num_resumed:
-        done_before = counted(done.num_resumed, "directory was", "directories were")
-        echo(f"{done_before} read by an earlier call")
-    echo(done.summary())
+    failures = [f"{each.path}: {each.reason}" for each in done.failures]
+    earlier = counted(done.num_resumed, "directory was", "directories were") + " read"
+    show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
     if calibrate and done.out:
         from .calibrate import run_calibration
 

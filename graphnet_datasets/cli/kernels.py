@@ -8,15 +8,12 @@ from typing import Annotated
 import typer
 
 from ..terminal import counted
-from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
+from .counting import KEPT, PARTLY, show_account, show_count, stoppable
 from .disk import new_output
 from .groups import with_groups
 from .run_options import SelectionOptions
-from .terminal import echo
 
 app = typer.Typer()
-
-EXIT_INTERRUPTED = 130
 
 
 @app.command(
@@ -64,33 +61,24 @@ def kernels(
         phase_timeouts_s={**KERNEL_LIMITS.phase_timeouts_s, "compile": timeout},
         memory_bytes=int(memory_limit * 2**30),
     )
-    try:
-        with new_output(out), show_count("Compiling", "graphs") as count:
-            done = collect_kernels(
-                names,
-                out,
-                compiler=compiler,
-                options=parse_options(option or []),
-                device=device,
-                threads=threads,
-                dataset=selection.dataset,
-                filters=selection.filters(),
-                jobs=jobs,
-                executor=executor,
-                limits=limits,
-                on_progress=count,
-            )
-    except KeyboardInterrupt as error:
-        echo("Stopped. What is done is kept; the same command continues from there.", err=True)
-        raise typer.Exit(EXIT_INTERRUPTED) from error
-    for each in done.refused[:MAX_FAILURES_SHOWN]:
-        echo(f"{each.id}: {each.message or each.reason}", err=True)
-    hidden = len(done.refused) - MAX_FAILURES_SHOWN
-    if hidden > 0:
-        echo(f"… and {hidden} more in {done.report_path}", err=True)
-    if done.num_resumed:
-        echo(f"{counted(done.num_resumed, 'graph was', 'graphs were')} compiled by an earlier call")
-    echo(done.summary())
+    with stoppable(KEPT), new_output(out), show_count("Compiling", "graphs") as count:
+        done = collect_kernels(
+            names,
+            out,
+            compiler=compiler,
+            options=parse_options(option or []),
+            device=device,
+            threads=threads,
+            dataset=selection.dataset,
+            filters=selection.filters(),
+            jobs=jobs,
+            executor=executor,
+            limits=limits,
+            on_progress=count,
+        )
+    failures = [f"{each.id}: {each.message or each.reason}" for each in done.refused]
+    earlier = counted(done.num_resumed, "graph was", "graphs were") + " compiled"
+    show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
     if done.out is None:
         raise typer.Exit(1)
     if done.refused:

@@ -10,6 +10,7 @@ import typer
 
 from ..terminal import counted
 from .compare import REGRESSED
+from .counting import stoppable
 from .groups import with_groups
 from .run_options import (
     ComparisonOptions,
@@ -20,9 +21,6 @@ from .run_options import (
 from .terminal import echo
 
 app = typer.Typer()
-
-EXIT_INTERRUPTED = 130
-"""What a shell reports for a program that Ctrl-C ended: 128 + SIGINT."""
 
 
 @app.command(
@@ -78,7 +76,7 @@ def run_samples(
     is_control, against = comparison.is_control, comparison.against
     out = comparison.place(out)
     time_spent = TimeSpent() if profile else None
-    try:
+    with stoppable(f"What is finished is in `{out}`"):
         runs = run(
             names or ["all"],
             compilers.names(selection.only_framework, is_control=is_control),
@@ -93,12 +91,6 @@ def run_samples(
             against=against,
             time_spent=time_spent,
         )
-    except KeyboardInterrupt as error:
-        echo(
-            f"Stopped. What is finished is in `{out}`; the same command continues from there.",
-            err=True,
-        )
-        raise typer.Exit(EXIT_INTERRUPTED) from error
     if time_spent is not None:
         echo(f"{time_spent}\n")
     echo(summary(runs, out))

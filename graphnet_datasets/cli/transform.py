@@ -11,18 +11,15 @@ import typer
 
 from ..errors import TransformError
 from ..terminal import counted
-from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
+from .counting import KEPT, PARTLY, show_account, show_count, stoppable
 from .disk import new_output
 from .groups import OptionGroup, with_groups
 from .run_options import SelectionOptions
-from .terminal import echo
 
 if TYPE_CHECKING:
     from ..transforms.registry import Step
 
 app = typer.Typer()
-
-EXIT_INTERRUPTED = 130
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -169,33 +166,23 @@ def transform(
         phase_timeouts_s={**TRANSFORM_LIMITS.phase_timeouts_s, "transform": timeout},
         memory_bytes=int(memory_limit * 2**30),
     )
-    try:
-        with new_output(out), show_count("Transforming", "graphs") as count:
-            done = transform_dataset(
-                names,
-                steps,
-                out,
-                dataset=selection.dataset,
-                filters=filters,
-                jobs=jobs,
-                executor=executor,
-                max_input_bytes=int(max_input_gb * 2**30),
-                max_flops=math.inf if max_gflop is None else max_gflop * 1e9,
-                limits=limits,
-                on_progress=count,
-            )
-    except KeyboardInterrupt as error:
-        echo("Stopped. What is done is kept; the same command continues from there.", err=True)
-        raise typer.Exit(EXIT_INTERRUPTED) from error
-    for each in done.refused[:MAX_FAILURES_SHOWN]:
-        echo(f"{each.id}: {each.refused[0].message}", err=True)
-    hidden = len(done.refused) - MAX_FAILURES_SHOWN
-    if hidden > 0:
-        echo(f"… and {hidden} more in {done.report_path}", err=True)
-    if done.num_resumed:
-        done_before = counted(done.num_resumed, "graph was", "graphs were")
-        echo(f"{done_before} transformed by an earlier call")
-    echo(done.summary())
+    with stoppable(KEPT), new_output(out), show_count("Transforming", "graphs") as count:
+        done = transform_dataset(
+            names,
+            steps,
+            out,
+            dataset=selection.dataset,
+            filters=filters,
+            jobs=jobs,
+            executor=executor,
+            max_input_bytes=int(max_input_gb * 2**30),
+            max_flops=math.inf if max_gflop is None else max_gflop * 1e9,
+            limits=limits,
+            on_progress=count,
+        )
+    failures = [f"{each.id}: {each.refused[0].message}" for each in done.refused]
+    earlier = counted(done.num_resumed, "graph was", "graphs were") + " transformed"
+    show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
     if done.out is None:
         raise typer.Exit(1)
     if done.refused:

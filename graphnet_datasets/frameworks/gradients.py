@@ -83,13 +83,23 @@ def differentiate(
     check: bool = True,
     allow_unchecked_operators: bool = False,
 ) -> Gradients:
-    """Return the graphs of a sample's gradients; see `transforms.differentiate`.
+    """Return the joint, forward and backward graphs of a sample; see `transforms.backward`.
 
     Raises:
         GradientError: there are none, or they are not what autograd computes.
         UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
             `materialize`.
         MissingExtraError: the sample's framework is not installed.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> matrix = Value("float32", (4, 4))
+    >>> sample = Sample("example/layer", "torch", "other",
+    ...     (Input("input", matrix), Input("parameter", matrix)),
+    ...     (Op("torch.matmul", (Ref(0), Ref(1))), Op("torch.tanh", (Ref(2),))), (Ref(3),))
+    >>> made = differentiate(sample)
+    >>> [each.source_name for each in made.backward.inputs], made.largest_t
+    (['', 'saved_tanh', 'tangent_0'], -inf)
     """
     check_choice("of", of, get_args(Of))
     check_choice("partition", partition, get_args(Partition))

@@ -1,6 +1,7 @@
 """Run what may crash, hang or fork, and lose nothing but the job itself."""
 
 from .client import ForkServer
+from .executors import EXECUTORS, check_executor, open_pool
 from .limits import Limits
 from .linux import descendants, kill_descendants, peak_memory_bytes, reset_peak_memory
 from .pool import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work, num_processors
@@ -10,6 +11,7 @@ from .stamps import PHASE_PREFIX, Stamp, StampSender
 from .watch import Ending, Outcome
 
 __all__ = [
+    "EXECUTORS",
     "PHASE_PREFIX",
     "RESULT_FILE",
     "Ending",
@@ -24,10 +26,12 @@ __all__ = [
     "Stamp",
     "StampSender",
     "Work",
+    "check_executor",
     "descendants",
     "describe_error",
     "kill_descendants",
     "num_processors",
+    "open_pool",
     "peak_memory_bytes",
     "reset_peak_memory",
     "serve",

@@ -1,11 +1,10 @@
 """What compilers generate for graphs, collected as text."""
 
-from .collecting import EXECUTORS, KERNEL_LIMITS, GraphKernels, KernelReport, collect_kernels
+from .collecting import KERNEL_LIMITS, GraphKernels, KernelReport, collect_kernels
 from .generated import GeneratedKernel, Generation
 from .generators import generator_names
 
 __all__ = [
-    "EXECUTORS",
     "KERNEL_LIMITS",
     "GeneratedKernel",
     "Generation",

@@ -16,24 +16,23 @@ import pyarrow as pa
 from ..analysis.splits import SPLITS
 from ..atomic import write_text
 from ..benchmark.handover import COMPILERS_VARIABLE
-from ..errors import DatasetNotFoundError, RunError
-from ..isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
+from ..errors import DatasetNotFoundError
+from ..isolation import Limits, Pool, PoolJob, Work, check_executor, open_pool
 from ..schema.tables import KERNELS
+from ..storage.job_files import write_job
 from ..storage.layout import write_readme
 from ..storage.parts import PartReader, encode_part, read_notes, save_part
 from ..storage.selection import Filters, select_rows
 from ..storage.shards import write_shards
 from ..storage.staging import PART_SUFFIX, Staging
-from ..storage.table import to_arrow
 from ..terminal import counted
 from ..version import __version__
 from .generators import check_generator
-from .worker import JOB_KEY, PHASES
+from .worker import PHASES
 
 GIB = 2**30
 KERNEL_LIMITS = Limits(phase_timeouts_s={"compile": 600.0, "run": 120.0}, memory_bytes=8 * GIB)
 REPORT_NAME = "kernels-report.jsonl"
-EXECUTORS = ("local", "ray")
 FOLDER = "kernels"
 
 Count = Callable[[int, int], None]
@@ -112,8 +111,7 @@ def collect_kernels(
         DatasetExistsError: `out` is there already, or another call is writing it.
         RunError: the worker processes cannot be started, or there is no such executor.
     """
-    if executor not in EXECUTORS:
-        raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
+    check_executor(executor)
     options = dict(options or {})
     job = {
         "compiler": compiler,
@@ -134,20 +132,12 @@ def collect_kernels(
         )
     work = Work("graphnet_datasets.kernels.server", PHASES, limits, {COMPILERS_VARIABLE: compiler})
     with collecting.staging.hold():
-        pool = _open_pool(work, executor, jobs or num_processors())
+        pool = open_pool(work, executor, jobs)
         try:
             collecting.compile(rows, pool, on_progress or (lambda _done, _total: None))
         finally:
             pool.close()
         return collecting.finish(rows)
-
-
-def _open_pool(work: Work, executor: str, jobs: int) -> Pool:
-    if executor == "local":
-        return LocalPool(work, jobs)
-    from ..isolation.ray_pool import RayPool
-
-    return RayPool(work)
 
 
 class _Collecting:
@@ -202,11 +192,7 @@ class _Collecting:
         folder.mkdir(exist_ok=True)
         for number, row in enumerate(rows):
             path = folder.absolute() / f"{number}.arrow"
-            table = to_arrow([row])
-            job = json.dumps({**self.job, "digest": _digest(row)})
-            schema = table.schema.with_metadata({JOB_KEY: job})
-            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-                writer.write_table(table.replace_schema_metadata(schema.metadata))
+            write_job(path, row, {**self.job, "digest": _digest(row)})
             yield PoolJob(str(row["id"]), {"row": str(path)})
 
     def _take(self, path: Path, by_id: Mapping[str, Mapping[str, Any]]) -> None:

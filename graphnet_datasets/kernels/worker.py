@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from ..analysis.splits import split_of
 from ..benchmark.records.environment import describe_environment
 from ..errors import GraphNetError, TransformError
@@ -20,6 +18,7 @@ from ..isolation import RESULT_FILE, Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
 from ..schema.tables import KERNELS
+from ..storage.job_files import read_job
 from ..storage.parts import encode_part
 from ..storage.table import to_arrow
 from ..timing.clocks import WallClock
@@ -28,17 +27,13 @@ from .generated import Generation
 from .generators import generator_of
 
 PHASES = ("compile", "run")
-JOB_KEY = b"job"
-"""What the schema's metadata of a job's file holds beside its row, as JSON."""
 MAX_SOURCE_CHARACTERS = 4 * 2**20
 _MIN_CALLS, _MAX_CALLS, _BUDGET_S = 5, 100, 0.5
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Compile the row of the payload's file; the job's part becomes its result."""
-    with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
-        (row,) = reader.read_all().to_pylist()
-        job = json.loads((reader.schema.metadata or {})[JOB_KEY])
+    row, job = read_job(payload["row"])
     (directory / RESULT_FILE).write_bytes(_part(row, job, reporter))
 
 

@@ -5,44 +5,12 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 from ..errors import SampleError
-from ..frameworks import Gradients
-from ..frameworks import differentiate as _differentiate
+from ..frameworks import differentiate
 from ..frameworks.gradients import Of, Partition
 from ..sample import Sample
 
 Kind: TypeAlias = Literal["joint", "forward", "backward"]
 KINDS: tuple[str, ...] = get_args(Kind)
-
-
-def differentiate(
-    sample: Sample,
-    *,
-    of: Of = "auto",
-    partition: Partition = "default",
-    seed: int = 0,
-    check: bool = True,
-    allow_unchecked_operators: bool = False,
-) -> Gradients:
-    """Return the joint, forward and backward graphs of a sample; see `backward`.
-
-    >>> from graphnet_datasets.sample import Input, Op, Value
-    >>> from graphnet_datasets.sample.arguments import Ref
-    >>> matrix = Value("float32", (4, 4))
-    >>> sample = Sample("example/layer", "torch", "other",
-    ...     (Input("input", matrix), Input("parameter", matrix)),
-    ...     (Op("torch.matmul", (Ref(0), Ref(1))), Op("torch.tanh", (Ref(2),))), (Ref(3),))
-    >>> made = differentiate(sample)
-    >>> [each.source_name for each in made.backward.inputs], made.largest_t
-    (['', 'saved_tanh', 'tangent_0'], -inf)
-    """
-    return _differentiate(
-        sample,
-        of=of,
-        partition=partition,
-        seed=seed,
-        check=check,
-        allow_unchecked_operators=allow_unchecked_operators,
-    )
 
 
 def backward(

@@ -1,6 +1,7 @@
 """From trees of GraphNet directories to a dataset."""
 
-from .importer import EXECUTORS, import_directories
+from ...isolation import EXECUTORS
+from .importer import import_directories
 from .outcomes import FolderOutcome, ImportReport, read_report
 
 __all__ = ["EXECUTORS", "FolderOutcome", "ImportReport", "import_directories", "read_report"]

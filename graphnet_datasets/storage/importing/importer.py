@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...errors import RunError
-from ...isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
+from ...isolation import Limits, Pool, PoolJob, Work, check_executor, num_processors, open_pool
 from ...version import __version__
 from ..layout import write_readme
 from ..parts import encode_part, read_notes, save_part
@@ -27,7 +26,6 @@ LIMITS = Limits(
     phase_timeouts_s={"read": 600.0, "write": 6 * 3600.0}, memory_bytes=4 * GIB, max_processes=8
 )
 REPORT_NAME = "import-report.jsonl"
-EXECUTORS = ("local", "ray")
 
 Count = Callable[[int, int], None]
 """Told how many folders are done, of how many."""
@@ -76,8 +74,7 @@ def import_directories(
     >>> report.num_rows, report.failures
     (1, [])
     """
-    if executor not in EXECUTORS:
-        raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
+    check_executor(executor)
     roots = [directories] if isinstance(directories, str | os.PathLike) else list(directories)
     target = Path(out)
     is_file = target.suffix == ".parquet"
@@ -91,17 +88,12 @@ def import_directories(
     importer.staging.check_free()
     folders, unlisted = find_folders(roots)
     with importer.staging.hold(), contextlib.ExitStack() as stack:
-        pool = local = stack.enter_context(contextlib.closing(_local_pool(jobs, has_costs)))
-        if executor == "ray":
-            from ...isolation.ray_pool import RayPool
-
-            pool = stack.enter_context(contextlib.closing(RayPool(_work(has_costs), jobs)))
+        work = _work(has_costs)
+        pool = local = stack.enter_context(contextlib.closing(open_pool(work, "local", jobs)))
+        if executor != "local":
+            pool = stack.enter_context(contextlib.closing(open_pool(work, executor, jobs)))
         importer.read(folders, pool, on_progress or _ignore)
         return importer.finish(folders, unlisted, keeps_duplicates, local)
-
-
-def _local_pool(jobs: int | None, has_costs: bool) -> LocalPool:
-    return LocalPool(_work(has_costs), jobs or num_processors())
 
 
 def _work(has_costs: bool) -> Work:

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from ...errors import DatasetNotFoundError, GraphNetError, RunError
+from ...errors import DatasetNotFoundError, GraphNetError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
-from ...isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
+from ...isolation import Limits, Pool, PoolJob, Work, check_executor, open_pool
 from ...sample import Sample
 from ...transforms.registry import Step, in_order, plan
 from ...version import __version__
+from ..job_files import write_job
 from ..layout import write_readme
 from ..parts import encode_part, read_notes, save_part
 from ..selection import Filters, select_rows
 from ..staging import PART_SUFFIX, Staging
-from ..table import to_arrow
 from .assembly import Assembly, write_dataset
 from .outcomes import GraphOutcome, TransformReport, outcome_of, read_report, write_report
-from .worker import JOB_KEY, PHASES
+from .worker import PHASES
 
 GIB = 2**30
 MAX_INPUT_BYTES = 2 * GIB
@@ -36,7 +33,6 @@ TRANSFORM_LIMITS = Limits(
     phase_timeouts_s={"transform": 900.0, "write": 6 * 3600.0}, memory_bytes=12 * GIB
 )
 REPORT_NAME = "transform-report.jsonl"
-EXECUTORS = ("local", "ray")
 
 Count = Callable[[int, int], None]
 """Told how many graphs are done, of how many."""
@@ -89,8 +85,7 @@ def transform_dataset(
     >>> report.num_rows, report.refused
     (1, [])
     """
-    if executor not in EXECUTORS:
-        raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
+    check_executor(executor)
     largest = {"input_bytes": max_input_bytes, "flops": max_flops}
     transformer = _Transformer(Path(out), in_order(steps), largest)
     plan(transformer.steps, ())  # says whether they make a chain, before anything is read
@@ -109,18 +104,14 @@ def transform_dataset(
             raise framework.missing("Transforming its graphs")
     with transformer.staging.hold(), contextlib.ExitStack() as stack:
 
-        def open_pool(framework: str) -> Pool:
-            # What `limits` are for is one graph; tables are written within the usual ones.
+        def open_for(framework: str) -> Pool:
+            # What `limits` are for is one graph; tables are written here, within the usual ones.
             work = _work(limits if framework else TRANSFORM_LIMITS, framework)
-            if executor == "ray" and framework:
-                from ...isolation.ray_pool import RayPool
-
-                return stack.enter_context(contextlib.closing(RayPool(work, jobs)))
-            pool = LocalPool(work, jobs or num_processors())
+            pool = open_pool(work, executor if framework else "local", jobs)
             return stack.enter_context(contextlib.closing(pool))
 
-        transformer.make(rows, open_pool, on_progress or _ignore)
-        return transformer.finish(rows, open_pool(""))
+        transformer.make(rows, open_for, on_progress or _ignore)
+        return transformer.finish(rows, open_for(""))
 
 
 def _work(limits: Limits, framework: str) -> Work:
@@ -177,25 +168,20 @@ class _Transformer:
                 waiting.setdefault(name[0], []).append(row)
         for framework, some in waiting.items():
             pool = open_pool(framework)
-            lost: list[Mapping[str, Any]] = []
-            for finished in pool.run(self._jobs(some)):
-                Path(finished.job.payload["row"]).unlink(missing_ok=True)
-                row = by_name[framework, finished.job.name]
-                if finished.result is not None:
-                    self._take(save_part(finished.result, self.staging.parts), by_name)
-                elif finished.job.payload["may_run"] and self.can_do_without_run:
-                    lost.append(row)
-                else:
-                    self._note_lost(row, finished.reason, by_name)
-                count(len(self.notes), len(rows))
-            for finished in pool.run(self._jobs(lost, may_run=False)):
-                Path(finished.job.payload["row"]).unlink(missing_ok=True)
-                if finished.result is not None:
-                    self._take(save_part(finished.result, self.staging.parts), by_name)
-                else:
+            may_run = True
+            while some:  # once more without a run, those that were lost in one
+                lost: list[Mapping[str, Any]] = []
+                for finished in pool.run(self._jobs(some, may_run)):
+                    Path(finished.job.payload["row"]).unlink(missing_ok=True)
                     row = by_name[framework, finished.job.name]
-                    self._note_lost(row, finished.reason, by_name)
-                count(len(self.notes), len(rows))
+                    if finished.result is not None:
+                        self._take(save_part(finished.result, self.staging.parts), by_name)
+                    elif finished.job.payload["may_run"] and self.can_do_without_run:
+                        lost.append(row)
+                    else:
+                        self._note_lost(row, finished.reason, by_name)
+                    count(len(self.notes), len(rows))
+                some, may_run = lost, False
             pool.close()
 
     def finish(self, rows: Sequence[Mapping[str, Any]], pool: Pool) -> TransformReport:
@@ -224,17 +210,13 @@ class _Transformer:
             num_resumed=self.num_resumed,
         )
 
-    def _jobs(self, rows: Iterable[Mapping[str, Any]], may_run: bool = True) -> Iterator[PoolJob]:
+    def _jobs(self, rows: Iterable[Mapping[str, Any]], may_run: bool) -> Iterator[PoolJob]:
         """Yield the jobs; a row goes through a file in the hidden directory, written when due."""
         folder = self.staging.directory / "jobs"
         folder.mkdir(exist_ok=True)
         for number, row in enumerate(rows):
             path = folder.absolute() / f"{row['framework']}-{number}.arrow"
-            table = to_arrow([row])
-            job = {"key": self._key(row), "steps": self._described(row)}
-            schema = table.schema.with_metadata({JOB_KEY: json.dumps(job)})
-            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-                writer.write_table(table.replace_schema_metadata(schema.metadata))
+            write_job(path, row, {"key": self._key(row), "steps": self._described(row)})
             is_small = all((row.get(name) or 0) <= most for name, most in self.largest.items())
             yield PoolJob(str(row["id"]), {"row": str(path), "may_run": may_run and is_small})
 

@@ -18,13 +18,12 @@ from ...schema import Table, config_named, config_of, sample_to_row
 from ...schema.tables import GRAPHS, SUBGRAPHS
 from ...transforms.registry import Running, Step, apply, branches
 from ...transforms.subgraphs import subgraph_hash
+from ..job_files import read_job
 from ..parts import PartReader, encode_part
 from ..shards import write_shards
 from ..table import to_arrow
 
 PHASES = ("transform", "write")
-JOB_KEY = b"job"
-"""What the schema's metadata of a job's file holds beside its row: the steps, as JSON."""
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -34,9 +33,7 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         for plan in json.loads(Path(payload["plan"]).read_text()):
             _write_planned(plan)
         return
-    with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
-        (row,) = reader.read_all().to_pylist()
-        job = json.loads((reader.schema.metadata or {})[JOB_KEY])
+    row, job = read_job(payload["row"])
     content = transform_row(row, job, may_run=payload["may_run"])
     (directory / RESULT_FILE).write_bytes(content)
 
