@@ -192,6 +192,10 @@ class KernelCompileError(TensorComprehensionError, RuntimeError):
     """Generated code cannot be compiled or loaded: no compiler, a limit, or a wrong flag."""
 
 
+class SchedulingLimitError(KernelCompileError):
+    """The dependences of a tensor comprehension would take too long to find or to check."""
+
+
 class IllegalScheduleError(TensorComprehensionError):
     """A schedule would execute a statement before another whose result it needs."""
 

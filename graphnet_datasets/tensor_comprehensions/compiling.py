@@ -6,7 +6,7 @@ import dataclasses
 import time
 import warnings
 
-from ..errors import KernelCompileError
+from ..errors import KernelCompileError, SchedulingLimitError
 from .codegen.choices import Choices
 from .codegen.choosing import choose_plan
 from .codegen.coalescing import coalesce
@@ -21,13 +21,12 @@ from .codegen.toolchain import compile_object
 from .kernel import Kernel
 from .language.instance import Instance
 from .options import Options
-from .polyhedral import Dependences, check_schedule, dependences, domains
+from .polyhedral import Relations, relations
 from .polyhedral.fusion import fuse
+from .polyhedral.isl import MAX_OPERATIONS, limited
 from .polyhedral.schedule import Schedule
 
 MAX_SOURCE_CHARACTERS = 4 << 20
-MAX_FUSED_STATEMENTS = 64
-"""Above so many statements dependences between all pairs take too long, and none are merged."""
 
 
 class FusionWarning(UserWarning):
@@ -85,25 +84,64 @@ def compile_instance(
 
 
 def generate(
-    instance: Instance, options: Options | None = None, machine: Machine | None = None
+    instance: Instance,
+    options: Options | None = None,
+    machine: Machine | None = None,
+    *,
+    max_operations: int = MAX_OPERATIONS,
 ) -> Compiled:
     """Return the C of an instance and its checked schedule, without compiling it.
 
+    Where the dependences of all statements together would take too long, none are merged and only
+    those of each statement on itself are computed; a warning says so.
+
+    Args:
+        max_operations: what isl may do for each of these steps.
+
     Raises:
         IllegalScheduleError: the schedule breaks a dependence; this is an error of the generator.
+        SchedulingLimitError: a single statement would take too long as well.
         KernelCompileError: the source would be too long.
     """
     options = options or Options()
     machine = machine or this_machine()
     threads = options.threads or default_threads()
     start = time.perf_counter()
-    model = domains(instance)
-    needed = dependences(model)
+    try:
+        needed = relations(instance, max_operations=max_operations)
+        return _generated(instance, options, machine, threads, needed, start)
+    except SchedulingLimitError as error:
+        warnings.warn(
+            f"The {len(instance.statements)} statements of `{instance.name}` stay apart, each with "
+            f"loops of its own: {error}",
+            FusionWarning,
+            stacklevel=3,
+        )
+    options = options.with_fusion("min")
+    try:
+        needed = relations(instance, is_whole=False, max_operations=max_operations)
+        return _generated(instance, options, machine, threads, needed, start)
+    except SchedulingLimitError as error:
+        raise SchedulingLimitError(
+            f"A statement of `{instance.name}` cannot be compiled: {error} Write it as several "
+            "statements of fewer indices and accesses."
+        ) from error
+
+
+def _generated(
+    instance: Instance,
+    options: Options,
+    machine: Machine,
+    threads: int,
+    needed: Relations,
+    start: float,
+) -> Compiled:
     analysed = time.perf_counter()
-    groups = _groups(instance, needed, options)
-    nests = [piece for nest in gather_nests(instance, groups) for piece in split(nest)]
-    strategy = "min" if len(instance.statements) > MAX_FUSED_STATEMENTS else options.outer_fusion
-    fused = fuse_outer(instance, needed, nests, strategy, machine, threads)
+    between = needed.parts[0][1]
+    with limited(needed.max_operations):
+        groups = fuse(instance, between, options.intra_fusion)
+        nests = [piece for nest in gather_nests(instance, groups) for piece in split(nest)]
+        fused = fuse_outer(instance, between, nests, options.outer_fusion, machine, threads)
     choices = choices_of(options, threads)
     placed = [(each, [coalesce(nest) for nest in each.nests]) for each in fused]
     planned_groups = [
@@ -124,7 +162,7 @@ def generate(
     plans = tuple(plan for _, _, inside in planned_groups for plan in inside)
     schedule = schedule_of(instance, planned_groups, machine)
     planned = time.perf_counter()
-    check_schedule(model, needed, schedule)
+    needed.check(schedule)
     checked = time.perf_counter()
     program = write_program(
         instance,
@@ -159,15 +197,3 @@ def choices_of(options: Options, threads: int) -> Choices:
         unroll=options.unroll,
         is_scalar=options.backend == "scalar",
     )
-
-
-def _groups(instance: Instance, needed: Dependences, options: Options) -> list[tuple[int, ...]]:
-    if len(instance.statements) > MAX_FUSED_STATEMENTS and options.intra_fusion != "min":
-        warnings.warn(
-            f"`{instance.name}` has {len(instance.statements)} statements; above "
-            f"{MAX_FUSED_STATEMENTS} none are merged.",
-            FusionWarning,
-            stacklevel=4,
-        )
-        return [(number,) for number in range(len(instance.statements))]
-    return fuse(instance, needed, options.intra_fusion)

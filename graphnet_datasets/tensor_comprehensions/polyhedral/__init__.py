@@ -3,6 +3,7 @@
 from .dependences import Dependences, dependences
 from .domains import Domains, domains
 from .legality import check_schedule
+from .relations import Relations, relations
 from .schedule import Loop, Nested, Schedule, StatementSchedule
 
 __all__ = [
@@ -10,9 +11,11 @@ __all__ = [
     "Domains",
     "Loop",
     "Nested",
+    "Relations",
     "Schedule",
     "StatementSchedule",
     "check_schedule",
     "dependences",
     "domains",
+    "relations",
 ]

@@ -7,6 +7,7 @@ through its accumulator are left out; those through its expression are kept.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from .domains import Domains
@@ -26,25 +27,29 @@ class Dependences:
     flow: Any
     false: Any
 
-    @property
+    @functools.cached_property
     def all(self) -> Any:
         """Flow and false dependences together."""
         return self.flow.union(self.false).coalesce()
+
+    @functools.cached_property
+    def _by_ends(self) -> dict[tuple[str, str], Any]:
+        found: dict[tuple[str, str], Any] = {}
+        for each in _maps(self.all):
+            if not each.is_empty():
+                ends = (
+                    each.get_tuple_name(isl().dim_type.in_),
+                    each.get_tuple_name(isl().dim_type.out),
+                )
+                found[ends] = found[ends].union(each) if ends in found else each
+        return found
 
     def between(self, first: str, second: str) -> Any | None:
         """Return the dependences from one statement's points to another's, None if there are none.
 
         Statements are named as in `domains.statement_name`.
         """
-        found = None
-        for each in _maps(self.all):
-            ends = (
-                each.get_tuple_name(isl().dim_type.in_),
-                each.get_tuple_name(isl().dim_type.out),
-            )
-            if ends == (first, second) and not each.is_empty():
-                found = each if found is None else found.union(each)
-        return found
+        return self._by_ends.get((first, second))
 
 
 def dependences(domains: Domains) -> Dependences:
@@ -56,17 +61,13 @@ def dependences(domains: Domains) -> Dependences:
     plain_flow = _analyse(domains.reads, domains.writes, domains.initial)
     plain_false = _analyse(domains.writes, domains.reads, domains.initial)
 
+    own = library.UnionMap("{ }")  # of every statement to itself
+    for each in _sets(domains.domain):
+        space = each.get_space().map_from_set()
+        own = own.union(library.UnionMap.from_map(library.Map.universe(space)))
+
     def relaxed(whole: Any, plain: Any) -> Any:
-        kept = library.UnionMap("{ }")
-        for part, is_own in ((whole, False), (plain, True)):
-            for each in _maps(part):
-                ends = (
-                    each.get_tuple_name(library.dim_type.in_),
-                    each.get_tuple_name(library.dim_type.out),
-                )
-                if (ends[0] == ends[1]) == is_own:
-                    kept = kept.union(library.UnionMap.from_map(each))
-        return kept
+        return whole.subtract(own).union(plain.intersect(own))
 
     return Dependences(relaxed(flow, plain_flow), relaxed(false, plain_false))
 
@@ -81,4 +82,10 @@ def _analyse(sink: Any, source: Any, order: Any) -> Any:
 def _maps(union: Any) -> list[Any]:
     found: list[Any] = []
     union.foreach_map(found.append)
+    return found
+
+
+def _sets(union: Any) -> list[Any]:
+    found: list[Any] = []
+    union.foreach_set(found.append)
     return found

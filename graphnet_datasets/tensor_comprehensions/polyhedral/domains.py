@@ -8,6 +8,7 @@ by isl.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from ..language.affine import Affine
@@ -54,8 +55,12 @@ def has_initialisation(statement: InstanceStatement) -> bool:
     return statement.initialises and bool(statement.reductions)
 
 
-def domains(instance: Instance) -> Domains:
-    """Return the sets and maps of an instance; a gather may read any element."""
+def domains(instance: Instance, numbers: Sequence[int] | None = None) -> Domains:
+    """Return the sets and maps of an instance; a gather may read any element.
+
+    Args:
+        numbers: the statements that are meant, None for all.
+    """
     tensors = {each.name: place for place, each in enumerate(instance.tensors)}
     rank = 2 + max((len(each.indices) for each in instance.statements), default=0)
     sets: list[str] = []
@@ -64,6 +69,8 @@ def domains(instance: Instance) -> Domains:
     writes: list[str] = []
     orders: list[str] = []
     for number, statement in enumerate(instance.statements):
+        if numbers is not None and number not in numbers:
+            continue
         for initial in (True, False) if has_initialisation(statement) else (False,):
             names = index_names(statement, initial)
             space = f"{statement_name(number, initial)}[{', '.join(names)}]"

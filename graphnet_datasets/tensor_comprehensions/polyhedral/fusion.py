@@ -1,9 +1,11 @@
 """Which neighbouring statements share loops.
 
-Statements are taken in the order of the text, each strongly connected component of the dependences
-as one (isl's own scheduler is run on each, see `scheduling`), and merged with the group before them
-when the strategy allows it: the loops of a merged group are those whose index is the same in every
-dependence between its statements, so that they stay parallel and no loop is skewed.
+Statements run one after the other in the text, so that no two depend on each other both ways: each
+is a strongly connected component of its own, for which isl's scheduler has nothing to decide. They
+are taken in the order of the text and merged with the group before them when the strategy allows
+it. The loops of a merged group are those whose index is the same in every dependence between its
+statements, so that they stay parallel and no loop is skewed or shifted, which isl's scheduler would
+do for the sake of merging more (and takes minutes to find out for a few layers).
 
 - `min` never merges;
 - `preserve3` merges if the number of parallel loops does not fall, or stays at three or more;
