@@ -215,11 +215,24 @@ def tune_file(
     echo(f"{options}\nin {cache}")
 
 
-@group.command("cache", epilog="Example: graphnet tc cache tc.parquet")
-def list_cache(path: Annotated[Path, typer.Argument(help="A file of tuned options.")]) -> None:
-    """List the tuned options of a cache, fastest first for each definition and size."""
+@group.command("cache", epilog="Example: graphnet tc cache tc.parquet --from my-org/my-graphs")
+def list_cache(
+    path: Annotated[Path, typer.Argument(help="A file of tuned options.")],
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--from", help="Add the config `tc_cache` of this dataset (repeatable)."),
+    ] = None,
+) -> None:
+    """List the tuned options of a cache, fastest first for each definition and size.
+
+    `graphnet push PATH REPOSITORY` shares them.
+    """
     from ..tensor_comprehensions.cache import TuningCache
 
+    with new_output(path):
+        for each in source or ():
+            count = TuningCache(path).merge_dataset(each)
+            echo(f"{count} rows of {each}", err=True)
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file `{path}`.")
     rows = TuningCache(path).table().to_pylist()

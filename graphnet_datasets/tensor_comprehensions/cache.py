@@ -126,6 +126,30 @@ class TuningCache:
             merged = _pruned([*self.table().to_pylist(), *table.to_pylist()])
             self._write(pa.Table.from_pylist(merged, schema=TC_CACHE_SCHEMA))
 
+    def merge_dataset(self, name: str | Path, *, revision: str | None = None) -> int:
+        """Add what others tuned: the config `tc_cache` of a dataset; return how many rows it has.
+
+        Args:
+            name: a repository on the Hub, or a directory or file, as `load_dataset` takes it.
+            revision: a branch, tag or commit of a repository.
+
+        Raises:
+            DatasetNotFoundError: there is no such dataset, or it has no such config.
+            TensorComprehensionError: its rows are no tuned options.
+        """
+        from ..storage.loading import load_dataset
+
+        found = load_dataset(str(name), "tc_cache", split="train", revision=revision)
+        try:
+            table = found.with_format("arrow")[:].select(TC_CACHE_SCHEMA.names)
+            table = table.cast(TC_CACHE_SCHEMA)
+        except (pa.ArrowInvalid, KeyError, ValueError) as error:
+            raise TensorComprehensionError(
+                f"`{name}` has a config `tc_cache` that holds no tuned options: {error}."
+            ) from error
+        self.merge(table)
+        return table.num_rows
+
     def best(self, key: CacheKey, *, any_machine: bool = False) -> Options | None:
         """Return the fastest options of a key, None if there are none.
 
