@@ -1,0 +1,24 @@
+"""The fork server whose jobs cut tasks out of graphs."""
+
+import importlib
+import os
+
+from ..frameworks import module
+from ..inputs import prepare_blocks
+from ..isolation import serve
+from .extract_worker import work
+from .intrinsics import import_meta_schedule
+
+
+def main() -> None:
+    """Import what all jobs need, and serve them."""
+    os.environ["TVM_NUM_THREADS"] = "1"  # read when TVM is imported
+    module("torch", "runtime").import_all(with_compiler=False)
+    import_meta_schedule()
+    importlib.import_module("tvm.relax.frontend.torch")
+    prepare_blocks()
+    serve(work)
+
+
+if __name__ == "__main__":
+    main()

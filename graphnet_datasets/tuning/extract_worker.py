@@ -1,0 +1,94 @@
+"""Cuts the tasks of the graph of one row, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..compilers.exporting import export_flat
+from ..compilers.tvm import lowered, to_relax, tvm_target
+from ..errors import GraphNetError, TransformError
+from ..frameworks import make_inputs, materialize
+from ..isolation import RESULT_FILE, Reporter
+from ..sample import Sample
+from ..schema import SCHEMA_VERSION
+from ..schema.tables import TUNING_TASKS
+from ..storage.parts import encode_part
+from ..storage.table import to_arrow
+from .extract import Extraction, extract_tasks
+from .task import TaskSource
+
+PHASES = ("load", "export", "lower")
+JOB_KEY = b"job"
+"""What the schema's metadata of a job's file holds beside its row, as JSON."""
+
+
+def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Cut the row of the payload's file; the job's part becomes its result."""
+    with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
+        (row,) = reader.read_all().to_pylist()
+        job = json.loads((reader.schema.metadata or {})[JOB_KEY])
+    tasks, skipped, refused = (), {}, None
+    try:
+        found = cut(row, job, reporter)
+        tasks, skipped = found.tasks, found.skipped
+        if not tasks:
+            reasons = ", ".join(skipped) or "TVM finds nothing to tune in it"
+            refused = [reasons, ""]
+    except TransformError as error:
+        refused = [error.reason or str(error), str(error)]
+    except GraphNetError as error:
+        refused = [type(error).__name__, str(error)]
+    notes = {
+        "key": job["key"],
+        "digest": job["digest"],
+        "id": row["id"],
+        "num_tasks": len(tasks),
+        "skipped": skipped,
+        "refused": refused,
+    }
+    rows = [{**each.to_row(), "schema_version": SCHEMA_VERSION} for each in tasks]
+    parts = [to_arrow([each], TUNING_TASKS) for each in rows]
+    (directory / RESULT_FILE).write_bytes(encode_part(parts, notes, TUNING_TASKS.schema))
+
+
+def cut(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) -> Extraction:
+    """Return the tasks of a row's graph at the sizes of its example inputs.
+
+    Raises:
+        TransformError: torch cannot export the graph, or TVM cannot take it.
+        GraphNetError: as `materialize`.
+    """
+    import torch
+
+    sample = Sample.from_row(row)
+    module = materialize(sample, allow_unchecked_operators=True)
+    inputs = make_inputs(sample)
+    reporter.enter("export")
+    with torch.no_grad():
+        try:
+            _, program = export_flat("tvm", module, inputs, dynamic=False)
+        except GraphNetError:
+            raise
+        except Exception as error:
+            raise _failed(sample, "torch cannot export it", error) from error
+        reporter.enter("lower")
+        try:
+            target = tvm_target(job["mcpu"], job["threads"])
+            graph = lowered(to_relax(program), target)
+        except Exception as error:
+            raise _failed(sample, "TVM cannot take it", error) from error
+    source = TaskSource(sample.id, str(row.get("structure_hash") or ""), 0)
+    return extract_tasks(graph, target, source)
+
+
+def _failed(sample: Sample, reason: str, error: Exception) -> TransformError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return TransformError(
+        f"`{sample.id}`: {reason}: {lines[-1].strip()[:300]}",
+        reason=f"{reason} ({type(error).__name__})",
+    )
