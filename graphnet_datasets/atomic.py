@@ -111,6 +111,35 @@ def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
         place.replace(path)
 
 
+@contextlib.contextmanager
+def replaced_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a new directory that takes the place of the one at `path` when the block ends.
+
+    Where the block raises, what was there before stays as it was.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for text in ("first", "second"):
+    ...         with replaced_directory(f"{folder}/a") as place:
+    ...             _ = (place / text).write_text(text)
+    ...     sorted(each.name for each in Path(folder).rglob("*"))
+    ['a', 'second']
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as around:
+        older = Path(around, "older")
+        try:
+            with new_directory(path) as place:
+                place.mkdir()
+                yield place
+                if path.exists():
+                    path.rename(older)
+        except BaseException:
+            if older.exists() and not path.exists():
+                older.rename(path)
+            raise
+
+
 def file_sha256(path: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of a file's content in hexadecimal digits.
 

@@ -212,28 +212,36 @@ def plot(
 
 @app.command(
     "report",
-    help="Write one HTML page with the scores of run records, their pictures and failures.",
-    epilog="Example: graphnet report runs-inductor runs-torchscript --out scores.html",
+    help="Write a site about run records, or one HTML page with their scores and pictures.",
+    epilog="Example: graphnet report runs-inductor runs-torchscript --out site",
 )
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Directories of runs or Parquet files.")],
-    out: Annotated[Path, typer.Option("--out", help="The HTML file.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="The directory of the site; with .html at its end, a page."),
+    ],
     title: Annotated[str, typer.Option(help="Heading.")] = "Scores of tensor compilers",
+    dataset: Annotated[
+        str, typer.Option(help="Where a site's pictures of graphs come from: a name or a path.")
+    ] = "graphnet",
+    pictures: Annotated[bool, typer.Option(help="Draw the graphs of a site's samples.")] = True,
     p: Penalty = None,
     b: FailureValue = 0.1,
     variant: VariantName = "report",
     compiler: CompilerName = None,
     duplicates: DuplicatesRule = "refuse",
 ) -> None:
-    from ..report import write_page
+    from ..report import write_page, write_site
 
+    options = {"title": title, **_score_options(p, b, variant, duplicates)}
     with new_output(out):
-        written = write_page(
-            _run_sets(runs, compiler),
-            out,
-            title=title,
-            **_score_options(p, b, variant, duplicates),
-        )
+        if out.suffix.lower() in (".html", ".htm"):
+            written = write_page(_run_sets(runs, compiler), out, **options)
+        else:
+            source = dataset if pictures else None
+            site = write_site(_run_sets(runs, compiler), out, dataset=source, **options)
+            written = site / "index.html"
     echo(str(written))
 
 

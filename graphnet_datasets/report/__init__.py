@@ -1,9 +1,10 @@
-"""Pictures and pages of scores."""
+"""Pictures, pages and sites of scores."""
 
 from .coverage import plot_coverage
 from .graph_picture import draw_graph, write_graph
 from .page import write_page
 from .plots import plot_runs, plot_scores, plot_speedups
+from .site import write_site
 
 __all__ = [
     "draw_graph",
@@ -13,4 +14,5 @@ __all__ = [
     "plot_speedups",
     "write_graph",
     "write_page",
+    "write_site",
 ]

@@ -1,0 +1,220 @@
+"""What the site says of one arm: scores, verdicts, failures by class, and its records."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import ScoreError
+from ...scores import Scores, error_aware_speedup_score, speedup_score, split_by
+from ...scores.run_sets import ARM_COLUMNS, NAMELESS, Duplicates, without_duplicates
+from ...scores.variants import find_variant
+from .names import slug
+from .quantiles import SHARES, quantiles
+from .verdicts import FAILED, Verdict, verdicts
+
+_MEDIAN = SHARES.index(0.5)
+MAX_MESSAGE = 2_000
+"""Characters of an error message that a page shows."""
+
+_COLUMNS = (
+    "run_id", "sample_id", "task", "framework", "source", "family", "num_ops", "structure_hash",
+    "signature_hash", "dataset", "compiler", "compiler_options", "device", "weights",
+    "input_mode", "seed", "cache_mode", "launch_mode", "num_threads", "status", "phase", "reason",
+    "error_type", "error_message", "speedup", "speedup_low", "speedup_high", "min_t", "null_t",
+    "eager_t", "floor_ms", "compile_time_s", "first_call_s", "break_even_calls",
+    "baseline_num_kernels", "candidate_num_kernels", "baseline_peak_memory_bytes",
+    "candidate_peak_memory_bytes", "is_noisy", "load", "warnings", "environment", "started_at",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class ErrorClass:
+    """Failures that say the same: how many, and the first of them."""
+
+    verdict: Verdict
+    reason: str
+    error_type: str
+    message: str
+    count: int
+    rows: tuple[dict[str, Any], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """The records of one arm, by sample, and its scores; None where no record counts.
+
+    `rows` has the columns of the records that pages show, and `verdict`, `baseline_ms`,
+    `candidate_ms` (medians), `baseline_quantiles`, `candidate_quantiles`, `roofline_share`,
+    `environment_name` and `arm`, this arm.
+    """
+
+    name: str
+    slug: str
+    table: pa.Table
+    rows: list[dict[str, Any]]
+    scores: Mapping[str, Scores] | None
+    by_task: Mapping[str, Mapping[str, Scores]]
+
+    @functools.cached_property
+    def counts(self) -> Counter[Verdict]:
+        """How many records have each verdict."""
+        return Counter(row["verdict"] for row in self.rows)
+
+    def task_counts(self, task: str) -> Counter[Verdict]:
+        """Count the verdicts of one task."""
+        return Counter(row["verdict"] for row in self.rows if row["task"] == task)
+
+    @functools.cached_property
+    def conditions(self) -> dict[str, str]:
+        """What the arm is made of, as `split_arms` tells arms apart."""
+        record = self.table.slice(0, 1).select(list(ARM_COLUMNS)).to_pylist()[0]
+        return {name: str(value) for name, value in record.items() if value not in (None, "", "{}")}
+
+    @functools.cached_property
+    def error_classes(self) -> list[ErrorClass]:
+        """Failures by verdict, reason, type and message without numbers, most frequent first."""
+        found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for row in self.rows:
+            if row["verdict"] in (*FAILED, Verdict.NOT_COUNTED):
+                message = _pattern(row["error_message"] or "")
+                key = (row["verdict"], row["reason"] or "", row["error_type"] or "", message)
+                found.setdefault(key, []).append(row)
+        classes = [
+            ErrorClass(Verdict(key[0]), key[1], key[2], key[3], len(rows), tuple(rows[:5]))
+            for key, rows in found.items()
+        ]
+        return sorted(classes, key=lambda each: (-each.count, each.verdict, each.message))
+
+
+def make_arm(name: str, table: pa.Table, options: Mapping[str, Any], duplicates: Duplicates) -> Arm:
+    """Return what the site says of one arm.
+
+    Raises:
+        ScoreError: a sample has several runs and these are refused, or a record is impossible.
+    """
+    table = without_duplicates(table, duplicates).sort_by("sample_id")
+    rows = _rows(table, options["variant"])
+    key = _key(table)
+    arm = Arm(
+        name=name,
+        slug=slug(key[0] or NAMELESS, *key),
+        table=table,
+        rows=rows,
+        scores=_scores(table, options),
+        by_task={
+            task: scores
+            for task, part in split_by(table, "task").items()
+            if (scores := _scores(part, options)) is not None
+        },
+    )
+    for row in rows:
+        row["arm"] = arm
+    return arm
+
+
+def environment_name(text: str | None) -> str | None:
+    """Return the name of an environment out of its text, None where a record tells none."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12] if text else None
+
+
+def environment_parts(text: str) -> dict[str, str]:
+    """Return what an environment says, by dotted names.
+
+    >>> environment_parts('{"cpu": {"model": "x"}, "num_cpus": 2}')
+    {'cpu.model': 'x', 'num_cpus': '2'}
+    """
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"environment": text}
+    found: dict[str, str] = {}
+    waiting = [("", parsed)]
+    while waiting:
+        name, value = waiting.pop(0)
+        if isinstance(value, dict) and value:
+            waiting = [(f"{name}.{key}".strip("."), each) for key, each in value.items()] + waiting
+        elif value not in (None, "", [], {}):
+            found[name or "environment"] = value if isinstance(value, str) else json.dumps(value)
+    return found
+
+
+def _scores(table: pa.Table, options: Mapping[str, Any]) -> dict[str, Scores] | None:
+    try:
+        return {
+            "S": speedup_score(table, **options),
+            "ES": error_aware_speedup_score(table, **options),
+        }
+    except ScoreError:
+        if all(each is Verdict.NOT_COUNTED for each in _verdicts(table, options["variant"])):
+            return None
+        raise
+
+
+def _verdicts(table: pa.Table, variant: str) -> list[Verdict]:
+    return verdicts(table, find_variant(variant))
+
+
+def _key(table: pa.Table) -> list[str]:
+    """Return what tells the arm from every other, the same whatever others there are."""
+    columns = [table[name].to_pylist() for name in ARM_COLUMNS]
+    return [str(next((each for each in column if each is not None), "")) for column in columns]
+
+
+def _rows(table: pa.Table, variant: str) -> list[dict[str, Any]]:
+    columns: dict[str, list[Any]] = {name: _values(table[name]) for name in _COLUMNS}
+    columns["verdict"] = list(_verdicts(table, variant))
+    for arm in ("baseline", "candidate"):
+        found = quantiles(table[f"{arm}_latency_ms"])
+        columns[f"{arm}_quantiles"] = found.tolist()
+        columns[f"{arm}_ms"] = _nullable(found[:, _MEDIAN])
+    floor = pc.fill_null(table["floor_ms"], np.nan).to_numpy()
+    median = np.array([each or np.nan for each in columns["candidate_ms"]], dtype=float)
+    columns["roofline_share"] = _nullable(floor / median)
+    columns["task"] = [task or "unknown" for task in columns["task"]]
+    names_of = {text: environment_name(text) for text in set(columns["environment"])}
+    columns["environment_name"] = [names_of[text] for text in columns["environment"]]
+    columns["error_message"] = [
+        text and (text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…")
+        for text in columns["error_message"]
+    ]
+    names = list(columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column as objects, equal texts as one object: environments are long and few."""
+    if not pa.types.is_string(column.type):
+        return column.to_pylist()
+    found: list[Any] = []
+    for chunk in column.dictionary_encode().unify_dictionaries().chunks:
+        words = chunk.dictionary.to_pylist()
+        found += [None if index is None else words[index] for index in chunk.indices.to_pylist()]
+    return found
+
+
+def _nullable(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in values.tolist()]
+
+
+def _pattern(message: str) -> str:
+    """Return the first line of a message without what differs from sample to sample.
+
+    >>> _pattern("size 12 at 0x7f21 of `timm/a`\\nmore")
+    'size # at # of `…`'
+    """
+    line = message.strip().partition("\n")[0][:300]
+    line = re.sub(
+        r"`[^`]*`|'[^']*'|\"[^\"]*\"", lambda found: f"{found[0][0]}…{found[0][-1]}", line
+    )
+    return re.sub(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?", "#", line)

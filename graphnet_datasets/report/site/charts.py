@@ -1,0 +1,152 @@
+"""Small charts as SVG that takes its colours from the style sheet, so that they fit the dark too.
+
+What comes from records is escaped here: the texts go into pages as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 300, 46, 34, 12, 12
+NUM_STYLES = 8
+TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
+BAR_WIDTH, BAR_HEIGHT = 150, 18
+
+Points = Sequence[tuple[int, float]]
+
+
+def line_chart(lines: Mapping[str, Points], label: str) -> str:
+    """Draw scores over t, a line a compiler; what a line is called is told on hover and below.
+
+    The vertical axis is logarithmic. Only numbers and escaped names come into the text.
+    """
+    shown = {name: [(t, value) for t, value in each if value > 0] for name, each in lines.items()}
+    every = [point for each in shown.values() for point in each]
+    if not every:
+        return ""
+    first, last = min(t for t, _ in every), max(t for t, _ in every)
+    low = math.log(min([1.0, *(value for _, value in every)]) / 1.15)
+    high = math.log(max([1.0, *(value for _, value in every)]) * 1.15)
+
+    def x(t: float) -> float:
+        return LEFT + (t - first) / max(last - first, 1) * (WIDTH - LEFT - RIGHT)
+
+    def y(value: float) -> float:
+        return TOP + (high - math.log(value)) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+    parts = [
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{escape(label)}">'
+    ]
+    for tick in TICKS:
+        if low <= math.log(tick) <= high:
+            kind = "one" if tick == 1 else "grid"
+            parts.append(
+                f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" '
+                f'y2="{y(tick):.1f}"/><text class="axis end" x="{LEFT - 6}" y="{y(tick) + 4:.1f}">'
+                f"{tick:g}</text>"
+            )
+    for t in range(first, last + 1):
+        if t % 2 == 0:
+            parts.append(
+                f'<text class="axis mid" x="{x(t):.1f}" y="{HEIGHT - BOTTOM + 16}">{t}</text>'
+            )
+    parts.append(
+        f'<text class="axis mid" x="{(WIDTH + LEFT) / 2:.0f}" y="{HEIGHT - 4}">'
+        "tolerance t, stricter to the left</text>"
+    )
+    for index, (name, points) in enumerate(shown.items()):
+        path = " ".join(f"{x(t):.1f},{y(value):.1f}" for t, value in _steps(points))
+        parts.append(
+            f'<polyline class="line s{index % NUM_STYLES}" points="{path}"><title>{escape(name)}'
+            "</title></polyline>"
+        )
+    parts.append("</svg>")
+    return "".join(parts)
+
+
+def _steps(points: Points) -> list[tuple[int, float]]:
+    """Make the line a step from t = 0 on, where only a whole t forgives an error.
+
+    >>> _steps([(-1, 0.5), (0, 0.5), (1, 2.0)])
+    [(-1, 0.5), (0, 0.5), (1, 0.5), (1, 2.0)]
+    """
+    found: list[tuple[int, float]] = []
+    for t, value in points:
+        if found and t > 0:
+            found.append((t, found[-1][1]))
+        found.append((t, value))
+    return found
+
+
+def score_bar(
+    value: float | None, low: float | None, high: float | None, domain: tuple[float, float]
+) -> str:
+    """Draw a score as a dot and its interval as a line, on a logarithmic scale with a mark at 1."""
+    if value is None or value <= 0:
+        return ""
+    least, greatest = (math.log(each) for each in domain)
+
+    def x(each: float) -> float:
+        place = (math.log(each) - least) / max(greatest - least, 1e-9)
+        return 6 + min(max(place, 0.0), 1.0) * (BAR_WIDTH - 12)
+
+    middle = BAR_HEIGHT / 2
+    interval = ""
+    if low is not None and high is not None and low > 0:
+        interval = (
+            f'<line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{middle}" '
+            f'y2="{middle}"/>'
+        )
+    return (
+        f'<svg class="bar" viewBox="0 0 {BAR_WIDTH} {BAR_HEIGHT}" aria-hidden="true">'
+        f'<line class="one" x1="{x(1):.1f}" x2="{x(1):.1f}" y1="0" y2="{BAR_HEIGHT}"/>{interval}'
+        f'<circle class="dot" cx="{x(value):.1f}" cy="{middle}" r="4"/></svg>'
+    )
+
+
+def time_boxes(rows: Sequence[tuple[str, Sequence[float]]], label: str) -> str:
+    """Draw the 10, 25, 50, 75 and 90 % quantiles of times in milliseconds, a row each."""
+    rows = [(name, each) for name, each in rows if all(value > 0 for value in each)]
+    if not rows:
+        return ""
+    least = math.log(min(each[0] for _, each in rows) / 1.2)
+    greatest = math.log(max(each[-1] for _, each in rows) * 1.2)
+    left, step = 230, 24
+    height = step * len(rows) + 26
+
+    def x(value: float) -> float:
+        return left + (math.log(value) - least) / (greatest - least) * (WIDTH - left - 12)
+
+    parts = [
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'aria-label="{escape(label)}">'
+    ]
+    for tick in _time_ticks(least, greatest):
+        parts.append(
+            f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="0" y2="{height - 22}"/>'
+            f'<text class="axis mid" x="{x(tick):.1f}" y="{height - 6}">{tick:g} ms</text>'
+        )
+    for index, (name, (p10, p25, p50, p75, p90)) in enumerate(rows):
+        y = step * index + step / 2
+        short = name if len(name) <= 34 else f"{name[:33]}…"
+        parts.append(
+            f'<text class="axis end" x="{left - 10}" y="{y + 4:.1f}">{escape(short)}<title>'
+            f'{escape(name)}</title></text><line class="interval" x1="{x(p10):.1f}" '
+            f'x2="{x(p90):.1f}" y1="{y:.1f}" y2="{y:.1f}"/><rect class="box" x="{x(p25):.1f}" '
+            f'y="{y - 6:.1f}" width="{max(x(p75) - x(p25), 1):.1f}" height="12"/>'
+            f'<line class="median" x1="{x(p50):.1f}" x2="{x(p50):.1f}" y1="{y - 7:.1f}" '
+            f'y2="{y + 7:.1f}"/>'
+        )
+    parts.append("</svg>")
+    return "".join(parts)
+
+
+def _time_ticks(least: float, greatest: float) -> list[float]:
+    """Return round times between two logarithms: 1, 2 and 5 times powers of ten, five at most."""
+    powers = range(math.floor(least / math.log(10)), math.ceil(greatest / math.log(10)) + 1)
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    ticks = [tick for tick in ticks if least <= math.log(tick) <= greatest]
+    return ticks if len(ticks) <= 5 else ticks[:: -(-len(ticks) // 5)]

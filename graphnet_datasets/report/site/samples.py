@@ -1,0 +1,83 @@
+"""What the site says of one sample: its records under all arms, the best first."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from .arms import Arm
+from .names import slug
+from .verdicts import Verdict
+
+_RIGHT = (Verdict.FASTER, Verdict.EVEN, Verdict.SLOWER)
+
+
+@dataclasses.dataclass(frozen=True)
+class SampleRecords:
+    """The records of one sample; `number` is its place among the site's samples."""
+
+    id: str
+    slug: str
+    number: int
+    rows: list[dict[str, Any]]
+
+    @property
+    def task(self) -> str:
+        """The task, of the first record that tells it."""
+        return self.rows[0]["task"]
+
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """What the records tell of the sample itself."""
+        names = ("task", "framework", "source", "num_ops", "family", "structure_hash", "dataset")
+        return {
+            name: next((row[name] for row in self.rows if row[name] not in (None, "")), None)
+            for name in names
+        }
+
+    @functools.cached_property
+    def best(self) -> dict[str, Any] | None:
+        """The record with the largest speedup among the right ones."""
+        first = self.rows[0]
+        return first if first["verdict"] in _RIGHT else None
+
+    @functools.cached_property
+    def counts(self) -> Counter[Verdict]:
+        """How many records have each verdict."""
+        return Counter(row["verdict"] for row in self.rows)
+
+
+def group_by_sample(arms: Iterable[Arm]) -> list[SampleRecords]:
+    """Return the samples of all arms, sorted by their ids, and note in each row its sample."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for arm in arms:
+        for row in arm.rows:
+            found.setdefault(str(row["sample_id"]), []).append(row)
+    samples = []
+    for number, (sample_id, rows) in enumerate(sorted(found.items())):
+        sample = SampleRecords(sample_id, slug(sample_id), number, sorted(rows, key=_order))
+        for row in rows:
+            row["sample"] = sample
+        samples.append(sample)
+    return samples
+
+
+def beside_best(row: dict[str, Any]) -> float | None:
+    """Return how many times faster the best right compiler on the same device is, or None.
+
+    Speedups over the same baseline are compared, since times of different days are not the same.
+    """
+    best = row["sample"].best
+    if best is None or row["speedup"] is None or best is row or best["device"] != row["device"]:
+        return None
+    ratio = best["speedup"] / row["speedup"]
+    return ratio if ratio > 1 else None
+
+
+def _order(row: dict[str, Any]) -> tuple[int, float]:
+    if row["verdict"] in _RIGHT:
+        return 0, -(row["speedup"] or 0.0)
+    return 1 + list(Verdict).index(row["verdict"]), 0.0

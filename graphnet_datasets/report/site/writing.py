@@ -1,0 +1,221 @@
+"""The site as a whole: which pages there are, and that it appears complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...atomic import replaced_directory, write_text
+from ...errors import ScoreError
+from ...scores import as_table
+from ...scores.comparison import TOLERANCE
+from ...scores.run_sets import Duplicates
+from ...scores.variants import find_variant
+from .arms import Arm, environment_parts, make_arm
+from .chunks import plain_floats, write_chunk
+from .names import slug
+from .pages import Renderer, parts_of
+from .pictures import write_pictures
+from .samples import SampleRecords, group_by_sample
+from .verdicts import Verdict
+
+MARK = "graphnet-site.txt"
+"""The file by which a directory is known for a site that may be replaced."""
+PER_CHUNK = 20_000
+"""Records in a file of data, so that a page that needs few loads few."""
+
+
+def write_site(
+    run_sets: Mapping[str, Any],
+    out: str | os.PathLike[str],
+    *,
+    title: str = "Scores of tensor compilers",
+    dataset: str | os.PathLike[str] | None = "graphnet",
+    p: float | None = None,
+    b: float = 0.1,
+    variant: str = "report",
+    duplicates: Duplicates = "refuse",
+) -> Path:
+    """Write a site about run sets (a name each, the records of one arm) and return its directory.
+
+    The pages need no server, no script and nothing from elsewhere; with scripts their tables are
+    sorted, filtered and searched. Pictures of graphs come from `dataset`; None draws none. A site
+    that stands at `out` is replaced, once the new one is complete. Equal records give equal bytes.
+
+    Raises:
+        ScoreError: there are no records, or a run set cannot be scored.
+        FileExistsError: something else than a site stands at `out`.
+        MissingExtraError: jinja2 is not installed.
+    """
+    renderer = Renderer(title)
+    options = {"p": p, "b": b, "variant": variant}
+    tables = {name: as_table(runs) for name, runs in run_sets.items()}
+    arms = [
+        make_arm(name, table, options, duplicates)
+        for name, table in tables.items()
+        if table.num_rows
+    ]
+    if not arms:
+        raise ScoreError("There are no run records for a site. Make some with `graphnet run`.")
+    arms = sorted(_with_different_names(arms), key=_place)
+    samples = group_by_sample(arms)
+    scored = find_variant(variant)
+    renderer.add_globals(
+        arms=arms, p=scored.default_p if p is None else p, b=b, variant=variant, site=_counts(arms)
+    )
+    with _replaced_site(Path(out)) as place:
+        for name in ("pictures", "data", "samples", "arms", "tasks", "environments"):
+            (place / name).mkdir(parents=True)
+        renderer.write_assets(place)
+        pictures = {} if dataset is None else write_pictures(samples, dataset, place / "pictures")
+        _write_data(place / "data", arms, samples)
+        renderer.set_index(_index(arms, samples))
+        _write_pages(renderer, place, arms, samples, pictures)
+        write_text(place / MARK, f"{title}\nWritten by `graphnet report`.\n")
+    return Path(out)
+
+
+def _write_pages(
+    renderer: Renderer,
+    place: Path,
+    arms: list[Arm],
+    samples: list[SampleRecords],
+    pictures: Mapping[str, str],
+) -> None:
+    tasks = sorted({sample.task for sample in samples})
+    renderer.write(place / "index.html", "index.html", tasks=tasks, samples=samples)
+    renderer.write(place / "records.html", "records.html")
+    renderer.write_parts(place / "samples.html", "samples.html", samples)
+    for arm in arms:
+        renderer.write_parts(place / "arms" / f"{arm.slug}.html", "arm.html", arm.rows, arm=arm)
+    for task in tasks:
+        chosen = [sample for sample in samples if sample.task == task]
+        renderer.write_parts(
+            place / "tasks" / f"{renderer.task_slug(task)}.html", "task.html", chosen, task=task
+        )
+    for sample in samples:
+        renderer.write(
+            place / "samples" / f"{sample.slug}.html",
+            "sample.html",
+            sample=sample,
+            picture=pictures.get(sample.id),
+        )
+    for name, text, rows in _environments(arms):
+        renderer.write(
+            place / "environments" / f"{name}.html",
+            "environment.html",
+            name=name,
+            parts=environment_parts(text),
+            num_records=rows,
+        )
+
+
+def _write_data(directory: Path, arms: list[Arm], samples: list[SampleRecords]) -> None:
+    names = {
+        "id": [sample.id for sample in samples],
+        "page": [sample.slug for sample in samples],
+        "task": [sample.task for sample in samples],
+        "num_ops": [sample.facts["num_ops"] for sample in samples],
+    }
+    write_chunk(directory / "samples.js", "samples", names)
+    codes = list(Verdict)
+    for arm in arms:
+        for number, rows in enumerate(parts_of(arm.rows, PER_CHUNK)):
+            columns: dict[str, list[Any]] = {
+                "sample": [row["sample"].number for row in rows],
+                "verdict": [codes.index(row["verdict"]) for row in rows],
+                "error": [row["error_type"] or row["reason"] or "" for row in rows],
+            }
+            for name in ("speedup", "baseline_ms", "candidate_ms", "min_t", "compile_time_s"):
+                values = [np.nan if row[name] is None else row[name] for row in rows]
+                columns[name] = plain_floats(np.array(values, dtype=float))
+            chunk = f"arm-{arm.slug}-{number}"
+            write_chunk(directory / f"{chunk}.js", chunk, columns)
+
+
+def _index(arms: list[Arm], samples: list[SampleRecords]) -> dict[str, Any]:
+    """Return what the script of the pages has to know before it loads anything."""
+    return {
+        "verdicts": [str(each) for each in Verdict],
+        "tasks": sorted({sample.task for sample in samples}),
+        "arms": [
+            {
+                "name": arm.name,
+                "page": arm.slug,
+                "records": len(arm.rows),
+                "chunks": len(parts_of(arm.rows, PER_CHUNK)),
+            }
+            for arm in arms
+        ],
+    }
+
+
+def _counts(arms: list[Arm]) -> dict[str, Any]:
+    starts = [row["started_at"] for arm in arms for row in arm.rows if row["started_at"]]
+    return {
+        "records": sum(len(arm.rows) for arm in arms),
+        "samples": len({row["sample_id"] for arm in arms for row in arm.rows}),
+        "first": min(starts, default="")[:10],
+        "last": max(starts, default="")[:10],
+        "score_range": _score_range(arms),
+    }
+
+
+def _score_range(arms: list[Arm]) -> tuple[float, float]:
+    """Return what the bars beside the scores span."""
+    values = [
+        row[name]
+        for arm in arms
+        if arm.scores is not None
+        for row in [arm.scores["S"].at(TOLERANCE)]
+        for name in ("S", "S_low", "S_high")
+        if row[name] and row[name] > 0
+    ]
+    return max(min([1.0, *values]), 1e-3) / 1.05, min(max([1.0, *values]), 1e3) * 1.05
+
+
+def _environments(arms: list[Arm]) -> Iterator[tuple[str, str, int]]:
+    texts: dict[str, list[Any]] = {}
+    for arm in arms:
+        for row in arm.rows:
+            if row["environment_name"]:
+                found = texts.setdefault(row["environment_name"], [row["environment"], 0])
+                found[1] += 1
+    for name, (text, count) in sorted(texts.items()):
+        yield name, text, count
+
+
+def _place(arm: Arm) -> tuple[float, str]:
+    """Sort arms by their score, those without one last."""
+    score = None if arm.scores is None else arm.scores["S"].at(TOLERANCE)["S"]
+    return (0.0 if score is None else -score, arm.name)
+
+
+def _with_different_names(arms: list[Arm]) -> list[Arm]:
+    """Tell the pages of records of one arm apart, as those of two machines, by their names."""
+    count = Counter(arm.slug for arm in arms)
+    for index, arm in enumerate(arms):
+        if count[arm.slug] > 1:
+            arms[index] = dataclasses.replace(arm, slug=slug(arm.name, arm.slug))
+            for row in arm.rows:
+                row["arm"] = arms[index]
+    return arms
+
+
+@contextlib.contextmanager
+def _replaced_site(out: Path) -> Iterator[Path]:
+    """Give a directory that takes the place of an older site, or of nothing, in the end."""
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(out))
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(out))
+    with replaced_directory(out) as place:
+        yield place
