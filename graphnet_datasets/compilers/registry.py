@@ -19,7 +19,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import CompilerError, CompilerUnavailableError, UnknownCompilerError
+from ..errors import (
+    CompilerError,
+    CompilerUnavailableError,
+    GraphNetError,
+    UnknownCompilerError,
+)
 from ..frameworks import framework_named
 from ..sample.vocabulary import framework_entry_points
 from ..suggestions import did_you_mean
@@ -53,7 +58,7 @@ class Entry:
                 f"`{self.framework}` is not installed "
                 f"(pip install 'graphnet-datasets[{self.framework}]')."
             )
-        return _as_compiler(_import_reference(self.reference), self.name, self.framework)
+        return _as_compiler(import_reference(self.reference), self.name, self.framework)
 
 
 _registered: dict[tuple[str, str], Entry] = {}
@@ -222,7 +227,16 @@ def _reference_of(factory: Any) -> str:
     return f"{Path(path).resolve()}:{name}"
 
 
-def _import_reference(reference: str) -> Any:
+def import_reference(
+    reference: str, *, kind: str = "compiler", error_type: type[GraphNetError] = CompilerError
+) -> Any:
+    """Return what `module:attribute` or `/path/to/file.py:attribute` refers to.
+
+    Only for references that the user typed or installed. `kind` is what messages call it.
+
+    Raises:
+        CompilerError: it cannot be imported; with `error_type` that instead.
+    """
     module_name, _, attribute = reference.rpartition(":")
     try:
         if module_name.endswith(".py"):
@@ -231,8 +245,8 @@ def _import_reference(reference: str) -> Any:
             module = importlib.import_module(module_name)
         return getattr(module, attribute)
     except (ImportError, AttributeError, OSError, ValueError) as error:
-        raise CompilerError(
-            f"The compiler `{reference}` cannot be imported: {type(error).__name__}: {error}. "
+        raise error_type(
+            f"The {kind} `{reference}` cannot be imported: {type(error).__name__}: {error}. "
             "Write it as `module:attribute` with a module that Python finds, or as "
             "`/path/to/file.py:attribute`."
         ) from error

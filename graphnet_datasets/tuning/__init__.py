@@ -11,17 +11,33 @@ from .interfaces import (
     TaskAllocator,
     Tuner,
 )
+from .knobs import trace_knobs
+from .loop import Budget, Progress, TuningResult, tune
 from .measurement import Measurement, TrialStatus, normalised_throughput
+from .registry import (
+    list_allocators,
+    list_tuners,
+    make_allocator,
+    make_tuner,
+    register_allocator,
+    register_tuner,
+)
+from .replay import Pool, PoolSpace, ReplayMeasurer
 from .task import Task, TaskSource, task_key
 
 __all__ = [
+    "Budget",
     "Candidate",
     "CostModel",
     "Dispatcher",
     "Measurement",
     "Measurer",
     "Origin",
+    "Pool",
+    "PoolSpace",
     "ProgramGraph",
+    "Progress",
+    "ReplayMeasurer",
     "Slot",
     "Space",
     "State",
@@ -30,7 +46,16 @@ __all__ = [
     "TaskSource",
     "TrialStatus",
     "Tuner",
+    "TuningResult",
+    "list_allocators",
+    "list_tuners",
+    "make_allocator",
+    "make_tuner",
     "normalised_throughput",
+    "register_allocator",
+    "register_tuner",
     "task_key",
     "trace_hash",
+    "trace_knobs",
+    "tune",
 ]

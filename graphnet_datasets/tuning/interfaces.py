@@ -149,6 +149,9 @@ class Slot(NamedTuple):
 class TaskAllocator(abc.ABC):
     """Says which task gets the next trials. A class of one's own takes `(tasks, *, seed=0, …)`."""
 
+    slot_trials: int = 1
+    """Trials of one slot. A budget that does not give each task a slot is refused."""
+
     @abc.abstractmethod
     def next(self) -> Slot | None:
         """Return the next slot, None where every task was dropped."""

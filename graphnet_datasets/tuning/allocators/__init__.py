@@ -1,0 +1,1 @@
+"""Allocators: which task gets the next trials."""

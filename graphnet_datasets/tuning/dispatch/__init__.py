@@ -1,0 +1,1 @@
+"""Dispatchers: which configuration an input gets."""

@@ -1,0 +1,1 @@
+"""Cost models: how fast a candidate will be, before it runs."""

@@ -1,0 +1,63 @@
+"""Programs as vectors of one length: features of stores pooled, tasks by their shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import TuningError
+from ..interfaces import Space
+from ..measurement import Measurement
+from ..task import Task
+
+_MAX_ARGS, _MAX_RANK = 6, 5
+_BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}
+
+
+def pool_features(features: np.ndarray) -> np.ndarray:
+    """Return float32 [2 f + 1]: the sum and the largest value over stores, and how many there are.
+
+    >>> pool_features(np.array([[1.0, 2.0], [3.0, 0.0]], np.float32)).tolist()
+    [4.0, 2.0, 3.0, 2.0, 2.0]
+    """
+    return np.concatenate(
+        [features.sum(axis=0), features.max(axis=0), [len(features)]], dtype=np.float32
+    )
+
+
+def task_vector(task: Task) -> np.ndarray:
+    """Return float32 [44]: sizes of the first arguments and their dtypes, flops and bytes.
+
+    Sizes, flops and bytes as log2 of one more than them. What a task has more of (arguments after
+    the sixth, dimensions after the fifth) is multiplied into the last.
+    """
+    sizes = np.zeros((_MAX_ARGS, _MAX_RANK + 2), np.float32)
+    shapes = list(zip(task.arg_shapes, task.arg_dtypes, strict=True))[:_MAX_ARGS]
+    for row, (shape, dtype) in enumerate(shapes):
+        kept = [*shape[: _MAX_RANK - 1], *([math.prod(shape[4:])] if len(shape) > 4 else [])]
+        sizes[row, : len(kept)] = [math.log2(1 + each) for each in kept]
+        sizes[row, _MAX_RANK] = _BYTES.get(dtype, 4)
+        sizes[row, _MAX_RANK + 1] = dtype.startswith(("float", "bfloat"))
+    totals = [math.log2(1 + task.flops), math.log2(1 + task.bytes)]
+    return np.concatenate([sizes.ravel(), totals], dtype=np.float32)
+
+
+def features_of_rows(space: Space, rows: Sequence[Measurement]) -> list[np.ndarray | None]:
+    """Return the features of each row: those recorded, otherwise made by the space, or None.
+
+    Raises:
+        TuningError: recorded features are of another feature set than the space makes.
+    """
+    for row in rows:
+        if row.features is not None and row.feature_set != space.feature_set:
+            raise TuningError(
+                f"A record's features are `{row.feature_set}` and the space makes "
+                f"`{space.feature_set}`. Learn from records of one feature set."
+            )
+    missing = [index for index, row in enumerate(rows) if row.features is None]
+    made = dict(
+        zip(missing, space.features_of([rows[index].candidate for index in missing]), strict=True)
+    )
+    return [made[i] if row.features is None else row.features for i, row in enumerate(rows)]

@@ -1,0 +1,163 @@
+"""The tuners and allocators that can be named: built in, registered, entry points, references.
+
+Only names that the user typed or installed are imported, never one out of rows or files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..compilers.registry import import_reference
+from ..errors import TuningError, UnknownTunerError
+from ..suggestions import did_you_mean
+from .interfaces import Space, TaskAllocator, Tuner
+from .task import Task
+
+
+@dataclasses.dataclass
+class _Registry:
+    kind: str
+    entry_point_group: str
+    builtin: Mapping[str, str]
+    base: type
+    registered: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        points = importlib.metadata.entry_points(group=self.entry_point_group)
+        return sorted({*self.builtin, *self.registered, *(point.name for point in points)})
+
+    def register(self, name: str, factory: Any) -> Any:
+        if factory is None:
+            return lambda decorated: self.register(name, decorated)
+        if name in self.builtin or name in self.registered or ":" in name:
+            raise UnknownTunerError(
+                f"No {self.kind} can be registered as `{name}`: the name is taken or holds a "
+                "colon. Choose another one."
+            )
+        self.registered[name] = factory
+        return factory
+
+    def find(self, name: str) -> Callable[..., Any]:
+        if name in self.registered:
+            return self.registered[name]
+        reference = self.builtin.get(name, name if ":" in name else None)
+        if reference is None:
+            points = importlib.metadata.entry_points(group=self.entry_point_group, name=name)
+            reference = next((point.value for point in points), None)
+        if reference is None:
+            raise UnknownTunerError(
+                f"There is no {self.kind} `{name}`.{did_you_mean(name, self.names())} There are: "
+                f"{', '.join(self.names())}. Register one, or name it as `module:attribute`."
+            )
+        return import_reference(reference, kind=self.kind, error_type=UnknownTunerError)
+
+    def make(self, name: str, first: Any, seed: int, options: Mapping[str, Any] | None) -> Any:
+        factory = self.find(name)
+        try:
+            made = factory(first, seed=seed, **(options or {}))
+        except TypeError as error:
+            raise TuningError(
+                f"The {self.kind} `{name}` cannot be made with the options {dict(options or {})}: "
+                f"{error}."
+            ) from error
+        if not isinstance(made, self.base):
+            raise UnknownTunerError(
+                f"The {self.kind} `{name}` gave {type(made).__name__}, which is no "
+                f"`graphnet_datasets.tuning.{self.base.__name__}`."
+            )
+        return made
+
+
+_TUNERS = _Registry(
+    "tuner",
+    "graphnet_datasets.tuners",
+    {
+        "random": f"{__package__}.tuners.random:RandomTuner",
+        "ansor": f"{__package__}.tuners.ansor:AnsorTuner",
+        "gptune": f"{__package__}.tuners.gptune:GpTuner",
+        "bolt": f"{__package__}.tuners.bolt:BoltTuner",
+        "oneshot": f"{__package__}.tuners.oneshot:OneShotTuner",
+        "alt": f"{__package__}.tuners.alt:AltTuner",
+    },
+    Tuner,
+)
+_ALLOCATORS = _Registry(
+    "allocator",
+    "graphnet_datasets.allocators",
+    {
+        "round-robin": f"{__package__}.allocators.round_robin:RoundRobin",
+        "gradient": f"{__package__}.allocators.gradient:GradientAllocator",
+        "dynatune": f"{__package__}.allocators.dynatune:DynaTune",
+    },
+    TaskAllocator,
+)
+
+
+def register_tuner(name: str, factory: Any = None) -> Any:
+    """Make a tuner known by `name`; also a decorator, `@register_tuner("mine")`.
+
+    `factory` takes `(space, *, seed=0, **options)` and returns a `Tuner`. A package offers one
+    under the entry point group `graphnet_datasets.tuners`.
+
+    Raises:
+        UnknownTunerError: the name is taken.
+    """
+    return _TUNERS.register(name, factory)
+
+
+def register_allocator(name: str, factory: Any = None) -> Any:
+    """Make an allocator known by `name`; also a decorator.
+
+    `factory` takes `(tasks, *, seed=0, **options)` and returns a `TaskAllocator`. A package offers
+    one under the entry point group `graphnet_datasets.allocators`.
+
+    Raises:
+        UnknownTunerError: the name is taken.
+    """
+    return _ALLOCATORS.register(name, factory)
+
+
+def list_tuners() -> list[str]:
+    """Return the names of all tuners.
+
+    >>> {"random", "ansor", "gptune", "bolt", "oneshot", "alt"} <= set(list_tuners())
+    True
+    """
+    return _TUNERS.names()
+
+
+def list_allocators() -> list[str]:
+    """Return the names of all allocators.
+
+    >>> {"round-robin", "gradient", "dynatune"} <= set(list_allocators())
+    True
+    """
+    return _ALLOCATORS.names()
+
+
+def make_tuner(
+    name: str, space: Space, *, seed: int = 0, options: Mapping[str, Any] | None = None
+) -> Tuner:
+    """Return a tuner over a space; `name` may be `module:attribute` or `file.py:attribute`.
+
+    Raises:
+        UnknownTunerError: there is none of that name, or it is no tuner.
+        TuningError: it does not take the options.
+        MissingExtraError: a library that it needs is not installed.
+    """
+    return _TUNERS.make(name, space, seed, options)
+
+
+def make_allocator(
+    name: str, tasks: Sequence[Task], *, seed: int = 0, options: Mapping[str, Any] | None = None
+) -> TaskAllocator:
+    """Return an allocator over tasks; `name` may be `module:attribute` or `file.py:attribute`.
+
+    Raises:
+        UnknownTunerError: there is none of that name, or it is no allocator.
+        TuningError: it does not take the options.
+    """
+    return _ALLOCATORS.make(name, tasks, seed, options)
