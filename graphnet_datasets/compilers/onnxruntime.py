@@ -18,6 +18,7 @@ from tqdm import tqdm
 from ..errors import CompilerUnavailableError
 from .base import Compiler
 from .exporting import EXPORT_OPTIONS, check_count, export_flat, threads
+from .onnx_registry import keep_registry
 from .options import Option
 
 _OPTIMIZATION = {"none": 0, "basic": 1, "extended": 2, "all": 99}
@@ -48,7 +49,11 @@ class OnnxRuntime(Compiler):
 
     @classmethod
     def prepare(cls) -> None:
-        """Export a graph that does nothing: nine hundred modules are imported on the way."""
+        """Export a graph that does nothing: nine hundred modules are imported on the way.
+
+        The exporter's table of operators is kept for the exports that follow.
+        """
+        keep_registry()
         inputs = {"input": torch.ones(1)}
         _, program = export_flat(cls.name, torch.nn.Identity(), inputs, dynamic=False)
         # The exporter's progress bar would leave a thread that watches it.

@@ -169,11 +169,18 @@ def read_card_data(readme: Path, where: str) -> dict[str, Any]:
     Raises:
         SchemaError: it is no YAML.
     """
-    from huggingface_hub import metadata_load
+    import yaml
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
+    # The same safe language as `metadata_load`'s, read ten times faster where libyaml is there.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return metadata_load(readme) or {}
-    except Exception as error:  # a YAML error has no base class of its own in huggingface_hub
+        block = REGEX_YAML_BLOCK.search(readme.read_text(encoding="utf-8-sig"))
+        found = None if block is None else yaml.load(block.group(2), loader)  # noqa: S506 (safe)
+        if found is not None and not isinstance(found, dict):
+            raise ValueError("it is no mapping")
+        return found or {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
 
 

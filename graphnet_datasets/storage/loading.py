@@ -16,6 +16,7 @@ import pyarrow as pa
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
+from .builders import parquet_builder
 from .layout import Layout, read_layout
 from .questions import (
     check_columns,
@@ -260,8 +261,6 @@ def _local_builder(
     place: Path, config: str | None, filters: Any, columns: Sequence[str] | None
 ) -> Any:
     """Return the builder of a directory or file."""
-    import datasets
-
     if place.is_file():
         layout = Layout({"default": {"train": [place]}}, "default")
     else:
@@ -277,8 +276,7 @@ def _local_builder(
         split: [glob.escape(str(path.resolve())) for path in paths]
         for split, paths in splits.items()
     }
-    return datasets.load_dataset_builder(
-        "parquet",
+    return parquet_builder(
         data_files=data_files,
         **_given(filters=filters, columns=columns, features=features),
     )
@@ -288,8 +286,6 @@ def _url_builder(
     place: Url, config: str | None, filters: Any, columns: Sequence[str] | None
 ) -> Any:
     """Return the builder of a directory or file at a URL."""
-    import datasets
-
     listing = read_listing(place)
     splits = listing.configs.get(config or listing.default)
     if splits is None:
@@ -297,8 +293,7 @@ def _url_builder(
     schemas = read_schemas([url for urls in splits.values() for url in urls])
     filters, features = _fit_to_files(schemas, filters, columns, place)
     data_files = {split: [glob.escape(url.text) for url in urls] for split, urls in splits.items()}
-    return datasets.load_dataset_builder(
-        "parquet",
+    return parquet_builder(
         data_files=data_files,
         storage_options=dict(place.options) or None,
         # Part of the cache's key: not every file system says when a file has changed in a way that

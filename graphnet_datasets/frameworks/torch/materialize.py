@@ -24,7 +24,6 @@ from ..input_limits import check_inputs, memory_limit
 from .building.custom_operators import check_trust, register
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
-from .building.region_state import RestoringModule
 from .building.regions import AUTOCAST, check_regions, has_regions
 from .building.run_checks import NAME as CHECKS_NAME
 from .building.run_checks import SizeChecks
@@ -202,7 +201,10 @@ class _Builder:
                 root.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=False))
             else:
                 root.register_buffer(name, tensor)
-        kind = RestoringModule if has_regions(self.sample) else torch.fx.GraphModule
+        kind = torch.fx.GraphModule
+        if has_regions(self.sample):
+            # It tells `torch.compile` what to leave alone, which imports as much as torch itself.
+            from .building.region_state import RestoringModule as kind  # noqa: N813
         return kind(root, self.graph).eval()
 
     def _argument(self, arg: Arg, *, is_device: bool = False) -> Any:

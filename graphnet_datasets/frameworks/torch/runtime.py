@@ -277,6 +277,7 @@ def import_all(*, with_compiler: bool = False) -> None:
         importlib.import_module("torch._inductor.compile_fx")  # once instead of in every run
 
     from . import materialize, shapes, tensors  # noqa: F401
+    from .building import region_state  # noqa: F401
 
     assert not torch.cuda.is_initialized()  # noqa: S101 (a forked process could not use the device)
 

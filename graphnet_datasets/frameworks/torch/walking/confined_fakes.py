@@ -13,8 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
 from torch.utils import _pytree as pytree
 
 from ...deadline import Deadline
@@ -46,11 +50,7 @@ class ConfinedFakeMode(FakeTensorMode):
     """
 
     def __init__(self, deadline: Deadline, what: str) -> None:
-        super().__init__(
-            allow_fallback_kernels=False,
-            shape_env=ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True),
-            static_shapes=True,
-        )
+        super().__init__(allow_fallback_kernels=False, shape_env=None, static_shapes=True)
         self._deadline = deadline
         self._what = what
         self._shared: dict[int, torch.Tensor] = {}  # elements, by the memory of views without them
@@ -70,12 +70,33 @@ class ConfinedFakeMode(FakeTensorMode):
         ):
             self._forget_shared(args, kwargs)
         if _is_folded(func, args):
-            return super().dispatch(func, types, args, kwargs)
+            return self._dispatch(func, types, args, kwargs)
         with self._without_constants(func, args, kwargs) as held:
-            result = super().dispatch(func, types, args, kwargs)
+            result = self._dispatch(func, types, args, kwargs)
             if held:
                 self._note_shared(held, result)
             return result
+
+    def _dispatch(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> object:
+        """Call one operator; symbols for sizes that elements decide are there once one needs them.
+
+        With them torch imports sympy and its compiler, which takes as long as all the rest of it.
+        """
+        try:
+            return super().dispatch(func, types, args, kwargs)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            if self.shape_env is not None:
+                raise
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        self.shape_env = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
+        return super().dispatch(func, types, args, kwargs)
 
     def _note_shared(self, held: list[tuple[FakeTensor, Any]], result: object) -> None:
         """Note which elements lie in the memory of a result that does not have them itself."""

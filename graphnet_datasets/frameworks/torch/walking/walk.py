@@ -90,7 +90,8 @@ class Walk:
         self.limit_bytes = limit_bytes
         self.deadline = deadline
         self.what = f"Finding the shapes of `{sample.id}`"
-        self.mode = ConfinedFakeMode(deadline, self.what)
+        self._modes = contextlib.ExitStack()
+        self._mode: ConfinedFakeMode | None = None
         self.values: list[Any] = []
         self.memory = LiveMemory()
         self.unsettled = Unsettled(sample, deadline.limit_s)
@@ -110,11 +111,13 @@ class Walk:
         results = []
         with (
             quietly(),
-            self.mode,
+            self._modes,
             torch.no_grad(),
             contextlib.ExitStack() as watching,
             Regions() as regions,
         ):
+            if not self.is_quick:
+                self._enter_mode()
             self.values = [self._input(index) for index in range(len(self.sample.inputs))]
             for value in self.values:
                 for memory in memories:
@@ -140,6 +143,12 @@ class Walk:
             frozenset(self.unsettled.positions),
             self.unsettled.settled.peak_bytes,
         )
+
+    def _enter_mode(self) -> ConfinedFakeMode:
+        """Make tensors fake from here to the end of the walk; most walks by rules need none."""
+        if self._mode is None:
+            self._mode = self._modes.enter_context(ConfinedFakeMode(self.deadline, self.what))
+        return self._mode
 
     # Inputs
 
@@ -170,12 +179,13 @@ class Walk:
                     real = to_tensor(
                         make_array(self.sample, index, sizes=self.sizes), each.value.dtype
                     )
-                converter = self.mode.fake_tensor_converter
-                return converter.from_real_tensor(self.mode, real, make_constant=True)
+                mode = self._enter_mode()
+                return mode.fake_tensor_converter.from_real_tensor(mode, real, make_constant=True)
             stride = concrete_stride(self.sample, index, shape, self.sizes)
             if self.is_quick and min(shape) >= 0:
                 with contextlib.suppress(UnfitError):
                     return Form(shape, stride, dtype_of(each.value.dtype))
+            self._enter_mode()
             return empty(shape, stride, each.value.dtype)
         except GraphNetError:
             raise
@@ -240,6 +250,7 @@ class Walk:
             known = None if key is None else recall(key)
             if known is not None:
                 return known.make_forms()
+        mode = self._enter_mode()
         args, kwargs = map_forms(args, self._fake), map_forms(kwargs, self._fake)
         if operator.name == AUTOCAST:
             args = autocast_arguments(args, CPU)
@@ -252,7 +263,7 @@ class Walk:
         if not self.unchecked and self.guesses.reach(op):
             self.unchecked = why_guessed(operator)
         if not (self.allow_unchecked_operators or is_walkable(operator)):
-            self.mode.forget_elements(args, kwargs)
+            mode.forget_elements(args, kwargs)
             return self._recorded(op)
         if unknown and not operator.is_state:
             return None if gives_nothing(operator) else self._recorded(op)
@@ -348,6 +359,7 @@ class Walk:
         shape = self.sample.shape_of(value, self.sizes)
         if shape is None or value.dtype is None:
             return Unknown()
+        self._enter_mode()
         return empty(shape, None, value.dtype)
 
     def _check_limit(self, live_bytes: int, what: str) -> None:
