@@ -157,7 +157,7 @@ def _rows(
 ) -> Iterator[Mapping[str, Any]]:
     try:
         with hidden_progress_bars():
-            rows = load_dataset(
+            rows: Any = load_dataset(
                 dataset, table.name, split="all", columns=None if columns is None else [*columns]
             )
     except DatasetNotFoundError as error:

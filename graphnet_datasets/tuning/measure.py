@@ -1,0 +1,329 @@
+"""Candidates measured live: built, checked and timed, each in a process of its own with limits."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import functools
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atomic import write_bytes
+from ..benchmark.records.environment import describe_environment
+from ..errors import TuningError
+from ..isolation import Ending, Finished, Limits, LocalPool, PoolJob, Work
+from .candidate import Candidate
+from .interfaces import Measurer
+from .measurement import Measurement, TrialStatus
+from .task import Task
+from .worker import PHASES, affinity
+
+_GIB = 2**30
+
+MEASURE_LIMITS = Limits(
+    phase_timeouts_s={"build": 30.0, "check": 30.0, "time": 20.0}, memory_bytes=3 * _GIB
+)
+"""Seconds from a candidate's start in its worker; waiting for a worker does not count. They hold
+for the workload without a schedule too, which is run once."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TimingPlan:
+    """How a candidate is timed: `repeat` times the mean of `number` calls or of `min_repeat_ms`.
+
+    A slow candidate gets fewer repetitions, at least two; its row says how many.
+
+    Raises:
+        TuningError: fewer than two repetitions, of which none would be left to score by.
+    """
+
+    number: int = 1
+    repeat: int = 6
+    min_repeat_ms: int = 10
+    warmup: int = 1
+    input_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.repeat < 2 or self.number < 1 or self.min_repeat_ms < 0 or self.warmup < 0:
+            raise TuningError(
+                f"{self} cannot be measured: `repeat` is at least 2, `number` 1, the others 0."
+            )
+
+
+class LiveMeasurer(Measurer):
+    """Measures candidates of tasks in fork servers that have imported TVM.
+
+    The outputs of the workload without a schedule are computed once a task; every candidate's are
+    compared with them before it is timed. A fixed kernel is timed before each batch. Tasks whose
+    target is not this machine are refused: their times would say nothing, or the code would not
+    run. Of several workers the rows still come in the order of the candidates.
+
+    Raises:
+        TuningError: the tasks' targets differ in threads, or are not this machine's.
+    """
+
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        *,
+        plan: TimingPlan | None = None,
+        limits: Limits = MEASURE_LIMITS,
+        num_workers: int = 1,
+        mcpu: str | None = None,
+    ) -> None:
+        self.tasks = {task.task_id: task for task in tasks}
+        self.plan = plan or TimingPlan()
+        targets = {task.task_id: target_of(task) for task in self.tasks.values()}
+        threads = {target.threads for target in targets.values()} or {1}
+        if len(threads) > 1:
+            raise TuningError(
+                f"The tasks are for {sorted(threads)} threads. Measure those of one number at a "
+                "time."
+            )
+        for task_id, target in targets.items():
+            problem = foreign(target, mcpu or target.mcpu)
+            if problem:
+                raise TuningError(f"The task `{self.tasks[task_id].task_name}` {problem}.")
+        (self._threads,) = threads
+        self._environment = {"TVM_NUM_THREADS": str(self._threads), "OMP_NUM_THREADS": "1"}
+        self._limits, self._num_workers = limits, num_workers
+        self._pool: LocalPool | None = None
+        self._references: dict[str, Path | str] = {}
+        self._directory = Path(tempfile.mkdtemp(prefix="graphnet-tuning-"))
+
+    def close(self) -> None:
+        """End the workers and forget the references."""
+        self._close_pool()
+        self._references.clear()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def measure(self, candidates: Sequence[Candidate]) -> Iterator[Measurement]:
+        """Give a row for each candidate as it is there; the batch's anchor is in each of them."""
+        for each in candidates:
+            if each.task_id not in self.tasks:
+                raise TuningError(
+                    f"The candidate's task `{each.task_id}` is not one that this measurer was "
+                    "given."
+                )
+        if not candidates:
+            return
+        self._directory.mkdir(exist_ok=True)
+        anchor, versions = self._anchor(self.tasks[candidates[0].task_id])
+        common = {
+            "anchor_ms": anchor,
+            "tool_versions": versions,
+            "device": device_name(),
+            "num_threads": self._threads,
+            "affinity": affinity(),
+            "number": self.plan.number,
+            "repeat": self.plan.repeat,
+            "min_repeat_ms": self.plan.min_repeat_ms,
+            "warmup": self.plan.warmup,
+            "input_seed": self.plan.input_seed,
+        }
+        rows: dict[int, Measurement] = {}
+        waiting: list[tuple[int, Candidate]] = []
+        for number, candidate in enumerate(candidates):
+            reference = self._reference(self.tasks[candidate.task_id])
+            if isinstance(reference, str):
+                error = f"The workload without a schedule cannot be run: {reference}"
+                rows[number] = self._row(candidate, TrialStatus.RUN_FAILED, common, error=error)
+            else:
+                waiting.append((number, candidate))
+        give = 0
+        with contextlib.closing(self._finished(waiting)) as finished:
+            while give < len(candidates):
+                while give in rows:
+                    yield rows.pop(give)
+                    give += 1
+                if give == len(candidates):
+                    break
+                number, done = next(finished)
+                rows[number] = self._judged(candidates[number], done, common)
+
+    def _finished(self, waiting: Sequence[tuple[int, Candidate]]) -> Iterator[tuple[int, Finished]]:
+        jobs = (
+            PoolJob(str(number), {"kind": "measure", "job": str(self._write(number, candidate))})
+            for number, candidate in waiting
+        )
+        for done in self._run(jobs, len(waiting)):
+            Path(done.job.payload["job"]).unlink(missing_ok=True)
+            yield int(done.job.name), done
+
+    def _run(self, jobs: Iterable[PoolJob], num_jobs: int) -> Iterator[Finished]:
+        """Yield each job as it ends; who stops before the last one ends all workers."""
+        if self._pool is None:
+            work = Work("graphnet_datasets.tuning.server", PHASES, self._limits, self._environment)
+            self._pool = LocalPool(work, self._num_workers)
+        running = self._pool.run(jobs)
+        num_done = 0
+        try:
+            while num_done < num_jobs:
+                done = next(running)
+                num_done += 1
+                if num_done == num_jobs:
+                    next(running, None)  # to its end: closed before, it would close the pool
+                yield done
+        finally:
+            if num_done < num_jobs:
+                self._close_pool()
+
+    def _close_pool(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def _write(self, number: int, candidate: Candidate) -> Path:
+        task = self.tasks[candidate.task_id]
+        job = {
+            "task_id": task.task_id,
+            "task_name": task.task_name,
+            "workload_json": task.workload_json,
+            "target_json": task.target_json,
+            "trace_json": candidate.trace_json,
+            "reference": str(self._references[task.task_id]),
+            **dataclasses.asdict(self.plan),
+        }
+        return write_bytes(self._directory / f"job-{number}.json", json.dumps(job).encode())
+
+    def _judged(
+        self, candidate: Candidate, done: Finished, common: Mapping[str, Any]
+    ) -> Measurement:
+        """Return the row of a job that has ended, however it did."""
+        told = done.outcome.merged()
+        status, error = status_of(done)
+        columns: dict[str, Any] = {
+            name: told[name]
+            for name in ("build_s", "run_s", "max_abs_error", "min_t", "feature_set")
+            if name in told
+        }
+        if told.get("features"):
+            columns["features"] = np.asarray(told["features"], np.float32)
+        if status is TrialStatus.OK:
+            columns |= {"times_ms": tuple(told["times_ms"]), "repeat": int(told["repeat"])}
+        columns |= {"trial_s": done.outcome.duration_s, "load_average": os.getloadavg()[0]}
+        try:
+            return self._row(candidate, status, common, error=error, **columns)
+        except (TuningError, TypeError, ValueError) as problem:
+            text = f"The worker sent what is no measurement: {problem}"
+            return self._row(candidate, TrialStatus.CRASH, common, error=text)
+
+    def _row(
+        self,
+        candidate: Candidate,
+        status: TrialStatus,
+        common: Mapping[str, Any],
+        **columns: Any,
+    ) -> Measurement:
+        mcpu = target_of(self.tasks[candidate.task_id]).mcpu
+        now = datetime.datetime.now(datetime.UTC)
+        return Measurement.of(
+            candidate, status, **{**common, "mcpu": mcpu, "created_at": now, **columns}
+        )
+
+    def _anchor(self, task: Task) -> tuple[tuple[float, ...], dict[str, str]]:
+        payload = {"kind": "anchor", "target_json": task.target_json, "repeat": self.plan.repeat}
+        (done,) = self._run([PoolJob("anchor", payload)], 1)
+        told = done.outcome.merged()
+        if not done.is_success:
+            raise TuningError(
+                f"The anchor, a plain product of matrices, cannot be timed here: {done.reason}. "
+                "Tuning would measure nothing."
+            )
+        return tuple(map(float, told["anchor_ms"])), dict(told["tool_versions"])
+
+    def _reference(self, task: Task) -> Path | str:
+        """Return the file with what the task computes, or why it cannot be computed."""
+        found = self._references.get(task.task_id)
+        if found is None:
+            job = {
+                "workload_json": task.workload_json,
+                "target_json": task.target_json,
+                "input_seed": self.plan.input_seed,
+            }
+            place = self._directory / "reference.json"
+            write_bytes(place, json.dumps(job).encode())
+            payload = {"kind": "reference", "job": str(place)}
+            (done,) = self._run([PoolJob("reference", payload)], 1)
+            if done.result is None:
+                found = done.reason or "it gave no outputs"
+            else:
+                found = write_bytes(self._directory / f"{task.task_id}.npz", done.result)
+            self._references[task.task_id] = found
+        return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """What of a target decides where it can be measured."""
+
+    kind: str
+    mcpu: str
+    threads: int
+
+
+def target_of(task: Task) -> TargetFacts:
+    """Return the facts of a task's target, out of its text.
+
+    Raises:
+        TuningError: the text is no target.
+    """
+    try:
+        found = json.loads(task.target_json)
+        return TargetFacts(
+            str(found["kind"]), str(found.get("mcpu", "")), int(found.get("num-cores", 1))
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise TuningError(
+            f"The target of the task `{task.task_name}` cannot be read: {error}."
+        ) from error
+
+
+def foreign(target: TargetFacts, mcpu: str) -> str:
+    """Say why tasks of a target cannot be measured on a processor that LLVM calls `mcpu`, or "".
+
+    >>> foreign(TargetFacts("llvm", "znver4", 1), "znver4")
+    ''
+    >>> foreign(TargetFacts("cuda", "", 1), "znver4")
+    'is for `cuda`, and only tasks for processors (`llvm`) can be measured'
+    """
+    if target.kind != "llvm":
+        return f"is for `{target.kind}`, and only tasks for processors (`llvm`) can be measured"
+    if target.mcpu != mcpu:
+        return f"is for the processor `{target.mcpu}`, and this one is `{mcpu}`"
+    return ""
+
+
+def status_of(done: Finished) -> tuple[TrialStatus, str]:
+    """Return how a trial ended, and the error in one line."""
+    outcome = done.outcome
+    told = outcome.merged()
+    if outcome.ending is Ending.FINISHED:
+        try:
+            return TrialStatus(told["status"]), str(told.get("error", ""))
+        except (KeyError, ValueError):
+            return TrialStatus.CRASH, "The worker ended without a result."
+    if outcome.ending is Ending.TIMEOUT:
+        return TrialStatus.TIMEOUT, done.reason
+    if outcome.ending is Ending.OUT_OF_MEMORY:
+        return TrialStatus.OUT_OF_MEMORY, done.reason
+    if outcome.ending is Ending.ERROR:
+        if "MemoryError" in (outcome.error or {}).get("type", ""):
+            return TrialStatus.OUT_OF_MEMORY, done.reason
+        failed = TrialStatus.BUILD_FAILED if outcome.phase == "build" else TrialStatus.RUN_FAILED
+        return failed, done.reason
+    return TrialStatus.CRASH, done.reason
+
+
+@functools.cache
+def device_name() -> str:
+    """Return the model of the processor."""
+    return str((describe_environment("cpu").get("cpu") or {}).get("model") or "cpu")

@@ -1,0 +1,60 @@
+"""A `TvmSpace` in a process of its own, which answers calls until the other side goes."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import TuningError
+from .candidate import Candidate
+from .space import TvmSpace
+from .space_calls import (
+    decode_candidate,
+    encode_array,
+    encode_candidate,
+    receive_message,
+    send_message,
+)
+from .task import Task
+
+
+def serve_space(path: Path) -> None:
+    """Connect to a socket and answer what is asked there."""
+    space = TvmSpace()
+    with socket.socket(socket.AF_UNIX) as connection:
+        # By its name alone: the working directory is the job's, and long paths do not fit.
+        connection.connect(path.name)
+        send_message(connection, {"feature_set": space.feature_set})
+        while (call := receive_message(connection)) is not None:
+            try:
+                answer: dict[str, Any] = {"value": _answer(space, call)}
+            except TuningError as error:
+                answer = {"error": str(error)}
+            send_message(connection, answer)
+
+
+def _answer(space: TvmSpace, call: Mapping[str, Any]) -> Any:
+    method = call["method"]
+    if method == "add":
+        space.add(Task.from_row(call["task"]))
+        return None
+    if method == "sample":
+        found = space.sample(Task.from_row(call["task"]), call["n"], call["seed"])
+        return [encode_candidate(each) for each in found]
+    candidates = [_candidate(each) for each in call["candidates"]]
+    if method == "mutate":
+        return encode_candidate(space.mutate(candidates[0], call["seed"]))
+    if method == "crossover":
+        return encode_candidate(space.crossover(candidates[0], candidates[1], call["seed"]))
+    if method == "features_of":
+        return [encode_array(each) for each in space.features_of(candidates)]
+    raise TuningError(f"A space has no method `{method}`.")
+
+
+def _candidate(data: Any) -> Candidate:
+    candidate = decode_candidate(data)
+    if candidate is None:
+        raise TuningError("A call of a space lacks its candidate.")
+    return candidate

@@ -1,0 +1,269 @@
+"""One job in a process of its own: a candidate measured, a reference, the anchor, or a space.
+
+What a job finds it sends as messages, in the phase in which it found it: of a candidate that later
+hangs or crashes the build time and the features are known all the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import TuningError
+from ..isolation import RESULT_FILE, Reporter
+from ..scores.tolerance import min_t
+from .extract import (
+    argument_types,
+    load_target,
+    load_workload,
+    numpy_dtype,
+    replay,
+    tool_versions,
+)
+from .measurement import TrialStatus
+from .task import Task
+
+PHASES = ("build", "check", "time")
+
+CORRECT_T = -3.0
+"""A candidate is correct where all its outputs pass at this tolerance of `runs`: of float32 within
+0.001 and 0.03 percent."""
+
+MAX_TIMING_S = 3.0
+"""Seconds that the repetitions of one candidate may take together: a slow one gets fewer, never
+less than two."""
+
+_LEAST_INPUT, _GREATEST_INPUT = 0.1, 1.0
+"""Inputs are positive: roots, logarithms and variances are numbers, and sums do not cancel."""
+
+_ANCHOR_SIZE = 128
+
+
+def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
+    """Do the job of the payload's `kind`."""
+    kind = payload["kind"]
+    if kind == "space":
+        from .space_worker import serve_space
+
+        serve_space(directory / payload["socket"])
+        return
+    job = json.loads(Path(payload["job"]).read_text()) if "job" in payload else {}
+    if kind == "anchor":
+        reporter.enter("time")
+        times = anchor_times(load_target(payload["target_json"]), payload["repeat"])
+        reporter.send({"anchor_ms": times, "tool_versions": tool_versions()})
+    elif kind == "reference":
+        content = reference_outputs(job, reporter)
+        (directory / RESULT_FILE).write_bytes(content)
+    else:
+        measure(job, reporter)
+
+
+def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
+    """Build, check and time one candidate, and send what came of it.
+
+    `job` has `workload_json`, `target_json`, `trace_json`, `input_seed`, `reference` (a file),
+    `number`, `repeat`, `min_repeat_ms` and `warmup`.
+    """
+    started = time.perf_counter()
+    try:
+        workload, target = load_workload(job["workload_json"]), load_target(job["target_json"])
+        schedule = replay(workload, job["trace_json"])
+    except TuningError as error:
+        reporter.send({"status": TrialStatus.SCHEDULE_FAILED, "error": str(error)})
+        return
+    _send_features(job, schedule, reporter)
+    try:
+        library = build(schedule.mod, target)
+    except Exception as error:  # whatever TVM and LLVM raise
+        reporter.send({"status": TrialStatus.BUILD_FAILED, "error": _described(error)})
+        return
+    reporter.send({"build_s": time.perf_counter() - started})
+    reporter.enter("check")
+    started = time.perf_counter()
+    tvm = importlib.import_module("tvm")
+    inputs = make_arrays(argument_types(workload), job["input_seed"])
+    tensors = [tvm.runtime.tensor(each) for each in inputs]
+    try:
+        call_started = time.perf_counter()
+        library["main"](*tensors)
+        call_s = time.perf_counter() - call_started
+    except Exception as error:  # whatever TVM raises
+        reporter.send({"status": TrialStatus.RUN_FAILED, "error": _described(error)})
+        return
+    with np.load(job["reference"], allow_pickle=False) as reference:
+        largest, worst_t = compare(
+            [each.numpy() for each in tensors], inputs, reference, argument_types(workload)
+        )
+    reporter.send({"max_abs_error": largest, "min_t": worst_t})
+    if not worst_t <= CORRECT_T:
+        error = (
+            f"It differs from the workload without a schedule: it passes from t = {worst_t:.3g}."
+        )
+        reporter.send({"status": TrialStatus.WRONG, "error": error})
+        return
+    reporter.enter("time")
+    repeat = max(2, min(job["repeat"], int(MAX_TIMING_S / max(call_s, 1e-9))))
+    for _ in range(job["warmup"]):
+        library["main"](*tensors)
+    timer = library.time_evaluator(
+        "main",
+        tvm.cpu(),
+        number=job["number"],
+        repeat=repeat,
+        min_repeat_ms=job["min_repeat_ms"],
+    )
+    times_ms = [1e3 * float(each) for each in timer(*tensors).results]
+    reporter.send(
+        {
+            "status": TrialStatus.OK,
+            "times_ms": times_ms,
+            "repeat": repeat,
+            "run_s": time.perf_counter() - started,
+            "tool_versions": tool_versions(),
+        }
+    )
+
+
+def _send_features(job: Mapping[str, Any], schedule: Any, reporter: Reporter) -> None:
+    """Send the features of a schedule; a schedule without any is measured all the same."""
+    from .space import TvmSpace
+
+    task = Task(
+        job["task_id"], job["workload_json"], job["target_json"], job["task_name"], "", (), ()
+    )
+    try:
+        space = TvmSpace()
+        features = space.features_of_schedule(task, schedule)
+    except Exception:  # templates make schedules that TVM's extractor does not take
+        return
+    reporter.send({"features": features.tolist(), "feature_set": space.feature_set})
+
+
+def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes:
+    """Return an .npz of the arrays that the workload without a schedule changes, by position.
+
+    Raises:
+        TuningError: the workload cannot be read.
+    """
+    tvm = importlib.import_module("tvm")
+    workload, target = load_workload(job["workload_json"]), load_target(job["target_json"])
+    library = build(workload, target)
+    reporter.enter("check")
+    types = argument_types(workload)
+    inputs = make_arrays(types, job["input_seed"])
+    tensors = [tvm.runtime.tensor(each) for each in inputs]
+    library["main"](*tensors)
+    outputs = {}
+    for position, (before, tensor) in enumerate(zip(inputs, tensors, strict=True)):
+        after = tensor.numpy()
+        if before.tobytes() != after.tobytes():
+            outputs[str(position)] = _bits(after)
+    content = io.BytesIO()
+    np.savez(content, **outputs)
+    return content.getvalue()
+
+
+def build(module: Any, target: Any) -> Any:
+    """Return the library of a module: what LLVM makes of it, in memory."""
+    tvm = importlib.import_module("tvm")
+    transform = importlib.import_module("tvm.s_tir.transform")
+    module = transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
+    return tvm.build(module, target=target)
+
+
+def make_arrays(types: Sequence[tuple[tuple[int, ...], str]], seed: int) -> list[np.ndarray]:
+    """Return arrays for the arguments of a workload, outputs too, equal on every machine.
+
+    Integers are from 0 on and below the least size of all arguments: many are indices, and such a
+    one is inside of whatever it points into.
+
+    >>> [array] = make_arrays([((2, 2), "int64")], 0)
+    >>> sorted({*array.reshape(-1).tolist()} - {0, 1})
+    []
+    """
+    bound = max(1, min((size for shape, _ in types for size in shape), default=1))
+    arrays = []
+    for position, (shape, dtype) in enumerate(types):
+        random = np.random.default_rng([seed, position])
+        kind = numpy_dtype(dtype)
+        if dtype == "bool":
+            arrays.append(random.random(shape) < 0.5)
+        elif np.issubdtype(kind, np.integer):
+            arrays.append(random.integers(0, bound, shape).astype(kind))
+        else:
+            drawn = random.uniform(_LEAST_INPUT, _GREATEST_INPUT, shape)
+            arrays.append(np.asarray(drawn).astype(kind))
+    return arrays
+
+
+def compare(
+    actual: Sequence[np.ndarray],
+    inputs: Sequence[np.ndarray],
+    reference: Mapping[str, np.ndarray],
+    types: Sequence[tuple[tuple[int, ...], str]],
+) -> tuple[float, float]:
+    """Return the largest difference of all arguments and the smallest t at which all pass.
+
+    Arguments that the workload does not change have to be as they were.
+    """
+    largest, worst_t = 0.0, -np.inf
+    for position, (found, (shape, dtype)) in enumerate(zip(actual, types, strict=True)):
+        expected = reference.get(str(position))
+        mine = np.ascontiguousarray(_bits(found))
+        right = np.ascontiguousarray(_bits(inputs[position]) if expected is None else expected)
+        if right.shape != shape or right.dtype != mine.dtype:
+            raise TuningError("The reference is of another workload. Remove it and start again.")
+        if mine.tobytes() == right.tobytes():
+            continue
+        worst_t = max(worst_t, min_t(mine, right, dtype))
+        with np.errstate(invalid="ignore"):
+            differences = np.abs(
+                found.astype(np.float64) - right.view(found.dtype).astype(np.float64)
+            )
+        largest = max(largest, float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0)))
+    return largest, float(worst_t)
+
+
+def anchor_times(target: Any, repeat: int) -> list[float]:
+    """Return milliseconds of a fixed product of two matrices, without a schedule.
+
+    It takes a few milliseconds whatever is tuned: beside each batch it shows how the machine was.
+    """
+    tvm = importlib.import_module("tvm")
+    te = importlib.import_module("tvm.te")
+    size = _ANCHOR_SIZE
+    left, right = (te.placeholder((size, size), "float32", name) for name in ("left", "right"))
+    axis = te.reduce_axis((0, size), "k")
+    product = te.compute((size, size), lambda i, j: te.sum(left[i, axis] * right[axis, j], axis))
+    function = te.create_prim_func([left, right, product]).with_attr("global_symbol", "main")
+    library = tvm.build(tvm.IRModule({"main": function}), target=target)
+    arrays = make_arrays([((size, size), "float32")] * 3, 0)
+    tensors = [tvm.runtime.tensor(each) for each in arrays]
+    library["main"](*tensors)
+    timer = library.time_evaluator("main", tvm.cpu(), number=1, repeat=repeat, min_repeat_ms=5)
+    return [1e3 * float(each) for each in timer(*tensors).results]
+
+
+def affinity() -> str:
+    """Return the processors that this process may use, as in `0,1`."""
+    return ",".join(map(str, sorted(os.sched_getaffinity(0))))
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """Return an array in a dtype of NumPy's own: those of `ml_dtypes` as their bit patterns."""
+    is_own = array.dtype.isbuiltin == 1
+    return array if is_own else array.view(np.dtype(f"uint{8 * array.dtype.itemsize}"))
+
+
+def _described(error: Exception) -> str:
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1].strip() if lines else ''}"[:500]
