@@ -149,7 +149,9 @@ class LiveMeasurer(Measurer):
                 number, done = next(finished)
                 rows[number] = self._judged(candidates[number], done, common)
 
-    def _finished(self, waiting: Sequence[tuple[int, Candidate]]) -> Iterator[tuple[int, Finished]]:
+    def _finished(
+        self, waiting: Sequence[tuple[int, Candidate]]
+    ) -> Generator[tuple[int, Finished], None, None]:
         jobs = (
             PoolJob(str(number), {"kind": "measure", "job": str(self._write(number, candidate))})
             for number, candidate in waiting

@@ -1,0 +1,206 @@
+"""A real graph cut into tasks, its candidates drawn and measured in processes of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphnet_datasets.errors import DatasetExistsError, TuningError
+from graphnet_datasets.isolation import Limits
+from graphnet_datasets.tuning import Candidate, Origin, Task, TrialStatus
+from graphnet_datasets.tuning.collecting import TaskReport, collect_tasks
+from graphnet_datasets.tuning.isolated_space import IsolatedSpace
+from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan, foreign, target_of
+from graphnet_datasets.tuning.records import read_tasks
+from graphnet_datasets.tuning.worker import compare, make_arrays
+
+from .live import SAMPLE, needs_tvm
+
+slow_with_tvm = [pytest.mark.slow, needs_tvm]
+
+
+def is_product(task: Task) -> bool:
+    return task.family == "matmul" and task.arg_shapes[1] == (64, 64)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> TaskReport:
+    return collect_tasks(SAMPLE, tmp_path_factory.mktemp("tuning") / "tasks", jobs=1)
+
+
+@pytest.fixture(scope="module")
+def task(report: TaskReport) -> Task:
+    return next(each for each in report.tasks if is_product(each))
+
+
+@pytest.fixture(scope="module")
+def space() -> Iterator[IsolatedSpace]:
+    with IsolatedSpace() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def measurer(task: Task) -> Iterator[LiveMeasurer]:
+    with LiveMeasurer([task], plan=TimingPlan(repeat=2, min_repeat_ms=1)) as made:
+        yield made
+
+
+def columns(row: Any) -> dict[str, Any]:
+    return {**row.to_row(), "times_ms": None, "created_at": None}
+
+
+class TestCutting:
+    pytestmark = slow_with_tvm
+
+    def test_equal_operators_are_one_task_with_a_weight(self, report: TaskReport) -> None:
+        (product,) = (each for each in report.tasks if is_product(each))
+        assert (product.family, product.weight) == ("matmul", 2)
+        assert product.flops >= 2 * 512 * 64 * 64 and product.arg_dtypes == ("float32",) * 4
+        assert product.bytes == 4 * (2 * 512 * 64 + 64 * 64 + 64)
+        assert [each.sample_id for each in product.sources] == [SAMPLE]
+
+    def test_they_are_a_dataset_with_a_report(self, report: TaskReport) -> None:
+        assert report.out is not None and not report.refused
+        found = read_tasks(report.out)
+        assert set(found.tasks) == {each.task_id for each in report.tasks} and not found.skipped
+        (line,) = report.report_path.read_text().splitlines()
+        assert json.loads(line)["num_tasks"] == len(report.tasks)
+        assert "matmul: " in report.summary()
+        with pytest.raises(DatasetExistsError):
+            collect_tasks(SAMPLE, report.out)
+
+
+class TestSpace:
+    pytestmark = slow_with_tvm
+
+    def test_a_seed_stands_for_its_candidates(self, space: IsolatedSpace, task: Task) -> None:
+        first, again = (space.sample(task, 6, seed=3) for _ in range(2))
+        other = space.sample(task, 6, seed=4)
+        assert first == again and {each.trace_hash for each in first} != {
+            each.trace_hash for each in other
+        }
+        assert len({each.trace_hash for each in first}) == 6
+
+    def test_candidates_have_neighbours_features_and_knobs(
+        self, space: IsolatedSpace, task: Task
+    ) -> None:
+        candidates = space.sample(task, 6, seed=0)
+        assert all(
+            each is not None and each.ndim == 2 and each.shape[1] == 164
+            for each in space.features_of(candidates)
+        )
+        mutated = [space.mutate(each, seed) for seed, each in enumerate(candidates)]
+        made = [each for each in mutated if each is not None]
+        assert made and all(each.origin is Origin.MUTATE for each in made)
+        assert not {each.trace_hash for each in made} & {each.trace_hash for each in candidates}
+        assert mutated == [space.mutate(each, seed) for seed, each in enumerate(candidates)]
+        assert any("tile" in name for name in space.knobs(candidates[0]))
+        pairs = [(one, two) for one in candidates for two in candidates if one != two]
+        children = [space.crossover(*pair, seed=5) for pair in pairs]
+        assert any(children), "no two of six candidates of three sketches have a child"
+
+    def test_what_does_not_replay_is_an_error_of_ours(
+        self, space: IsolatedSpace, task: Task
+    ) -> None:
+        space.add(task)
+        broken = Candidate(task.task_id, '[["x"], []]', Origin.RANDOM)
+        assert space.features_of([broken]) == [None]
+        with pytest.raises(TuningError, match="does not replay"):
+            space.mutate(broken, 0)
+        with pytest.raises(TuningError, match="not known to the space"):
+            space.features(Candidate("0" * 32, "[[], []]", Origin.RANDOM))
+        with pytest.raises(TuningError, match="workload cannot be read"):
+            space.add(dataclasses.replace(task, task_id="1" * 32, workload_json="{}"))
+
+
+class TestMeasuring:
+    pytestmark = slow_with_tvm
+
+    def test_a_candidate_is_built_checked_and_timed(
+        self, space: IsolatedSpace, measurer: LiveMeasurer, task: Task
+    ) -> None:
+        candidates = space.sample(task, 2, seed=0)
+        broken = Candidate(task.task_id, '[["x"], []]', Origin.RANDOM)
+        rows = list(measurer.measure([candidates[0], broken, candidates[1]]))
+        assert [each.status for each in rows] == ["ok", "schedule_failed", "ok"]
+        assert [each.candidate for each in rows[::2]] == candidates
+        for row, features in zip(rows[::2], space.features_of(candidates), strict=True):
+            assert len(row.times_ms) == 2 and row.min_t is not None and row.min_t <= -3
+            assert row.features is not None and np.array_equal(row.features, features)
+            assert row.feature_set == space.feature_set and row.tool_versions["tvm"]
+            assert row.build_s and row.run_s and row.trial_s and row.trial_s > row.build_s
+            assert len(row.anchor_ms) == 2 and row.mcpu and row.num_threads == 1
+        assert "replay" in rows[1].error and rows[1].times_ms == ()
+
+    def test_other_outputs_are_wrong(
+        self, space: IsolatedSpace, measurer: LiveMeasurer, task: Task
+    ) -> None:
+        (candidate,) = space.sample(task, 1, seed=1)
+        (good,) = measurer.measure([candidate])
+        path = measurer._references[task.task_id]
+        assert isinstance(path, Path) and good.is_ok
+        content = path.read_bytes()
+        with np.load(path) as found:
+            outputs = {name: found[name] * np.float32(1.01) for name in found}
+        np.savez(path, **outputs)
+        try:
+            (row,) = measurer.measure([candidate])
+        finally:
+            path.write_bytes(content)
+        assert row.status is TrialStatus.WRONG and row.times_ms == ()
+        assert row.max_abs_error and row.min_t is not None and row.min_t > -3
+
+    def test_a_phase_that_takes_too_long_is_a_timeout(
+        self, space: IsolatedSpace, task: Task
+    ) -> None:
+        limits = Limits(phase_timeouts_s={"build": 30.0, "check": 30.0, "time": 0.05})
+        plan = TimingPlan(repeat=2, min_repeat_ms=1)
+        with LiveMeasurer([task], plan=plan) as measurer:
+            (reference,) = measurer.measure(space.sample(task, 1, seed=2))  # its anchor fits
+            measurer._close_pool()
+            measurer._limits = limits
+            measurer._anchor = lambda _: ((1.0,), {})  # which would not
+            measurer.plan = TimingPlan(repeat=6, min_repeat_ms=500)
+            (row,) = measurer.measure([reference.candidate])
+        assert row.status is TrialStatus.TIMEOUT and "time" in row.error
+        assert row.build_s and row.features is not None  # known before it hung
+
+
+def test_arrays_are_the_same_everywhere_and_indices_stay_inside() -> None:
+    types = [((2, 3), "float32"), ((4,), "int64"), ((2,), "bfloat16"), ((3,), "bool")]
+    first, again = make_arrays(types, 7), make_arrays(types, 7)
+    assert all(one.tobytes() == two.tobytes() for one, two in zip(first, again, strict=True))
+    assert [str(each.dtype) for each in first] == [dtype for _, dtype in types]
+    assert set(first[1].tolist()) <= {0, 1} and (first[0] > 0).all()
+    assert first[0].tobytes() != make_arrays(types, 8)[0].tobytes()
+
+
+def test_an_input_that_was_written_to_is_wrong() -> None:
+    types = [((2,), "float32"), ((2,), "float32")]
+    inputs = [np.ones(2, "f4"), np.zeros(2, "f4")]
+    reference = {"1": np.full(2, 3, "f4")}
+    right = [np.ones(2, "f4"), np.full(2, 3, "f4")]
+    assert compare(right, inputs, reference, types) == (0.0, -np.inf)
+    largest, worst_t = compare([np.full(2, 2, "f4"), right[1]], inputs, reference, types)
+    assert largest == 1.0 and worst_t > -3
+    with pytest.raises(TuningError, match="of another workload"):
+        compare(right, inputs, {"1": np.zeros(3, "f4")}, types)
+
+
+def test_tasks_of_other_machines_are_refused() -> None:
+    made = Task("a", "{}", '{"kind": "llvm", "mcpu": "apple-m1"}', "matmul", "matmul", (), ())
+    assert foreign(target_of(made), "znver4") == (
+        "is for the processor `apple-m1`, and this one is `znver4`"
+    )
+    with pytest.raises(TuningError, match="is for the processor `apple-m1`"):
+        LiveMeasurer([made], mcpu="znver4")
+    with pytest.raises(TuningError, match="cannot be read"):
+        target_of(dataclasses.replace(made, target_json="[]"))
+    with pytest.raises(TuningError, match="cannot be measured"):
+        TimingPlan(repeat=1)
