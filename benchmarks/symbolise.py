@@ -1,18 +1,25 @@
 """Which dimensions of the embedded graphs vary, by task and kind of dimension.
 
+    python benchmarks/symbolise.py [cv nlp ...] [--framework torch] [--seconds 900] [--time 120]
+    python benchmarks/symbolise.py --report --docs docs/transforms.md
+
 Prints a JSON line per graph, as it is done, and tables at the end. Each graph is walked, and run on
-the CPU at three other sizes, in a process of its own on one thread. `--kept` is a file with the
-lines of an earlier call, whose graphs are not tried again. `--docs` has the tables written between
-their markers.
+the CPU at three other sizes, in a process of its own on one thread, within so many seconds of that
+processor. Graphs come in the order of a hash of their names, so that the first ones speak for all.
+`--kept` is a file with the lines of an earlier call, whose graphs are not tried again. `--docs` has
+the tables written between their markers.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import hashlib
 import json
 import multiprocessing
 import re
+import resource
+import signal
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -37,7 +44,8 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, default=Path("build/symbolise.jsonl"))
     parser.add_argument("--docs", type=Path, help="a text that holds the markers of the tables")
     parser.add_argument("--memory", type=float, default=0.2, help="GiB of inputs at most")
-    parser.add_argument("--time", type=float, default=90.0, help="seconds a graph may take")
+    parser.add_argument("--time", type=int, default=120, help="CPU seconds a graph may take")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no graph after these")
     parser.add_argument("--no-check", action="store_true", help="walk the graphs alone")
     parser.add_argument("--only", default="", help="a regular expression of ids")
     parser.add_argument("--report", action="store_true", help="tables of the kept lines alone")
@@ -61,24 +69,42 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     if options.framework == "torch":  # before processes are forked, which then have it
         module("torch", "probing")
         module("torch", "observing")
-    filters = [("framework", "=", options.framework)]
+    end = time.monotonic() + options.seconds
     with options.kept.open("a") as file:
-        for task in options.tasks:
-            for row in load_dataset("graphnet", task, "all", filters=filters):
-                sample = Sample.from_row(row)
-                is_wanted = re.search(options.only, sample.id)
-                if sample.input_bytes > options.memory * 2**30 or not is_wanted:
-                    continue
-                if sample.id not in known:
-                    known[sample.id] = in_a_process(sample, options)
-                    file.write(json.dumps(known[sample.id]) + "\n")
-                    file.flush()
-                    print(json.dumps(known[sample.id]), flush=True)
-                yield known[sample.id]
+        for row in _rows(options):
+            if time.monotonic() > end:
+                return
+            sample = Sample.from_row(row)
+            if sample.id not in known:
+                known[sample.id] = in_a_process(sample, options)
+                file.write(json.dumps(known[sample.id]) + "\n")
+                file.flush()
+                print(json.dumps(known[sample.id]), flush=True)
+            yield known[sample.id]
+
+
+def _rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the graphs that are asked for, by a hash of their ids."""
+    filters = [
+        ("framework", "=", options.framework),
+        ("input_bytes", "<=", int(options.memory * 2**30)),
+    ]
+    yield from sorted(
+        (
+            row
+            for task in options.tasks
+            for row in load_dataset("graphnet", task, "all", filters=filters)
+            if re.search(options.only, row["id"])
+        ),
+        key=lambda row: hashlib.sha256(row["id"].encode()).hexdigest(),
+    )
 
 
 def in_a_process(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
-    """Symbolise a graph in a process that is ended after the time it may take."""
+    """Symbolise a graph in a process that is ended after the time it may take.
+
+    That is time of the processor, which other processes do not take away.
+    """
     # Threads of paddle do not live on in a forked process.
     context = multiprocessing.get_context("fork" if sample.framework == "torch" else "spawn")
     mine, theirs = context.Pipe(duplex=False)
@@ -87,9 +113,11 @@ def in_a_process(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
     process.start()
     theirs.close()
     try:
-        found = mine.recv() if mine.poll(options.time) else {"error": "TimeLimitError"}
+        found = mine.recv() if mine.poll(10 * options.time) else {"error": "TimeLimitError"}
     except EOFError:
-        found = {"error": "the process ended"}
+        process.join()
+        is_late = process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
+        found = {"error": "TimeLimitError" if is_late else "the process ended"}
     process.kill()
     process.join()
     kinds = sorted({each.kind for each in find_dimensions(sample)} | set(found.get("kinds", ())))
@@ -99,6 +127,7 @@ def in_a_process(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _child(pipe: Any, sample: Sample, options: argparse.Namespace) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (options.time, options.time + 5))
     if sample.framework == "torch":
         import torch
 

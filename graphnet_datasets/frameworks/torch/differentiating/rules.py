@@ -89,6 +89,9 @@ def make_rules() -> dict[Any, Callable[..., Any]]:
     return {
         **written,
         _ATEN.embedding_dense_backward.default: _embedding,
+        _ATEN._embedding_bag.default: _embedding_bag,
+        _ATEN._embedding_bag_backward.default: _embedding_bag_backward,
+        _ATEN._embedding_bag_per_sample_weights_backward.default: _bag_weights,
         _ATEN.max_pool2d_with_indices_backward.default: _max_pool2d,
         _ATEN.max_pool3d_with_indices_backward.default: _max_pool3d,
         _ATEN.adaptive_max_pool2d_backward.default: _adaptive_max_pool2d,
@@ -109,6 +112,96 @@ def _embedding(
         gradient = gradient.masked_fill((indices == padding_index).unsqueeze(-1), 0)
     zeros = gradient.new_zeros((num_weights, gradient.shape[-1]))
     return zeros.index_put([indices], gradient, accumulate=True)
+
+
+_SUM, _MEAN, _MAX = 0, 1, 2
+"""Modes of an embedding bag, by the number that ATen has for them."""
+
+
+def _embedding_bag(
+    table: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    scale_by_frequency: bool = False,
+    mode: int = _SUM,
+    sparse: bool = False,
+    weights: torch.Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_index: int = -1,
+) -> Any:
+    if sparse or scale_by_frequency or mode == _MAX:
+        return NotImplemented
+    num_bags = offsets.shape[0] - include_last_offset
+    bags, is_inside = _find_bags(indices, offsets, num_bags, padding_index)
+    sizes = _count(bags, is_inside, num_bags)
+    rows = table[indices]
+    if weights is not None:
+        rows = rows * weights.unsqueeze(-1)
+    rows = rows.masked_fill(~is_inside.unsqueeze(-1), 0)
+    sums = table.new_zeros((num_bags, table.shape[-1])).index_put([bags], rows, accumulate=True)
+    if mode == _MEAN:
+        sums = sums / sizes.clamp(min=1).unsqueeze(-1)
+    return sums, bags, sizes, torch.zeros_like(sizes)
+
+
+def _embedding_bag_backward(
+    gradient: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    _bag_of_index: torch.Tensor,
+    _bag_sizes: torch.Tensor,
+    _largest: torch.Tensor,
+    num_weights: int,
+    scale_by_frequency: bool,
+    mode: int,
+    sparse: bool,
+    weights: torch.Tensor | None,
+    padding_index: int = -1,
+) -> Any:
+    if sparse or scale_by_frequency or mode == _MAX:
+        return NotImplemented
+    bags, is_inside = _find_bags(indices, offsets, gradient.shape[0], padding_index)
+    if mode == _MEAN:
+        sizes = _count(bags, is_inside, gradient.shape[0]).clamp(min=1)
+        gradient = gradient * sizes.to(gradient.dtype).reciprocal().unsqueeze(-1)
+    parts = gradient[bags]
+    if weights is not None:
+        parts = parts * weights.unsqueeze(-1)
+    parts = parts.masked_fill(~is_inside.unsqueeze(-1), 0)
+    zeros = gradient.new_zeros((num_weights, gradient.shape[-1]))
+    return zeros.index_put([indices], parts, accumulate=True)
+
+
+def _bag_weights(
+    gradient: torch.Tensor,
+    table: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    _bag_of_index: torch.Tensor,
+    mode: int,
+    padding_index: int = -1,
+) -> Any:
+    if mode != _SUM:  # eager refuses weights with any other
+        return NotImplemented
+    bags, is_inside = _find_bags(indices, offsets, gradient.shape[0], padding_index)
+    return (gradient[bags] * table[indices]).sum(-1).masked_fill(~is_inside, 0)
+
+
+def _find_bags(
+    indices: torch.Tensor, offsets: torch.Tensor, num_bags: int, padding_index: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the bag of each index, and whether it counts there.
+
+    With the end of the last bag among the offsets there is one more of them than bags.
+    """
+    places = torch.arange(indices.shape[0], device=indices.device)
+    bags = torch.searchsorted(offsets.to(torch.int64), places, right=True) - 1
+    return bags.clamp(0, num_bags - 1), indices != padding_index
+
+
+def _count(bags: torch.Tensor, is_inside: torch.Tensor, num_bags: int) -> torch.Tensor:
+    counts = is_inside.to(bags.dtype)
+    return bags.new_zeros((num_bags,)).index_put([bags], counts, accumulate=True)
 
 
 def _max_pool2d(
