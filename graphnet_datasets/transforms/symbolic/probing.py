@@ -211,25 +211,38 @@ class _Search:
         self.shapes.append(shape if all(len(each) == 1 for each in values) else None)
 
     def repair(self, failure: Failure) -> bool:
-        """Change a choice that an operator depends on so that the walk gets further."""
-        for key in self.ambiguous_before(failure.position):
-            decided = self.decided[key]
-            options = self.options[key]
-            others = [at for at in range(len(options)) if at != decided]
+        """Change a choice that an operator depends on so that the walk gets further.
+
+        Where no single one helps, all choices of the operators of one name are changed alike: two
+        rows that are put beside one another are repeated for the batch, or neither is.
+        """
+        keys = list(self.ambiguous_before(failure.position))
+        alike: dict[Hashable, list[Hashable]] = {}
+        for key in keys:
+            alike.setdefault(_target_of(key), []).append(key)
+        for group in [[key] for key in keys] + [some for some in alike.values() if len(some) > 1]:
+            first = group[0]
+            others = [at for at in range(len(self.options[first])) if at != self.decided[first]]
             for at in others[:_MAX_ALTERNATIVES]:
                 if self.repairs >= MAX_REPAIRS:
                     return False
                 self.repairs += 1
                 kept = dict(self.decided)
-                self.decided[key] = at
-                self.rewind(self.keys.index(key))
-                further = self.advance(failure.position + 1)
-                if further is None:
+                self.decided |= {
+                    key: at for key in group if at < len(self.options[key]) or key == first
+                }
+                self.rewind(self._begin_of(group))
+                if self.advance(failure.position + 1) is None:
                     return True
                 self.decided = kept
-                self.rewind(self.keys.index(key) if key in self.keys else 0)
+                self.rewind(self._begin_of(group))
                 self.advance(failure.position)
         return False
+
+    def _begin_of(self, group: Sequence[Hashable]) -> int:
+        """Return where the first of some choices was made."""
+        found = [self.keys.index(key) for key in group if key in self.keys]
+        return min(found, default=0)
 
     def ambiguous_before(self, position: int) -> Iterator[Hashable]:
         """Yield the choices that what an operator takes rests on, the nearest first."""
@@ -254,6 +267,10 @@ class _Search:
 
 def _refs(op: Op) -> list[int]:
     return list(iterate_refs((op.args, op.kwargs)))
+
+
+def _target_of(key: Hashable) -> Hashable:
+    return key[0] if isinstance(key, tuple) else key
 
 
 def _first_failed(position: int, outcomes: Sequence[Outcome]) -> Failure | None:
