@@ -7,7 +7,9 @@ import dataclasses
 import hashlib
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -42,7 +44,22 @@ MAX_INPUT_BYTES = 2**29
 MAX_FLOPS = 1e11
 """Likewise: what one core computes in a few seconds."""
 
+INDUCTOR_MAX_OPS = 150
+"""Graphs of more operators are not fused by TorchInductor as well, which takes 25 ms an operator.
+
+Of the others each that it compiles is: the choice looks at nothing else."""
+
 LIMITS = dataclasses.replace(TRANSFORM_LIMITS, memory_bytes=4 * 2**30)
+
+
+OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    **{name: ({"config": name},) for name in NAMES},
+    "fusible": (
+        {"config": "fusible", "method": "rules"},
+        {"config": "fusible", "method": "inductor", "max_ops": INDUCTOR_MAX_OPS},
+    ),
+}
+"""How the parts of each table are found: by several methods, or by the usual one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +101,8 @@ def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> 
         print(_transform(dataset, names, place, jobs).summary(), flush=True)
     for name in names:
         _put(place / name, dataset / name)
-        print(f"{name}: {measure_coverage(dataset / name, num_ops)}", flush=True)
+        for method, found in measure_coverage(dataset / name, num_ops).items():
+            print(f"{name}, by {method}: {found}", flush=True)
     write_readme(dataset)
     size = sum(
         path.stat().st_size for name in NAMES for path in (dataset / name).rglob("*.parquet")
@@ -94,19 +112,24 @@ def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> 
         raise GraphNetError(f"The tables take {size} bytes; at most {MAX_BYTES} may be embedded.")
 
 
-def measure_coverage(folder: Path, num_ops: int) -> Coverage:
-    """Return what the rows of a folder of tables cover of a dataset with so many operators."""
-    columns = ["num_ops", "num_occurrences", "has_statistics", "splits"]
+def measure_coverage(folder: Path, num_ops: int) -> dict[str, Coverage]:
+    """Return what a folder of tables covers of a dataset with so many operators, by method."""
+    columns = ["num_ops", "num_occurrences", "has_statistics", "splits", "method"]
     paths = [path for split in SPLITS for path in sorted(folder.glob(f"{split}-*.parquet"))]
-    rows = pa.concat_tables(read_table(path, columns) for path in paths).to_pylist()
-    return Coverage(
-        num_rows=len(rows),
-        num_occurrences=sum(row["num_occurrences"] for row in rows),
-        num_covered=sum(row["num_occurrences"] * row["num_ops"] for row in rows),
-        num_ops=num_ops,
-        num_without_statistics=sum(not row["has_statistics"] for row in rows),
-        num_in_several_splits=sum(len(row["splits"]) > 1 for row in rows),
-    )
+    by_method: dict[str, list[dict[str, Any]]] = {}
+    for row in pa.concat_tables(read_table(path, columns) for path in paths).to_pylist():
+        by_method.setdefault(row["method"], []).append(row)
+    return {
+        method: Coverage(
+            num_rows=len(rows),
+            num_occurrences=sum(row["num_occurrences"] for row in rows),
+            num_covered=sum(row["num_occurrences"] * row["num_ops"] for row in rows),
+            num_ops=num_ops,
+            num_without_statistics=sum(not row["has_statistics"] for row in rows),
+            num_in_several_splits=sum(len(row["splits"]) > 1 for row in rows),
+        )
+        for method, rows in sorted(by_method.items(), reverse=True)
+    }
 
 
 def draw_coverage(dataset: Path, directory: Path) -> Path:
@@ -147,7 +170,7 @@ def _transform(dataset: Path, names: list[str], place: Path, jobs: int) -> Trans
         task = progress.add_task("graphs", total=None)
         return transform_dataset(
             "all",
-            [Step("parts", {"config": name}) for name in names],
+            [Step("parts", options) for name in names for options in OPTIONS[name]],
             place,
             dataset=dataset,
             jobs=jobs,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetNotFoundError, DiskError
+from ..errors import DatasetNotFoundError, DiskError, RunError
 from ..terminal import counted, printable_line
 from .disk import new_output
 from .terminal import GAP, echo, width
@@ -67,6 +67,9 @@ def print_rows(
     max_params: Annotated[int | None, typer.Option(help="At most this many parameters.")] = None,
     min_flops: Annotated[float | None, typer.Option(help="At least this many, as 1e9.")] = None,
     max_flops: Annotated[float | None, typer.Option(help="At most this many, as 1e9.")] = None,
+    found_by: Annotated[
+        str | None, typer.Option(help="Only parts that this method found: rules, inductor, …")
+    ] = None,
     min_occurrences: Annotated[
         int | None, typer.Option(help="Only parts that occur at least this often in the graphs.")
     ] = None,
@@ -92,7 +95,15 @@ def print_rows(
         framework=(framework,) if framework else (),
         task=tuple(task or ()),
         kind=(kind,) if kind else (),
+        method=(found_by,) if found_by else (),
     )
+    is_of_parts = config_named(config).table is SUBGRAPHS
+    if not is_of_parts and (found_by is not None or min_occurrences is not None):
+        option = "--found-by" if found_by is not None else "--min-occurrences"
+        raise RunError(
+            f"`{option}` is about parts of graphs, and `{config}` holds none. List `sole_op`, "
+            "`fusible` or `typical` with it."
+        )
     column = pyarrow.dataset.field
     conditions = []
     if name is not None:
@@ -101,7 +112,7 @@ def print_rows(
         conditions.append(column("task").isin(task))
     for field, wanted in (
         ("framework", framework), ("kind", kind), ("dtype", dtype), ("license", license),
-        ("is_dynamic", dynamic),
+        ("is_dynamic", dynamic), ("method", found_by),
     ):  # fmt: skip
         if wanted is not None:
             conditions.append(column(field) == wanted)
@@ -124,7 +135,7 @@ def print_rows(
         filters = condition if filters is None else filters & condition
     # From the Hub a stream fetches these columns alone; a local one would cost the import of torch.
     is_remote = not isinstance(locate(dataset), Path)
-    columns = SUBGRAPHS.listed if config_named(config).table is SUBGRAPHS else LISTED
+    columns = SUBGRAPHS.listed if is_of_parts else LISTED
     with hidden_progress_bars():
         splits: Any = load_dataset(
             dataset, config, None, filters=filters, columns=columns, streaming=is_remote

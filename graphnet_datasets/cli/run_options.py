@@ -77,6 +77,10 @@ class SelectionOptions(OptionGroup):
     family: Annotated[
         list[str] | None, typer.Option(help="Only this family, by the beginning of its hash.")
     ] = None
+    found_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Only parts that this method found: rules, inductor, … (repeatable)."),
+    ] = None
     min_ops: Annotated[int | None, typer.Option(help="At least this many operators.")] = None
     max_ops: Annotated[int | None, typer.Option(help="At most this many operators.")] = None
     max_params: Annotated[int | None, typer.Option(help="At most this many parameters.")] = None
@@ -99,6 +103,7 @@ class SelectionOptions(OptionGroup):
             kind=tuple(self.kind or ()),
             source=tuple(self.source or ()),
             family=tuple(self.family or ()),
+            method=tuple(self.found_by or ()),
             min_ops=self.min_ops,
             max_ops=self.max_ops,
             max_params=self.max_params,

@@ -77,9 +77,10 @@ class TransformOptions(OptionGroup):
         ),
     ] = None
     method: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="How the parts are found; for fusible: rules, inductor or inductor_cuda."
+            help="How the parts are found; for fusible: rules, inductor or inductor_cuda "
+            "(repeatable)."
         ),
     ] = None
 
@@ -104,11 +105,12 @@ class TransformOptions(OptionGroup):
         if self.backward is not None:
             options = {"kind": self.backward, "of": self.of, "partition": self.partition}
             steps.append(Step("backward", {**options, "check": self.check}))
-        if self.method is not None and len(self.parts or ()) != 1:
+        if self.method and len(self.parts or ()) != 1:
             raise TransformError("`--method` says how `--parts` are found. Give one of that too.")
         steps += [
-            Step("parts", {"config": config, "method": self.method or ""})
+            Step("parts", {"config": config, "method": method})
             for config in self.parts or ()
+            for method in self.method or ("",)
         ]
         if not steps:
             raise TransformError(

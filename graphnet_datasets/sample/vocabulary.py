@@ -23,6 +23,8 @@ Calibration: TypeAlias = Literal["", "unneeded", "calibrated"]
 Kind: TypeAlias = Literal["graph", "subgraph", "joint", "forward", "backward"]
 """What a sample is. `graph`: as captured. `subgraph`: operators cut out of one. `joint`: a graph
 with its gradients. `forward`, `backward`: the joint graph cut in two."""
+PartMethod: TypeAlias = Literal["sole_op", "rules", "inductor", "inductor_cuda", "repeats"]
+"""How a part of a graph was found (`transforms.subgraphs`)."""
 
 FRAMEWORKS: tuple[str, ...] = get_args(Framework)
 """The frameworks that come with the library; packages add others by an entry point."""
@@ -31,6 +33,7 @@ ROLES: tuple[str, ...] = get_args(Role)
 RELATIONS: tuple[str, ...] = get_args(Relation)
 CALIBRATIONS: tuple[str, ...] = get_args(Calibration)
 KINDS: tuple[str, ...] = get_args(Kind)
+PART_METHODS: tuple[str, ...] = get_args(PartMethod)
 WEIGHT_ROLES = frozenset({"parameter", "buffer", "constant"})
 
 ITEM_SIZE_BYTES: Mapping[str, int] = {

@@ -13,7 +13,7 @@ from ..analysis.columns import hash_columns
 from ..errors import DatasetNotFoundError, GraphNetError, RunError
 from ..frameworks import framework_names
 from ..sample import Sample
-from ..sample.vocabulary import KINDS, TASKS
+from ..sample.vocabulary import KINDS, PART_METHODS, TASKS
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import SUBGRAPHS
 from ..suggestions import did_you_mean
@@ -29,11 +29,12 @@ class Filters:
     """Which rows to keep; None keeps all, and of several values one has to match.
 
     `kind` is what a sample is: a `graph`, a `subgraph`, a `joint` graph with its gradients.
-    `family` is a family's hash, in full or its beginning. `limit` is shared out evenly where
+    `family` is a family's hash, in full or its beginning; `method` how parts were found, which
+    whole graphs were not. `limit` is shared out evenly where
     several names are given: of `cv` and `nlp` a limit of 6 takes the first three of each.
 
     Raises:
-        RunError: there is no such framework, task or kind.
+        RunError: there is no such framework, task, kind or method.
     """
 
     task: tuple[str, ...] = ()
@@ -41,13 +42,19 @@ class Filters:
     kind: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     family: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
     min_ops: int | None = None
     max_ops: int | None = None
     max_params: int | None = None
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        for name, accepted in (("framework", framework_names()), ("task", TASKS), ("kind", KINDS)):
+        for name, accepted in (
+            ("framework", framework_names()),
+            ("task", TASKS),
+            ("kind", KINDS),
+            ("method", PART_METHODS),
+        ):
             for each in getattr(self, name):
                 if each not in accepted:
                     raise RunError(
@@ -61,6 +68,8 @@ class Filters:
             accepted = getattr(self, name)
             if accepted and row[name] not in accepted:
                 return False
+        if self.method and row.get("method") not in self.method:
+            return False
         if self.family and not (row["family"] or "").startswith(self.family):
             return False
         return (

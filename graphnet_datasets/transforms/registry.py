@@ -167,14 +167,15 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Return steps in the order in which a chain applies them, that of `TRANSFORMS`.
 
     Raises:
-        TransformError: there is no step, or a transform comes twice for the same config.
+        TransformError: there is no step, or a transform comes twice for the same config and method.
     """
     order = list(TRANSFORMS)
     steps = tuple(sorted(steps, key=lambda step: order.index(step.name)))
-    names = [(step.name, step.config) for step in steps]
+    names = [(step.name, step.config, step.options.get("method")) for step in steps]
     if not names or len(set(names)) < len(names):
         raise TransformError(
-            f"A chain has each transform once at most, and one at least ({', '.join(order)})."
+            f"A chain has each transform once at most, and one at least ({', '.join(order)}); "
+            "`parts` may come once for each config and method."
         )
     return steps
 
@@ -291,9 +292,16 @@ def _parts(
     *,
     config: str,
     method: str,
+    max_ops: int | None,
     places: list[list[int]] | None,
 ) -> Iterator[Made]:
     del config  # the method says all
+    if max_ops is not None and sample.num_ops > max_ops:
+        raise TransformError(
+            f"`{sample.id}` has {sample.num_ops} operators, of which the method `{method}` is "
+            f"asked for no more than {max_ops} here.",
+            reason=f"it has more operators than the method `{method}` is asked for",
+        )
     groups = None if places is None else [range(first, last) for first, last in places]
     return make_parts(running.cutter(sample), method, groups)
 
@@ -363,8 +371,8 @@ TRANSFORMS: dict[str, Transform] = {
         Transform(
             "parts",
             _parts,
-            {"config": tuple(METHODS_OF), "method": str, "places": list},
-            {"method": "", "places": None},
+            {"config": tuple(METHODS_OF), "method": str, "max_ops": int, "places": list},
+            {"method": "", "max_ops": None, "places": None},
             needs_run=False,
             config="config",
             complete=_complete_parts,

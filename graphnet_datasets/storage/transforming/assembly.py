@@ -2,7 +2,8 @@
 
 Equal parts of graphs are merged by their hash. One that occurs in families of several splits goes
 into the first of train, validation, test: what is trained on may occur in the test's graphs, but no
-part that is in the split test has been seen in training. Its `splits` name all.
+part that is in the split test has been seen in training. Its `splits` name all. What two methods
+find is a row of each, with the occurrences that the method found; both go into the same split.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Assembly:
 
     def __init__(self) -> None:
         self._rows: dict[str, list[_Row]] = {}
-        self._merged: dict[tuple[str, str], _Row] = {}
+        self._merged: dict[tuple[str, str, str], _Row] = {}
+        self._splits: dict[tuple[str, str], set[str]] = {}
 
     @property
     def num_rows(self) -> int:
@@ -69,7 +71,9 @@ class Assembly:
     ) -> None:
         row.rank = (SPLITS.index(split), not made["has_statistics"])
         row.is_merged = True
-        key = (config, made["subgraph_hash"])
+        same = (config, made["subgraph_hash"])
+        row.splits = self._splits.setdefault(same, row.splits)
+        key = (*same, made["method"])
         known = self._merged.get(key)
         if known is None:
             known = self._merged[key] = row

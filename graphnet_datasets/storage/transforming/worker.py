@@ -111,7 +111,7 @@ def _describe(
         )
         known = {"subgraph_hash": subgraph_hash(sample), "has_statistics": has_statistics}
         row |= known | {"method": method}
-        note |= {"count": sample.provenance.num_occurrences or 1, **known}
+        note |= {"count": sample.provenance.num_occurrences or 1, "method": method, **known}
     return note, row
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import subprocess
@@ -99,6 +100,45 @@ def test_steps_follow_one_another_and_equal_parts_are_merged(tmp_path: Path) -> 
     assert (only["method"], only["has_statistics"], only["dtype"]) == ("sole_op", True, "float16")
     assert only["parent_id"] == "b/two/float16"
     assert Sample.from_row(only).num_ops == 1
+
+
+def test_what_two_methods_find_is_told_apart_and_does_not_leak(tmp_path: Path) -> None:
+    """The method that looks at few graphs finds in `test` what is in `train` as well."""
+    small = chain("a/small", 3)
+    ops = [dataclasses.replace(op, args=(Ref(at + (at > 0)),)) for at, op in enumerate(small.ops)]
+    large = dataclasses.replace(
+        small,
+        id="b/large",
+        inputs=(*small.inputs, Input("input", Value("float32", (5,)))),
+        ops=(*ops, Op("torch.relu", (Ref(1),), results=(Value("float32", (5,)),))),
+        outputs=(Ref(4), Ref(5)),
+    )
+    again = row(dataclasses.replace(small, id="c/again"), family_in("test"))
+    steps = [
+        Step("parts", {"config": "fusible", "method": "rules"}),
+        Step("parts", {"config": "fusible", "method": "inductor", "max_ops": 3}),
+    ]
+    report = transform_dataset(
+        [row(small, family_in("test")), row(large, family_in("train")), again],
+        steps,
+        tmp_path / "mine",
+        jobs=1,
+    )
+    reasons = [each.reason for outcome in report.outcomes for each in outcome.refused]
+    assert reasons == ["it has more operators than the method `inductor` is asked for"]
+    assert not report.refused, "the other method made something of it"
+    ((split, found),) = rows_of(tmp_path / "mine", "fusible").items()
+    assert split == "train"
+    by_method = {each["method"]: each for each in found}
+    counts = {name: each["num_occurrences"] for name, each in by_method.items()}
+    assert counts == {"rules": 3, "inductor": 2}
+    assert len({each["subgraph_hash"] for each in found}) == 1
+    assert [each["splits"] for each in found] == [["train", "test"]] * 2
+    assert sorted(each["id"] for each in found) == ["a/small/ops_0-2", "b/large/ops_0-2"]
+    (only,) = select_rows(tmp_path / "mine", Filters(method=("inductor",)))
+    assert only["id"] == by_method["inductor"]["id"]
+    with pytest.raises(RunError, match=r"There is no method `inducto`\. Did you mean"):
+        Filters(method=("inducto",))
 
 
 def test_equal_sources_give_equal_files(tmp_path: Path) -> None:
