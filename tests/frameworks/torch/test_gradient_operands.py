@@ -87,6 +87,25 @@ def test_operands_that_do_not_fit_are_refused(name: str, place: int) -> None:
         materialize(sample_of(name, place))
 
 
+@pytest.mark.parametrize(("heads", "fits"), [(1, True), (2, True), (3, False), (8, False)])
+def test_heads_of_keys_divide_those_of_queries(heads: int, fits: bool) -> None:
+    """The kernel reads beyond its tensors with 3 heads for 4, and divides by 0 with 8."""
+    shapes = ((1, 4, 3, 8), (1, heads, 5, 8), (1, heads, 5, 8))
+    sample = build(
+        Op(
+            "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default",
+            (Ref(0), Ref(1), Ref(2)),
+        ),
+        Op("operator.getitem", (Ref(3), 0)),
+        inputs=tuple(Input("input", Value("float32", shape)) for shape in shapes),
+    )
+    if fits:
+        materialize(sample)(**make_inputs(sample))
+        return
+    with pytest.raises(MaterializeError, match="has a `key` of shape"):
+        materialize(sample)
+
+
 def test_adaptive_pooling_of_other_channels_is_refused() -> None:
     sample = build(
         Op("torch.ops.aten._adaptive_avg_pool2d_backward.default", (Ref(0), Ref(1))),

@@ -17,7 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
 from .calling import Call
-from .rules import make_rules
+from .rules import make_rules_of_unknown_sizes
 
 
 def trace_real(call: Call, tensors: Sequence[torch.Tensor]) -> torch.fx.GraphModule:
@@ -49,7 +49,7 @@ def trace_real(call: Call, tensors: Sequence[torch.Tensor]) -> torch.fx.GraphMod
         return [*results, *gradients]
 
     primals = [tensor.detach() for tensor in tensors]
-    module = make_fx(joint, decomposition_table=make_rules())(primals, tangents)
+    module = make_fx(joint, decomposition_table=make_rules_of_unknown_sizes())(primals, tangents)
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     for place, node in enumerate(inputs):
         if place < len(primals):

@@ -114,6 +114,20 @@ def _embedding(
     return zeros.index_put([indices], gradient, accumulate=True)
 
 
+def make_rules_of_unknown_sizes() -> dict[Any, Callable[..., Any]]:
+    """Return what stands, besides, in the place of kernels that trust the sizes of their operands.
+
+    Where sizes follow from elements they cannot be compared before the graph runs.
+    """
+    trusting = [
+        _ATEN._softmax_backward_data,
+        _ATEN._log_softmax_backward_data,
+        _ATEN.native_layer_norm_backward,
+        _ATEN.native_group_norm_backward,
+    ]
+    return {**make_rules(), **get_decompositions(trusting)}
+
+
 _SUM, _MEAN, _MAX = 0, 1, 2
 """Modes of an embedding bag, by the number that ATen has for them."""
 

@@ -248,7 +248,9 @@ def _like_forward(forward: str, *names: str) -> Callable[[Mapping[str, Any]], No
 def _check_attention(given: Mapping[str, Any]) -> None:
     query, key = _known(given, "query", 4), _known(given, "key", 4)
     batch, heads, length, width = query.shape
-    _has_shape(given, "key", (batch, heads, key.shape[2], width))
+    # Several heads of queries may share one of keys; the kernel divides without a look at the rest.
+    shared = key.shape[1] if heads % key.shape[1] == 0 else heads
+    _has_shape(given, "key", (batch, shared, key.shape[2], width))
     _has_shape(given, "value", key.shape)
     _have_one_dtype(given, "query", "key", "value")
     if given["dropout_p"] not in (None, 0, 0.0) or type(given["is_causal"] or False) is not bool:

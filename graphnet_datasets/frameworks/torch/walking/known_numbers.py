@@ -62,7 +62,10 @@ def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, An
     if last == "repeat_interleave":
         numbers: list[Any] = [args[1] if len(args) > 1 else kwargs.get("repeats", args)]
     elif last in _PADDING | _LOOPS | _STRIDED or (last == "pad" and _is_mirroring(args, kwargs)):
-        numbers = [*args[1:], *(value for key, value in kwargs.items() if key != "input")]
+        # What is scattered is a tensor behind the first one, whose elements bound nothing.
+        behind = 2 if last == "as_strided_scatter" else 1
+        named = {key: value for key, value in kwargs.items() if key not in ("input", "self", "src")}
+        numbers = [*args[behind:], *named.values()]
     else:
         return ""
     is_known = all(map(_is_known, _leaves(numbers)))
