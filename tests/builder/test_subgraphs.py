@@ -26,7 +26,7 @@ def test_tables_stand_beside_the_graphs_and_leave_them_alone(
     before = load_dataset(dataset, "all", split="all")["id"][:]
     build(dataset, tmp_path / "build", ["typical"], jobs=1)
     said = capsys.readouterr().out
-    assert "typical: 1 row for 2 places, which cover 60.0% of 10 operators" in said
+    assert "typical, by repeats: 1 row for 2 places, which cover 60.0% of 10 operators" in said
     assert load_dataset(dataset, "all", split="all")["id"][:] == before
     assert load_dataset(dataset, split="train", filters=[("kind", "==", "subgraph")]).num_rows == 0
     typical = load_dataset(dataset, "typical", split="all")

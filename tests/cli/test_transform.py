@@ -95,6 +95,10 @@ def test_parts_are_listed_shown_and_run_as_tasks_are(tmp_path: Path) -> None:
     }  # fmt: skip
     rare = ["list", "sole_op", "--dataset", dataset, "--min-occurrences", "4", "--json"]
     assert call(*rare).stdout == ""
+    by_rules = ["--dataset", dataset, "--found-by", "rules", "--json"]
+    assert call("list", "sole_op", *by_rules).stdout == ""
+    refused = call("list", "all", *by_rules, exit_code=1).output
+    assert "`--found-by` is about parts of graphs, and `all` holds none" in refused
     shown = call("show", "cv/chain-3/ops_0", "--dataset", dataset).stdout
     assert re.search(r"parent_ops +\[0\]", shown)
     assert "relu" in shown
