@@ -29,7 +29,7 @@ LIBRARY_VARIABLE = "GRAPHNET_BUILDER_LIBRARY"
 
 PHASES = ("build", "capture", "write")
 LIMITS = Limits(
-    phase_timeouts_s={"build": 120.0, "capture": 300.0, "write": 60.0},
+    phase_timeouts_s={"build": 300.0, "capture": 900.0, "write": 120.0},
     memory_bytes=4 * 2**30,
     is_memory_enforced=False,  # modules are built one layer at a time out of untouched memory
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..libraries.imports import optional
 from ..libraries.segmentation import preload
+from .workloads import vision_line
 
 ENCODERS = (
     "resnet18", "resnext50_32x4d", "se_resnet50", "densenet121", "vgg11_bn", "mobilenet_v2",
@@ -29,9 +30,10 @@ def walk() -> Iterator[str]:
     for name in sorted(optional("segmentation_models_pytorch").MODEL_ARCHITECTURES_MAPPING):
         for encoder in ENCODERS:
             if encoder not in LEFT_OUT.get(name, ()):
-                fields = (
-                    f"segmentation_models_pytorch/{name}-{encoder}", "cv",
-                    "segmentation_models_pytorch", name, f'encoder_name="{encoder}"',
-                    "_0=normal(1,3,128,128)", "float32", "eval", "", "",
-                )  # fmt: skip
-                yield " | ".join(fields)
+                yield vision_line(
+                    f"segmentation_models_pytorch/{name}-{encoder}",
+                    "segmentation_models_pytorch",
+                    name,
+                    f'encoder_name="{encoder}"',
+                    {"_0": "normal(1,3,512,512)"},
+                )

@@ -5,9 +5,17 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-TOKENS = 32
-DECODER_TOKENS = 8
-SAMPLES = 16_000
+from .workloads import tokens_of
+
+DECODER_TOKENS = 64
+SAMPLES = 160_000
+"""Ten seconds at 16 kHz."""
+
+CODED_SAMPLES = 48_000
+"""Two seconds at 24 kHz, for codecs."""
+
+FRAMES = 1000
+"""Ten seconds of a spectrogram."""
 
 
 def inputs_of(
@@ -42,9 +50,8 @@ def inputs_of(
 
 
 def _text(names: frozenset[str], class_name: str, config: Any) -> dict[str, str]:
-    positions = getattr(_text_config(config), "max_position_embeddings", None)
-    is_short = isinstance(positions, int) and 4 <= positions < TOKENS
-    tokens = positions if is_short else TOKENS
+    is_language_model = class_name.endswith(("ForCausalLM", "LMHeadModel"))
+    tokens = tokens_of(class_name, positions_of(config), is_language_model=is_language_model)
     shape = f"1,4,{tokens}" if "MultipleChoice" in class_name else f"1,{tokens}"
     inputs = {"input_ids": f"ids({shape}; {_low_ids(config)})"}
     if "bbox" in names:
@@ -52,6 +59,12 @@ def _text(names: frozenset[str], class_name: str, config: Any) -> dict[str, str]
     if _takes_mask(config) or names & {"pixel_values", "input_features"}:
         inputs["attention_mask"] = f"full({shape}; 1)"
     return {name: text for name, text in inputs.items() if name in names}
+
+
+def positions_of(config: Any) -> int | None:
+    """Return how many tokens a config's texts have at most; None if it does not say."""
+    positions = getattr(_text_config(config), "max_position_embeddings", None)
+    return positions if isinstance(positions, int) else None
 
 
 def _takes_mask(config: Any) -> bool:
@@ -115,18 +128,18 @@ def _waveform(config: Any) -> str:
     if bins and length and getattr(config, "patch_size", None):
         return f"normal(1,{length},{bins})"
     if any("codebook" in name or "audio_channels" in name for name in vars(config)):
-        return f"normal(1,{getattr(config, 'audio_channels', 1)},{SAMPLES})"
+        return f"normal(1,{getattr(config, 'audio_channels', 1)},{CODED_SAMPLES})"
     return f"normal(1,{SAMPLES})"
 
 
 def _features(config: Any) -> str:
     if width := getattr(config, "feature_projection_input_dim", None):
-        return f"normal(1,100,{width})"
+        return f"normal(1,{FRAMES // 2},{width})"
     if width := getattr(config, "input_feat_per_channel", None):
-        return f"normal(1,200,{width})"
+        return f"normal(1,{FRAMES},{width})"
     bins = _first(config, ("num_mel_bins", "input_feat_size", "n_mels", "input_dim"), 80)
     positions = _first(config, ("max_source_positions",), 0)
-    return f"normal(1,{bins},{2 * positions})" if positions else f"normal(1,200,{bins})"
+    return f"normal(1,{bins},{2 * positions})" if positions else f"normal(1,{FRAMES},{bins})"
 
 
 def _first(config: Any, names: tuple[str, ...], default: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..libraries.imports import optional
 from ..libraries.torchvision import declare_operators
+from .workloads import vision_line
 
 LEFT_OUT = ("rcnn", "retinanet", "fcos", "ssd", "quantized_")
 """Parts of names: detection calls operators in C++, and quantized models hold packed weights."""
@@ -17,11 +18,8 @@ def walk() -> Iterator[str]:
     for name in optional("torchvision").models.list_models():
         if any(part in name for part in LEFT_OUT):
             continue
-        fields = (
-            f"torchvision/{name}", "cv", "torchvision", name, _overrides(name), _inputs(name),
-            "float32", "eval", "", "",
-        )  # fmt: skip
-        yield " | ".join(fields)
+        inputs = {f"_{place}": text for place, text in enumerate(_inputs(name))}
+        yield vision_line(f"torchvision/{name}", "torchvision", name, _overrides(name), inputs)
 
 
 def _overrides(name: str) -> str:
@@ -31,12 +29,14 @@ def _overrides(name: str) -> str:
     return "weights_backbone=None" if is_dense else ""
 
 
-def _inputs(name: str) -> str:
+def _inputs(name: str) -> tuple[str, ...]:
     if name.startswith("raft"):
-        return "_0=normal(1,3,128,128) _1=normal(1,3,128,128)"
+        return ("normal(1,3,368,496)", "normal(1,3,368,496)")
     if name.startswith(("mvit", "swin3d", "s3d")):
-        return "_0=normal(1,3,16,224,224)"
+        return ("normal(1,3,16,224,224)",)
     if name.startswith(("r3d", "mc3", "r2plus1d")):
-        return "_0=normal(1,3,16,112,112)"
+        return ("normal(1,3,16,112,112)",)
+    if name.startswith(("deeplab", "fcn", "lraspp")):
+        return ("normal(1,3,520,520)",)
     size = 299 if name.startswith("inception") else 224
-    return f"_0=normal(1,3,{size},{size})"
+    return (f"normal(1,3,{size},{size})",)

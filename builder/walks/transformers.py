@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from typing import Any
 from ..libraries.transformers import preload
 from ..shrinking import EXPERTS, configs
 from .overrides import Override, Overrides, read_overrides
-from .tensors import inputs_of
+from .tensors import inputs_of, positions_of
+from .workloads import Workload, batched, lengthened, tokens_of, workload_of
 
 _TASKS = (
     ("other", ("TIME_SERIES", "DECISION")),
@@ -29,10 +31,8 @@ _SOUNDS = ("input_values", "input_features")
 _SCIENTIFIC = ("esm", "evolla")
 """Types of models of proteins."""
 
-_VARIANTS = (("bfloat16", "eval"), ("float16", "eval"), ("float32", "train"))
-
-STEP = {"input_ids": "1,1", "attention_mask": "1,33"}
-"""Shapes in a decode step after 32 tokens."""
+CONTEXTS = (128, 256, 512)
+"""Tokens in the cache that a decode step starts from."""
 
 CACHES = ("past_key_values", "cache_params")
 """Arguments by which models take the cache of earlier steps; one without any has no decode step."""
@@ -54,37 +54,46 @@ class Walked:
 
 
 def walk() -> Iterator[str]:
-    """Yield catalog lines: every class at small depth, decode steps, variants, real sizes."""
+    """Yield catalog lines: every class at its default depth and width, decode steps, variants."""
     preload()
     overrides = read_overrides("transformers")
     walked = list(_classes(overrides))
     entries = [(each, *_describe(each, _override(each, overrides))) for each in walked]
     entries = [entry for entry in entries if entry[2]]
     for each, given, inputs in entries:
-        yield _line(each, "", given, inputs)
+        yield _line(each, given, inputs, workload_of(each.name, is_language_model=_has_steps(each)))
     for each, given, inputs in entries:
         cache = next((name for name in CACHES if name in each.parameters), None)
         if cache and _has_steps(each) and inputs.keys() <= {"input_ids", "attention_mask"}:
-            step = {name: text.replace("1,32", STEP[name]) for name, text in inputs.items()}
             if hasattr(each.config, "is_decoder"):
                 given = f"{given} is_decoder=True"
-            yield _line(each, "-decode", given, step | {cache: "cache(1,32)"})
+            step = _step(each.name, inputs) | {cache: f"cache(1,{_context(each.name)})"}
+            workload = workload_of(f"{each.name}-decode", is_language_model=True)
+            if workload.mode == "train":  # steps are taken by what is trained
+                workload = Workload()
+            yield _line(each, given, step, workload, "-decode")
     bases = [entry for entry in entries if "MODEL_MAPPING_NAMES" in entry[0].mappings]
     for each, given, inputs in bases:
-        number = zlib.crc32(each.name.encode())  # what is added moves no variant of another model
-        dtype, mode = _VARIANTS[number % len(_VARIANTS)]
-        suffix = "-train" if mode == "train" else f"-{dtype}"
-        masked = " apply_spec_augment=False" if hasattr(each.config, "apply_spec_augment") else ""
-        yield _line(each, suffix, given + masked * (mode == "train"), inputs, dtype, mode)
-        if number // 16 % 4 == 0:
-            first = next(iter(inputs))
-            axis = int(first in STEP)  # tokens of a text, and pictures and sounds of a batch
-            names = [name for name in STEP if name in inputs] if axis else [first]
-            batched = {name: text.replace("(1,", "(2,", 1) for name, text in inputs.items()}
-            dynamic = " ".join(f"{name}.{axis}" for name in names)
-            yield _line(each, "-dynamic", given, batched, dynamic=dynamic)
-        if number // 16 % 4 == 2 and not _has_experts(each.config):
-            yield _line(each, "-full", "", inputs)
+        language = _has_steps(each)
+        taken = _line(each, given, inputs, workload_of(each.name, is_language_model=language))
+        for workload in (workload_of(f"{each.name}-variant"), Workload(8, mode="train")):
+            line = _line(each, given, inputs, workload)
+            if line.partition(" ")[0] != taken.partition(" ")[0]:
+                yield line
+                break
+
+
+def _context(name: str) -> int:
+    return CONTEXTS[zlib.crc32(name.encode()) % len(CONTEXTS)]
+
+
+def _step(name: str, inputs: dict[str, str]) -> dict[str, str]:
+    """Return the inputs of one token more: a mask is as long as the cache and the token."""
+    lengths = {"input_ids": 1, "attention_mask": _context(name) + 1}
+    return {
+        each: re.sub(r"\A(\w+\(\d+),\d+", rf"\1,{lengths[each]}", text)
+        for each, text in inputs.items()
+    }
 
 
 def _classes(overrides: Overrides) -> Iterator[Walked]:
@@ -135,10 +144,12 @@ def _describe(walked: Walked, override: Override) -> tuple[str, dict[str, str]]:
     """Return the overrides and the inputs of a class's entry; no inputs if it has no entry."""
     if override.is_left_out:
         return "", {}
-    given = override.overrides or "stack_depth=2"
+    given = override.overrides
     if override.inputs:
         pairs = (part.partition("=") for part in _split(override.inputs))
-        return given, {name: text for name, _, text in pairs}
+        positions = positions_of(walked.config)
+        tokens = tokens_of(walked.name, positions, is_language_model=_has_steps(walked))
+        return given, lengthened({name: text for name, _, text in pairs}, tokens)
     if any(getattr(walked.config, name, None) is not None for name in _IMAGE_TOKENS):
         return given, _of_text(walked)  # how many tokens a picture takes, no config tells
     return given, inputs_of(
@@ -194,19 +205,30 @@ def _task(walked: Walked, inputs: dict[str, str]) -> str:
 
 
 def _line(
-    walked: Walked,
-    suffix: str,
-    given: str,
-    inputs: dict[str, str],
-    dtype: str = "float32",
-    mode: str = "eval",
-    dynamic: str = "",
+    walked: Walked, given: str, inputs: dict[str, str], workload: Workload, step: str = ""
 ) -> str:
+    if workload.mode == "train" and hasattr(walked.config, "apply_spec_augment"):
+        given = f"{given} apply_spec_augment=False"
     if _has_experts(walked.config) or _gives_experts(given):
-        dtype = "bfloat16"  # grouped matrix products take nothing else on CPUs
+        # Grouped matrix products take nothing else on CPUs.
+        workload = dataclasses.replace(workload, dtype="bfloat16")
+    inputs = batched(inputs, workload.batch)
+    dynamic = " ".join(_dynamic(walked.name, inputs)) if workload.is_dynamic else ""
     calls = " ".join(f"{name}={text}" for name, text in inputs.items())
     fields = (
-        f"transformers/{walked.name}{suffix}", _task(walked, inputs), "transformers", walked.name,
-        given, calls, dtype, mode, dynamic, "",
+        f"transformers/{walked.name}{step}{workload.suffix}", _task(walked, inputs), "transformers",
+        walked.name, given.strip(), calls, workload.dtype, workload.mode, dynamic, "",
     )  # fmt: skip
     return " | ".join(fields)
+
+
+def _dynamic(class_name: str, inputs: dict[str, str]) -> Iterator[str]:
+    """Yield the symbols: batch, and the length of texts that no cache fixes."""
+    axis = 2 if "MultipleChoice" in class_name else 1
+    has_cache = any(text.startswith("cache(") for text in inputs.values())
+    for name, text in inputs.items():
+        if text.startswith("cache("):
+            continue
+        yield f"{name}.0"
+        if name in ("input_ids", "attention_mask") and not has_cache:
+            yield f"{name}.{axis}"

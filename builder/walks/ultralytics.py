@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..libraries.imports import optional
 from ..libraries.ultralytics import preload
+from .workloads import vision_line
 
 LEFT_OUT = ("world", "yoloe", "rtdetr", "cls-resnet")
 """Parts of names: prompts in words come with a text model, RT-DETR asks for targets, and backbones
@@ -24,8 +25,5 @@ def walk() -> Iterator[str]:
             continue
         if re.search(r"^scales:", path.read_text(), re.MULTILINE):
             name = re.sub(r"(?<=\d)(?=-|$)", "n", name, count=1)
-        fields = (
-            f"ultralytics/{name}", "cv", "ultralytics", name, "", "_0=normal(1,3,256,256)",
-            "float32", "eval", "", "",
-        )  # fmt: skip
-        yield " | ".join(fields)
+        inputs = {"_0": "normal(1,3,640,640)"}
+        yield vision_line(f"ultralytics/{name}", "ultralytics", name, "", inputs)

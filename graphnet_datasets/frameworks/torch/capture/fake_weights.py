@@ -35,6 +35,10 @@ them. The value is that of the usual initialiser of transformers."""
 
 _MAX_MEASURED_ELEMENTS = 2**20
 
+_TOO_MANY_ELEMENTS = 2**28
+"""An empty tensor of so many elements can only be a weight (the experts of a layer, in one): it
+goes to meta at once, since not every system lends that much memory, be it never touched."""
+
 
 @contextlib.contextmanager
 def without_weights() -> Iterator[None]:
@@ -137,8 +141,10 @@ class _InitialiserRecorder(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
+        if name == "empty" and _num_elements(args) >= _TOO_MANY_ELEMENTS:
+            kwargs = {**(kwargs or {}), "device": "meta"}
+        result = func(*args, **(kwargs or {}))
         if isinstance(result, torch.Tensor):
             if name in ("empty", "empty_like", "empty_strided", "new_empty"):
                 if not result.is_meta:
@@ -167,6 +173,13 @@ class _InitialiserRecorder(TorchFunctionMode):
             if measured is not None:
                 _set(light, dataclasses.replace(measured, is_measured=False))
         return light
+
+
+def _num_elements(sizes: tuple[Any, ...]) -> int:
+    """Return how many elements `torch.empty` is asked for; 0 where no number says."""
+    if len(sizes) == 1 and isinstance(sizes[0], list | tuple):
+        sizes = tuple(sizes[0])
+    return math.prod(sizes) if sizes and all(isinstance(size, int) for size in sizes) else 0
 
 
 _CREATIONS = frozenset(
