@@ -34,24 +34,24 @@ def inputs(name: str) -> dict[str, str]:
     [
         (
             "BertForMaskedLM",
-            {"input_ids": "ids(1,32; 10, 2000)", "attention_mask": "full(1,32; 1)"},
+            {"input_ids": "ids(1,256; 10, 2000)", "attention_mask": "full(1,256; 1)"},
         ),
         (
             "BertForMultipleChoice",
-            {"input_ids": "ids(1,4,32; 10, 2000)", "attention_mask": "full(1,4,32; 1)"},
+            {"input_ids": "ids(1,4,256; 10, 2000)", "attention_mask": "full(1,4,256; 1)"},
         ),
-        ("LlamaForCausalLM", {"input_ids": "ids(1,32; 10, 2000)"}),
+        ("LlamaForCausalLM", {"input_ids": "ids(1,1024; 10, 2000)"}),
         ("ViTModel", {"pixel_values": "normal(1,3,224,224)"}),
-        ("Wav2Vec2Model", {"input_values": "normal(1,16000)"}),
+        ("Wav2Vec2Model", {"input_values": "normal(1,160000)"}),
         (
             "WhisperModel",
-            {"input_features": "normal(1,80,3000)", "decoder_input_ids": "ids(1,8; 10, 2000)"},
+            {"input_features": "normal(1,80,3000)", "decoder_input_ids": "ids(1,64; 10, 2000)"},
         ),
         (
             "CLIPModel",
             {
-                "input_ids": "ids(1,32; 10, 2000)",
-                "attention_mask": "full(1,32; 1)",
+                "input_ids": "ids(1,77; 10, 2000)",
+                "attention_mask": "full(1,77; 1)",
                 "pixel_values": "normal(1,3,224,224)",
             },
         ),
