@@ -165,3 +165,15 @@ def test_what_a_module_keeps_from_its_first_call_is_a_constant_with_statistics()
     (constant,) = inputs_by_role(capture_one(module, torch.ones(4)), "constant")
     assert constant.source_name == "L_self_cachescale"
     assert constant.statistics is not None and not constant.statistics.is_measured
+
+
+def test_the_experts_of_a_layer_take_no_memory_even_before_a_module_takes_them() -> None:
+    with without_weights():
+        experts = torch.nn.Parameter(torch.empty(2**12, 2**14, 2**10))  # 256 GiB
+        torch.nn.init.normal_(experts, std=0.02)
+        layer = torch.nn.Module()
+        layer.experts = experts
+        buffer = torch.empty(2**10)
+    assert layer.experts.is_meta and not buffer.is_meta
+    statistics = initial_statistics(layer.experts)
+    assert statistics is not None and statistics.std == 0.02
