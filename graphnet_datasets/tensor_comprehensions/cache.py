@@ -32,7 +32,7 @@ from .language.instance import Instance, Tensor
 from .options import Options
 from .tuner.config import Candidate
 
-GENERATOR_VERSION = 1
+GENERATOR_VERSION = 2
 """Changes when the same options come to other code, so that old times no longer count."""
 
 MAX_ROWS_PER_KEY = 10
@@ -141,7 +141,7 @@ class TuningCache:
 
         found = load_dataset(str(name), "tc_cache", split="train", revision=revision)
         try:
-            table = found.with_format("arrow")[:].select(TC_CACHE_SCHEMA.names)
+            table: pa.Table = found.with_format("arrow")[:].select(TC_CACHE_SCHEMA.names)
             table = table.cast(TC_CACHE_SCHEMA)
         except (pa.ArrowInvalid, KeyError, ValueError) as error:
             raise TensorComprehensionError(

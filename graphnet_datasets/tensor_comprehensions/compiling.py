@@ -195,5 +195,6 @@ def choices_of(options: Options, threads: int) -> Choices:
         prefetch=options.prefetch,
         parallel_depth=options.parallel_depth,
         unroll=options.unroll,
+        tile=options.tile,
         is_scalar=options.backend == "scalar",
     )

@@ -72,8 +72,11 @@ class Options:
         fix_parameters_before_scheduling, tile_imperfectly_nested, match_library_calls: of the
             paper's compiler; here sizes are always fixed first and no library is called, so they
             are kept for the sake of stored options and change nothing on a CPU.
-        tile: sizes of tiles along the outermost loops, then of the terms between two copies, 0 for
-            none: of CUDA only; on a processor tiles follow from `micro` and `k_block`.
+        tile: sizes of tiles along the outermost loops, 0 for none. On a processor they are blocks
+            of register tiles, rounded up to whole ones, that share what a cache holds and are
+            shared out over threads; loops that every access walks as one count as one. On a GPU a
+            block of threads has one, and one more size is of the terms between two copies. None:
+            no blocks on a processor, 32 by 32 by 32 on a GPU.
         unroll: how often the innermost reduction is unrolled, 1 to 256.
         backend: "tiles" for register tiles in vector types, "scalar" for plain loops.
         parallel_depth: how many outermost loops are shared out over threads, None for enough.
@@ -93,7 +96,7 @@ class Options:
     fix_parameters_before_scheduling: bool = False
     tile_imperfectly_nested: bool = False
     match_library_calls: bool = False
-    tile: tuple[int, ...] = (32, 32, 32)
+    tile: tuple[int, ...] | None = None
     unroll: int = 1
     backend: Literal["tiles", "scalar"] = "tiles"
     parallel_depth: int | None = None
@@ -117,7 +120,8 @@ class Options:
         ):
             if getattr(self, name) not in allowed:
                 raise _wrong(name, getattr(self, name), f"one of {', '.join(allowed)}")
-        if len(self.tile) > 16 or any(each < 0 for each in self.tile):
+        tile = self.tile or ()
+        if len(tile) > 16 or any(each < 0 for each in tile):
             raise _wrong("tile", self.tile, "at most 16 whole numbers, 0 for a loop left alone")
         _check_range(self, "unroll", 1, 256)
         _check_range(self, "k_block", 1, 1 << 20)
@@ -201,12 +205,12 @@ class Options:
         return cls(**given)
 
 
-_OPTIONAL_PAIRS = ("micro",)
+_OPTIONAL_TUPLES = ("micro", "tile")
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:
     """Return a value from stored options in the type of its option."""
-    if isinstance(default, tuple) or (name in _OPTIONAL_PAIRS and value is not None):
+    if isinstance(default, tuple) or (name in _OPTIONAL_TUPLES and value is not None):
         items = value if isinstance(value, list | tuple) else [value]
         kind = str if name == "extra_flags" else int
         if not all(type(each) is kind for each in items):

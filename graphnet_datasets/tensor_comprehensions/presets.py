@@ -7,7 +7,7 @@ from .options import CudaOptions, Options
 
 _PRESETS: dict[str, Options] = {
     "default": Options(),
-    "naive": Options(backend="scalar"),
+    "naive": Options(backend="scalar", tile=(32, 32, 32)),
     "pointwise": Options(unroll=128, cuda=CudaOptions(threads=(32, 4, 4), blocks=(100, 100, 100))),
     "mlp": Options(outer_fusion="max", tile=(1,), cuda=CudaOptions(threads=(128,), blocks=(128,))),
     "conv": Options(

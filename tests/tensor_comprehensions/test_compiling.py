@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from graphnet_datasets.tensor_comprehensions.compiling import compile_instance
+from graphnet_datasets.tensor_comprehensions.compiling import compile_instance, generate
 from graphnet_datasets.tensor_comprehensions.language.interpreter import interpret
 from graphnet_datasets.tensor_comprehensions.options import Options
+from graphnet_datasets.tensor_comprehensions.tuner.space import space_of
 
 from .definitions import Case, cases
 from .kernels import SCALAR, assert_right, inputs_of, instance_of
@@ -53,6 +56,39 @@ def test_tiles_are_right_at_hostile_sizes(number: int) -> None:
     assert_right(instance, inputs_of(instance), Options(threads=2), tolerance)
 
 
+BLOCKED = [
+    (MATMUL, ((65, 1100), (37, 1100)), (24, 32)),
+    (MATMUL, ((65, 1100), (70, 1100)), (0, 16)),
+    (MATMUL, ((200, 17), (33, 17)), (64,)),
+    (CONVOLUTION, ((2, 2, 9, 37), (5, 2, 3, 4)), (1, 2, 3, 16)),
+    (SOFTMAX, ((37, 131),), (8, 64)),
+    ("def f(float(N,K) I) -> (O) { O(k,n) = I(n,k) }", ((19, 67),), (16, 8)),
+    ("def f(int32(N,M) A) -> (O) { O(i,j) = A(i,j) / 7 + j }", ((37, 5),), (5, 2)),
+]
+
+
+@pytest.mark.parametrize("backend", ["tiles", "scalar"])
+@pytest.mark.parametrize("number", range(len(BLOCKED)))
+def test_loops_in_blocks_compute_the_same(number: int, backend: str) -> None:
+    source, shapes, tile = BLOCKED[number]
+    instance = instance_of(source, *shapes)
+    options = Options(threads=2, backend=backend, tile=tile, k_block=256)
+    kernel = assert_right(instance, inputs_of(instance), options)
+    assert " b_d" in kernel.source
+    loops = [loop for nest in kernel.schedule.nests for loop in nest.loops]
+    assert any(each.kind == "block" and each.name.startswith("d") for each in loops)
+
+
+def test_blocks_are_shared_out_over_threads() -> None:
+    instance = instance_of(MATMUL, (512, 256), (512, 256))
+    made = generate(instance, Options(threads=2, tile=(96, 64)))
+    (nest,) = made.schedule.nests
+    assert [each.kind for each in nest.loops[: nest.num_parallel]] == ["block", "block"]
+    assert "const long b_d0 = " in made.program.source
+    whole = generate(instance, Options(threads=2, tile=(512, 4096)))
+    assert "b_d" not in whole.program.source
+
+
 def test_functions_that_libm_lacks_are_right() -> None:
     instance = instance_of(
         """def f(float(N) A) -> (O, P) {
@@ -71,9 +107,11 @@ def test_functions_that_libm_lacks_are_right() -> None:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(cases())
-def test_interpreter_scalar_code_and_tiles_agree(case: Case) -> None:
+def test_interpreter_scalar_code_and_tuned_code_agree(case: Case) -> None:
     wanted = interpret(case.instance, case.inputs, case.outputs)
-    for options in (SCALAR, Options(threads=2)):
+    generator = random.Random(case.source)  # noqa: S311 (a choice of options, no secret)
+    drawn = space_of(case.instance).draw(generator, Options(threads=2))
+    for options in (SCALAR, Options(threads=2), drawn):
         kernel = compile_instance(case.instance, options)
         inputs = [
             (each.view(np.uint32) >> 16).astype(np.uint16)

@@ -18,4 +18,5 @@ class Choices:
     prefetch: int | None = None
     parallel_depth: int | None = None
     unroll: int = 1
+    tile: tuple[int, ...] | None = None
     is_scalar: bool = False

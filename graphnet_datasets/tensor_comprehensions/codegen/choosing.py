@@ -328,6 +328,7 @@ def _scalar_plan(nest: Nest, real: ScalarType, choices: Choices) -> Plan:
     cycles = nest.num_points * 2.0
     order = tuple(each.name for each in nest.dims)
     plan = Plan("scalar", real, "", 1, (), order, cycles=cycles)
+    plan = dataclasses.replace(plan, blocks=_blocks(nest, plan, 1, choices))
     return dataclasses.replace(plan, num_parallel=_num_parallel(nest, plan, 1, choices))
 
 
@@ -357,8 +358,21 @@ def _with_loops(nest: Nest, plan: Plan, machine: Machine, choices: Choices) -> P
         plan = dataclasses.replace(plan, order=tuple(names))
     has_gather = any(each.gathers for each in Traffic.of(nest).elements)
     prefetch = choices.prefetch if choices.prefetch is not None else (8 if has_gather else 0)
-    plan = dataclasses.replace(plan, prefetch=prefetch, unroll=choices.unroll)
+    blocks = _blocks(nest, plan, lanes, choices)
+    plan = dataclasses.replace(plan, prefetch=prefetch, unroll=choices.unroll, blocks=blocks)
     return dataclasses.replace(plan, num_parallel=_num_parallel(nest, plan, lanes, choices))
+
+
+def _blocks(nest: Nest, plan: Plan, lanes: int, choices: Choices) -> tuple[tuple[str, int], ...]:
+    """Return the loops that are gone through in blocks: those with more than one block."""
+    wanted = dict(zip((each.name for each in nest.dims), choices.tile or (), strict=False))
+    found = []
+    for name in plan.order:
+        step = plan.step(name, lanes)
+        size = math.ceil(wanted.get(name, 0) / step) * step
+        if step <= size < nest.extents[name]:
+            found.append((name, size))
+    return tuple(found)
 
 
 def _k_block(nest: Nest, choices: Choices) -> int:
@@ -379,8 +393,9 @@ def _num_parallel(nest: Nest, plan: Plan, lanes: int, choices: Choices) -> int:
     if choices.threads == 1 or plan.cycles < PARALLEL_CYCLES or choices.parallel_depth == 0:
         return 0
     extents = nest.extents
-    limit = len(plan.order)
-    if plan.packed is not None and not plan.packed.is_first:
+    loops = list(plan.blocks) or [(name, plan.step(name, lanes)) for name in plan.order]
+    limit = len(loops)
+    if plan.packed is not None and not plan.packed.is_first and not plan.blocks:
         limit = plan.order.index(plan.vector) + 1
     count, depth = 1, 0
     while depth < limit and (
@@ -388,6 +403,7 @@ def _num_parallel(nest: Nest, plan: Plan, lanes: int, choices: Choices) -> int:
         if choices.parallel_depth is None
         else depth < choices.parallel_depth
     ):
-        count *= math.ceil(extents[plan.order[depth]] / plan.step(plan.order[depth], lanes))
+        name, size = loops[depth]
+        count *= math.ceil(extents[name] / size)
         depth += 1
     return depth if count > 1 else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .elements import Dim, Nest
 from .lanes_c import LaneBody
@@ -52,22 +52,32 @@ class _Loops:
         plan = self._plan
         if plan.packed is not None and plan.packed.is_first:
             self._pack_all()
-        if not plan.num_parallel:
-            self._descend(0, {})
+        loops = list(plan.blocks) or [(name, self._steps[name]) for name in plan.order]
+        parallel = loops[: plan.num_parallel]
+        if not parallel:
+            self._block_loops(list(plan.blocks))
             return
-        parallel = plan.order[: plan.num_parallel]
-        counts = [math.ceil(self._extents[name] / self._steps[name]) for name in parallel]
+        counts = [math.ceil(self._extents[name] / size) for name, size in parallel]
+        prefix = "b_" if plan.blocks else ""
         self._writer.line('_Pragma("omp parallel for num_threads(nt) schedule(static)")')
         with self._writer.block(f"for (long p = 0; p < {math.prod(counts)}; ++p)"):
-            for place, name in enumerate(parallel):
+            for place, (name, size) in enumerate(parallel):
                 inner = math.prod(counts[place + 1 :])
                 code = "p" if inner == 1 else f"p / {inner}"
                 code = f"{code} % {counts[place]}" if place else code
-                step = self._steps[name]
-                self._writer.line(
-                    f"const long {name} = {f'({code}) * {step}' if step > 1 else code};"
-                )
+                code = f"({code}) * {size}" if size > 1 else code
+                self._writer.line(f"const long {prefix}{name} = {code};")
+            self._block_loops(list(plan.blocks)[plan.num_parallel :])
+
+    def _block_loops(self, blocks: list[tuple[str, int]]) -> None:
+        """Write the loops over blocks that are not shared out, and what is inside of them."""
+        if not blocks:
             self._descend(0, {})
+            return
+        name, size = blocks[0]
+        head = f"for (long b_{name} = 0; b_{name} < {self._extents[name]}; b_{name} += {size})"
+        with self._writer.block(head):
+            self._block_loops(blocks[1:])
 
     def _descend(self, level: int, sizes: dict[str, int]) -> None:
         """Write the loops from `level` of the order on."""
@@ -120,7 +130,11 @@ class _Loops:
             else:
                 self._descend(level + 1, following)
 
-        if level < plan.num_parallel:
+        block = dict(plan.blocks).get(name)
+        if block:
+            self._within_block(name, block, whole, rest, inside)
+            return
+        if level < plan.num_parallel and not plan.blocks:
             if not rest or not whole:
                 inside(rest or step)
                 return
@@ -140,6 +154,21 @@ class _Loops:
                     inside(step)
         if rest:
             with writer.block(""):
+                writer.line(f"const long {name} = {whole};")
+                inside(rest)
+
+    def _within_block(
+        self, name: str, block: int, whole: int, rest: int, inside: Callable[[int], None]
+    ) -> None:
+        """Write the loop over the tiles of one block; the last block has the rest as well."""
+        writer, step = self._writer, self._steps[name]
+        writer.line(
+            f"const long e_{name} = b_{name} + {block} < {whole} ? b_{name} + {block} : {whole};"
+        )
+        with writer.block(f"for (long {name} = b_{name}; {name} < e_{name}; {name} += {step})"):
+            inside(step)
+        if rest:
+            with writer.block(f"if (b_{name} + {block} > {whole})"):
                 writer.line(f"const long {name} = {whole};")
                 inside(rest)
 

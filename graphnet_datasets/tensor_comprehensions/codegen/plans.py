@@ -43,7 +43,10 @@ class Plan:
         order: the loops over tiles, outermost first.
         packed: the operand that is packed.
         k_block: values of the outermost reduction between two stores, 0 for all.
-        num_parallel: how many of the outermost loops are shared out over threads.
+        blocks: dimensions whose tiles are gone through in blocks, and the size of these, a multiple
+            of the tile's; the loops over blocks come outermost, in this order.
+        num_parallel: how many of the outermost loops, those over blocks if there are any, are
+            shared out over threads.
         prefetch: how many steps of the innermost reduction ahead a gather is asked for.
         unroll: how often the innermost reduction is unrolled.
     """
@@ -56,6 +59,7 @@ class Plan:
     order: tuple[str, ...]
     packed: Packed | None = None
     k_block: int = 0
+    blocks: tuple[tuple[str, int], ...] = ()
     num_parallel: int = 1
     prefetch: int = 0
     unroll: int = 1

@@ -24,9 +24,10 @@ def schedule_of(
     A group is the loops that its nests share, which come first and are parallel, the nests and
     their plans.
 
-    Within a nest the members of a point's tuple are: the tile along each loop, the block of terms,
-    the phase (0 starts, 1 sums up, 2 does what follows), the reductions, the point in the tile, and
-    the place of the statement.
+    Within a nest the members of a point's tuple are: the block along each loop that has blocks, the
+    tile along each loop, the block of terms (before the loops that read a packed panel), the phase
+    (0 starts, 1 sums up, 2 does what follows), the reductions, the point in the tile, and the place
+    of the statement.
     """
     found = []
     for dims, nests, plans in groups:
@@ -61,13 +62,14 @@ def _shared(instance: Instance, dims: tuple[Dim, ...], inside: list[Nested]) -> 
 def _nested(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine) -> Nested:
     nest = placed.nest
     lanes = machine.lanes(plan.real.itemsize) if plan.mode == "tile" else 1
-    loops = [
+    tiles = [
         Loop(
             f"{name} by {plan.step(name, lanes)}", "tile" if plan.step(name, lanes) > 1 else "loop"
         )
         for name in plan.order
     ]
-    loops.append(Loop(f"terms by {plan.k_block or 'all'}", "block"))
+    tiles.insert(_panel_place(plan), Loop(f"terms by {plan.k_block or 'all'}", "block"))
+    loops = [Loop(f"{name} by {size}", "block") for name, size in plan.blocks] + tiles
     loops.append(Loop("start, sum, finish", "phase"))
     loops += [Loop(each.name, "reduction") for each in nest.reductions]
     loops += [Loop(name, "vector" if name == plan.vector else "point") for name in plan.order]
@@ -91,6 +93,12 @@ def _nested(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine)
     return Nested(tuple(loops), tuple(statements), plan.num_parallel, note)
 
 
+def _panel_place(plan: Plan) -> int:
+    """Return how many loops over tiles there are around the one over blocks of terms."""
+    is_panel = plan.packed is not None and not plan.packed.is_first
+    return plan.order.index(plan.vector) + 1 if is_panel else len(plan.order)
+
+
 def _statement(
     statement: InstanceStatement,
     number: int,
@@ -104,6 +112,7 @@ def _statement(
     nest = placed.nest
     names = index_names(statement, initial)
     values = _dimension_values(statement, number, names, placed)
+    blocks = [f"floor(({values[name]})/{size})" for name, size in plan.blocks]
     tiles = []
     for name in plan.order:
         step = plan.step(name, lanes)
@@ -117,7 +126,8 @@ def _statement(
         )
     terms = [values[each.name] if phase == 1 else "0" for each in nest.reductions]
     points = [values[name] for name in plan.order]
-    time = (*tiles, block, str(phase), *terms, *points, str(place))
+    tiles.insert(_panel_place(plan), block)
+    time = (*blocks, *tiles, str(phase), *terms, *points, str(place))
     begins, extents = dict(nest.begins), {}
     for parts in placed.parts.values():
         extents.update({each.name: each.extent for each in parts})

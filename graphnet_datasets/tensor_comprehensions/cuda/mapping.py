@@ -10,6 +10,7 @@ from ..options import Options
 
 RESERVED_BYTES = 4096
 """Shared memory kept for each block reduction."""
+DEFAULT_TILE = (32, 32, 32)
 DEFAULT_SHARED_BYTES = 48 * 1024
 _MIN_REDUCTION_PER_THREAD = 2
 
@@ -70,14 +71,14 @@ def map_nest(nest: Nest, options: Options) -> Mapping:
 
     Tiles are `options.tile` along the outermost dimensions, whole dimensions where it has none.
     """
-    cuda = options.cuda
+    cuda, sizes = options.cuda, DEFAULT_TILE if options.tile is None else options.tile
     names = [each.name for each in nest.dims]
     extents = nest.extents
     reduced = _reduced(nest, options)
     thread_dims = () if reduced else tuple(reversed(names))[: len(cuda.threads)]
     tiles = {}
     for place, name in enumerate(names):
-        wanted = options.tile[place] if place < len(options.tile) else 0
+        wanted = sizes[place] if place < len(sizes) else 0
         if reduced or (not wanted and name not in thread_dims):
             wanted = 1
         tiles[name] = min(extents[name], wanted or extents[name])
@@ -100,7 +101,7 @@ def map_nest(nest: Nest, options: Options) -> Mapping:
         most = cuda.blocks[place] if place < len(cuda.blocks) else 65535
         grid[place] = min(most, -(-extents[name] // tiles[name]))
     inner = nest.reductions[-1].extent if nest.reductions else 1
-    wanted = options.tile[len(names)] if len(options.tile) > len(names) else 32
+    wanted = sizes[len(names)] if len(sizes) > len(names) else 32
     term_tile = min(inner, wanted or 32)
     mapping = Mapping(
         tiles,

@@ -58,6 +58,12 @@ def space_of(instance: Instance) -> Space:
         ("parallel_depth", (None, 1, 2)),
         ("extra_flags", ((), ("-O3",), ("-fno-schedule-insns2",))),
     ]
+    sizes = [each for each in tile_values(instance) if 8 <= each <= 1024]
+    tiles = [(each,) for each in sizes]
+    if rank > 1:
+        tiles += [(one, two) for one in (0, *sizes[::2]) for two in sizes[::2]]
+    # Half of what is drawn has no blocks.
+    parameters.append(("tile", (None,) * len(tiles) + tuple(tiles)))
     if len(statements) > 1:
         parameters.append(("intra_fusion", ("preserve3", "max", "min")))
         parameters.append(("outer_fusion", ("preserve3", "max", "min")))
