@@ -115,21 +115,25 @@ def compile_file(
     constant: Constants = None,
     preset: Preset = "default",
     emit: Annotated[
-        str, typer.Option(help="What to print: c, schedule, or nothing but times.")
+        str, typer.Option(help="What to print: c, schedule, its picture as svg, or nothing.")
     ] = "c",
 ) -> None:
     """Compile a definition for the given sizes and print the generated code or its schedule."""
-    if emit not in ("c", "schedule", "nothing"):
-        raise typer.BadParameter("it is c, schedule or nothing", param_hint="--emit")
+    if emit not in ("c", "schedule", "svg", "nothing"):
+        raise typer.BadParameter("it is c, schedule, svg or nothing", param_hint="--emit")
     definition, name = _chosen(file, entry)
     kernel, _ = _compiled(definition, name, shape, constant, preset, 0)
     if emit == "c":
         echo(kernel.source)
     if emit == "schedule":
         echo(str(kernel.schedule))
+    if emit == "svg":
+        from ..tensor_comprehensions.polyhedral.picture import to_svg
+
+        echo(to_svg(kernel.schedule))
     steps = kernel.kernel.seconds.items()
     times = ", ".join(f"{step} {value * 1e3:.0f} ms" for step, value in steps)
-    echo(f"{kernel!r}: {times}", err=emit == "c")
+    echo(f"{kernel!r}: {times}", err=emit in ("c", "svg"))
 
 
 @group.command("bench", epilog="Example: graphnet tc bench mm.tc --shape A=64,64 --shape B=64,64")

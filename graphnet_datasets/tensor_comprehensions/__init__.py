@@ -6,11 +6,13 @@ layer = tc.define("def mlp(float(B,M) I, float(M,N) W, float(N) C) -> (O) {"
 layer.mlp(inputs, weights, bias)
 """
 
+from .cache import TuningCache
 from .calling import BoundKernel
 from .definition import Definition, define
 from .language import Inference, PreconditionWarning, register_function
 from .options import Options
 from .presets import PRESETS, preset
+from .tuner import TunerConfig
 
 __all__ = [
     "PRESETS",
@@ -19,6 +21,8 @@ __all__ = [
     "Inference",
     "Options",
     "PreconditionWarning",
+    "TunerConfig",
+    "TuningCache",
     "define",
     "preset",
     "register_function",

@@ -141,8 +141,8 @@ class TuningCache:
 
         found = load_dataset(str(name), "tc_cache", split="train", revision=revision)
         try:
-            table: pa.Table = found.with_format("arrow")[:].select(TC_CACHE_SCHEMA.names)
-            table = table.cast(TC_CACHE_SCHEMA)
+            rows: Any = found.with_format("arrow")[:]
+            table: pa.Table = rows.select(TC_CACHE_SCHEMA.names).cast(TC_CACHE_SCHEMA)
         except (pa.ArrowInvalid, KeyError, ValueError) as error:
             raise TensorComprehensionError(
                 f"`{name}` has a config `tc_cache` that holds no tuned options: {error}."

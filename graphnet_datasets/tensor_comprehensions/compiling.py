@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
+from collections.abc import Sequence
 
 from ..errors import KernelCompileError, SchedulingLimitError
 from .codegen.choices import Choices
 from .codegen.choosing import choose_plan
 from .codegen.coalescing import coalesce
+from .codegen.elements import Nest
 from .codegen.machine import Machine, default_threads, this_machine
 from .codegen.nests import gather_nests
 from .codegen.outer import fuse_outer
@@ -140,7 +142,7 @@ def _generated(
     between = needed.parts[0][1]
     with limited(needed.max_operations):
         groups = fuse(instance, between, options.intra_fusion)
-        nests = [piece for nest in gather_nests(instance, groups) for piece in split(nest)]
+        nests = _cheapest(instance, groups, machine, choices_of(options, threads))
         fused = fuse_outer(instance, between, nests, options.outer_fusion, machine, threads)
     choices = choices_of(options, threads)
     placed = [(each, [coalesce(nest) for nest in each.nests]) for each in fused]
@@ -182,6 +184,28 @@ def _generated(
         "write": time.perf_counter() - checked,
     }
     return Compiled(program, schedule, plans, threads, seconds)
+
+
+def _cheapest(
+    instance: Instance, groups: Sequence[Sequence[int]], machine: Machine, choices: Choices
+) -> list[Nest]:
+    """Return the nests of all groups; two reductions of one input are one pass where that pays.
+
+    One pass reads the input once. Apart, each can have an operand of its own packed.
+    """
+    found = []
+    for group in groups:
+        joined = gather_nests(instance, [group])
+        if any(len(each.updates) > 1 for each in joined):
+            apart = gather_nests(instance, [group], joins_reductions=False)
+            joined = min(
+                (joined, apart),
+                key=lambda nests: sum(
+                    choose_plan(coalesce(each).nest, machine, choices).cycles for each in nests
+                ),
+            )
+        found += [piece for nest in joined for piece in split(nest)]
+    return found
 
 
 def choices_of(options: Options, threads: int) -> Choices:

@@ -9,6 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets.cli.app import app
+from graphnet_datasets.tensor_comprehensions import paper
+from graphnet_datasets.tensor_comprehensions.language import check
+from graphnet_datasets.tensor_comprehensions.language.printing import canonical_text
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tc"
 SOURCE = "def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
@@ -30,6 +33,16 @@ def invoke(*words: str, code: int = 0) -> str:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.tc")), ids=lambda path: path.stem)
 def test_the_paper_s_kernels_are_well_formed(path: Path) -> None:
     assert "statements" in invoke("check", str(path))
+
+
+def test_every_kernel_of_the_paper_is_an_example() -> None:
+    examples = {text for path in EXAMPLES.glob("*.tc") for text in _canonical(path.read_text())}
+    for kernel in paper.kernels():
+        assert _canonical(kernel.source) <= examples, kernel.name
+
+
+def _canonical(source: str) -> set[str]:
+    return {canonical_text(each) for each in check(source)}
 
 
 def test_check_points_at_the_first_error(tmp_path: Path) -> None:
@@ -80,6 +93,7 @@ def test_compile_bench_tune_and_cache(file: str, tmp_path: Path) -> None:
     shapes = ["--shape", "A=8,9", "--shape", "B=9,7"]
     assert "void tc_kernel" in invoke("compile", file, *shapes)
     assert "sequence" in invoke("compile", file, *shapes, "--emit", "schedule")
+    assert invoke("compile", file, *shapes, "--emit", "svg").startswith("<svg")
     assert "mm: median" in invoke("bench", file, *shapes, "--runs", "2")
     cache = str(tmp_path / "cache.parquet")
     few = ["--population", "2", "--generations", "1"]

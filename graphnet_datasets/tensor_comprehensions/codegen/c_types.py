@@ -18,7 +18,8 @@ _C_TYPES = {
     "float32": "float",
     "float64": "double",
 }
-_UNSAFE = re.compile(r"[^A-Za-z0-9_ ().,=+*<>!:-]")
+_UNSAFE = re.compile(r"[^/A-Za-z0-9_ ().,=+*<>!:-]")
+_COMMENT_MARKS = re.compile(r"/{2,}|/\*|\*/")
 
 
 def c_type(scalar: ScalarType) -> str:
@@ -36,8 +37,11 @@ def comment(text: str, limit: int = 100) -> str:
 
     >>> comment("A(i) = 1 // x\\\n#define A")
     '// A(i) = 1 x define A'
+    >>> comment("A(i)/2 */ B")
+    '// A(i) / 2 B'
     """
-    safe = " ".join(_UNSAFE.sub(" ", text).split())
+    safe = _COMMENT_MARKS.sub(" ", _UNSAFE.sub(" ", text)).replace("/", " / ")
+    safe = " ".join(safe.split())
     return f"// {safe[:limit]}".rstrip()
 
 

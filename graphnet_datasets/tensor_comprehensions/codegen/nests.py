@@ -79,14 +79,22 @@ def index_places(statement: InstanceStatement) -> dict[str, Affine]:
     return places
 
 
-def gather_nests(instance: Instance, groups: Sequence[Sequence[int]]) -> list[Nest]:
-    """Return the nests of groups of statements; a group that is not one nest gives several."""
+def gather_nests(
+    instance: Instance, groups: Sequence[Sequence[int]], *, joins_reductions: bool = True
+) -> list[Nest]:
+    """Return the nests of groups of statements; a group that is not one nest gives several.
+
+    Args:
+        joins_reductions: whether two reductions may be one pass.
+    """
     nests: list[Nest] = []
     for group in groups:
         current: Nest | None = None
         for number in group:
             alone = nest_of(instance, number)
-            joined = None if current is None else join(current, alone)
+            is_second = current is not None and current.updates and alone.updates
+            may_join = current is not None and (joins_reductions or not is_second)
+            joined = join(current, alone) if current is not None and may_join else None
             if joined is None:
                 if current is not None:
                     nests.append(current)

@@ -50,6 +50,8 @@ def _shared(instance: Instance, dims: tuple[Dim, ...], inside: list[Nested]) -> 
             indices = instance.statements[number].indices
             outer = [
                 f"{each.indices[position]} - {indices[position].begin}"
+                if indices[position].begin
+                else each.indices[position]
                 for position in range(len(dims))
             ]
             time = [*outer, str(place), *each.time]
@@ -112,17 +114,17 @@ def _statement(
     nest = placed.nest
     names = index_names(statement, initial)
     values = _dimension_values(statement, number, names, placed)
-    blocks = [f"floor(({values[name]})/{size})" for name, size in plan.blocks]
+    blocks = [_floored(values[name], size) for name, size in plan.blocks]
     tiles = []
     for name in plan.order:
         step = plan.step(name, lanes)
-        tiles.append(f"floor(({values[name]})/{step})" if step > 1 else values[name])
+        tiles.append(_floored(values[name], step))
     outermost = nest.reductions[0] if nest.reductions else None
     block = "0"
     if plan.k_block and outermost is not None:
         last = (outermost.extent - 1) // plan.k_block
         block = {0: "0", 2: str(last)}.get(
-            phase, f"floor(({values.get(outermost.name, '0')})/{plan.k_block})"
+            phase, _floored(values.get(outermost.name, "0"), plan.k_block)
         )
     terms = [values[each.name] if phase == 1 else "0" for each in nest.reductions]
     points = [values[name] for name in plan.order]
@@ -150,6 +152,13 @@ def _statement(
     )
 
 
+def _floored(value: str, size: int) -> str:
+    """Return the quotient, rounded down, as isl writes it."""
+    if size == 1:
+        return value
+    return f"floor({value}/{size})" if value.isidentifier() else f"floor(({value})/{size})"
+
+
 def _dimension_values(
     statement: InstanceStatement, number: int, names: list[str], placed: Coalesced
 ) -> dict[str, str]:
@@ -162,11 +171,13 @@ def _dimension_values(
         rank = len(statement.subscripts)
         dim = f"d{position}" if position < rank else f"r{position - rank}"
         dim = renamed.get(dim, dim)
-        old[dim] = f"{name} - {index.begin + begins.get(dim, 0)}"
+        begin = index.begin + begins.get(dim, 0)
+        old[dim] = f"({name} - {begin})" if begin else name
     values = {}
     for dim, parts in placed.parts.items():
-        text = "0"
+        text = ""
         for part in parts:
-            text = f"({text})*{part.extent} + {old.get(part.name, '0')}"
-        values[dim] = text
+            value = old.get(part.name, "0")
+            text = f"({text})*{part.extent} + {value}" if text else value
+        values[dim] = text or "0"
     return values

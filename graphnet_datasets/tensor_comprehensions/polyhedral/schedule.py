@@ -69,6 +69,12 @@ class Schedule:
                 )
         return isl().UnionMap("{ " + "; ".join(parts) + " }")
 
+    def _repr_html_(self) -> str:
+        """Return the picture that a notebook shows."""
+        from .picture import to_svg
+
+        return to_svg(self)
+
     def __str__(self) -> str:
         lines = ["sequence"]
         for place, nest in enumerate(self.nests):

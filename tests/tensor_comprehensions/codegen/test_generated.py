@@ -111,13 +111,14 @@ def test_names_of_a_definition_never_reach_the_compiler() -> None:
 
 def test_comments_cannot_end_or_continue() -> None:
     source = """def f(float(N) A) -> (B) {
-        B(i) = A(i) # */ \\
+        B(i) = A(i)/A(i)/ A(i) # */ \\
     }"""
     code = generate(instance_of(source, (4,)), Options(threads=1)).program.source
     for line in code[code.index("void tc_kernel") :].splitlines():
         if "//" in line:
             said = line.partition("//")[2]
-            assert re.fullmatch(r"[A-Za-z0-9_ ().,=+*<>!:-]*", said)
+            assert re.fullmatch(r"[A-Za-z0-9_ ().,=+*<>!:/-]*", said)
+            assert not re.search(r"/[^ ]|[^ ]/", said)
 
 
 def test_flags_are_a_closed_list() -> None:
