@@ -40,6 +40,7 @@ ARMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "openvino-f32": ("openvino", {"precision": "f32"}),
     "tvm": ("tvm", {}),
     "iree": ("iree", {}),
+    "tc": ("tc", {}),
     "inductor": ("inductor", {}),
     "inductor-freezing": ("inductor", {"freezing": True}),
     "aotinductor": ("aotinductor", {}),

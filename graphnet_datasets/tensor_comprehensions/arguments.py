@@ -162,8 +162,9 @@ def _torch() -> Framework:
         describe,
         torch.Tensor.data_ptr,
         test,
+        # With strides it takes half as long as `torch.empty`.
         lambda shape, dtype: functools.partial(
-            torch.empty, tuple(shape), dtype=getattr(torch, dtype)
+            torch.empty_strided, tuple(shape), row_major(tuple(shape)), dtype=getattr(torch, dtype)
         ),
         matching,
         to_numpy,

@@ -48,7 +48,7 @@ class Definition:
         self.source = source
         self._checked = {each.name: each for each in check(source)}
         self._kernels: dict[Any, BoundKernel] = {}
-        self._last: dict[str, BoundKernel] = {}
+        self._last: dict[str, tuple[Options | None, BoundKernel]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -255,8 +255,8 @@ class Definition:
         Raises:
             KernelInputError: the inputs do not fit the definition.
         """
-        last = self._last.get(name)
-        if last is not None and options is None and last.fits(inputs):
+        last_options, last = self._last.get(name, (None, None))
+        if last is not None and options is last_options and last.fits(inputs):
             return last(*inputs, outputs=outputs, unchecked=True)
         constants: dict[str, int] = {}
         if any(_is_literal(each) for each in inputs):
@@ -270,8 +270,8 @@ class Definition:
             while len(self._kernels) >= MAX_MEMOISED:
                 self._kernels.pop(next(iter(self._kernels)))
             self._kernels[key] = kernel
-        if options is None and not constants:
-            self._last[name] = kernel
+        if not constants:
+            self._last[name] = (options, kernel)
         return kernel(*inputs, outputs=outputs)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import statistics
+import struct
 import sys
 import threading
 import time
@@ -78,8 +79,9 @@ class Kernel:
         self._function.argtypes = [ctypes.c_void_p, ctypes.c_long]
         self._function.restype = None
         self._local = threading.local()
-        self._pointers = ctypes.c_void_p * max(1, len(instance.tensors))
-        self._num_passed = len(instance.inputs) + len(instance.outputs)
+        self._has_temporaries = bool(instance.temporaries)
+        # Bytes are ten times as fast to make as an array of ctypes, and as good for reading.
+        self._pack = struct.Struct(f"{max(1, len(instance.tensors))}P").pack
 
     def __call__(
         self,
@@ -116,7 +118,7 @@ class Kernel:
         Nothing is checked. The caller keeps the memory alive and of the sizes and strides of the
         instance; outputs must not overlap anything else.
         """
-        self._function(self._pointers(*addresses, *self._temporaries()), self.threads)
+        self._function(self._pack(*addresses, *self._temporaries()), self.threads)
 
     def profile(self, *arrays: Any, num_runs: int = 10, num_warm_up: int = 2) -> Profile:
         """Call the kernel some times and return how long each call took, allocation left out."""
@@ -136,14 +138,16 @@ class Kernel:
         shapes = ", ".join(f"{each.name}{list(each.shape)}" for each in self.instance.inputs)
         return f"Kernel({self.instance.name}: {shapes}; {self.threads} threads)"
 
-    def _temporaries(self) -> list[int]:
-        if not self.instance.temporaries:
-            return []
-        held: list[Array] | None = getattr(self._local, "arrays", None)
-        if held is None:
+    def _temporaries(self) -> Sequence[int]:
+        if not self._has_temporaries:
+            return ()
+        try:
+            return self._local.addresses
+        except AttributeError:
             held = [np.empty(each.shape, storage_dtype(each)) for each in self.instance.temporaries]
             self._local.arrays = held
-        return [each.ctypes.data for each in held]
+            self._local.addresses = [each.ctypes.data for each in held]
+            return self._local.addresses
 
     def _outputs(self, outputs: Mapping[str, Any] | Sequence[Any] | None) -> list[Array | None]:
         tensors = self.instance.outputs

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from graphnet_datasets.errors import TensorComprehensionError
 from graphnet_datasets.tensor_comprehensions import define
@@ -58,6 +63,42 @@ def test_it_is_one_graph_under_torch_compile() -> None:
     a.grad = None
     torch.relu(a @ b - 1).sum().backward()
     torch.testing.assert_close(found, a.grad)
+
+
+def test_a_call_goes_through_the_dispatcher_where_somebody_looks_on() -> None:
+    operator = as_torch_op("graphnet_tests::watched_mm", define(SOURCE), "mm")
+    a, b = (each.detach() for each in CASES["mm"]())
+    seen = []
+
+    class Watching(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    plain = operator(a, b)
+    with Watching():
+        watched = operator(a, b)
+    assert seen == ["graphnet_tests.watched_mm.default"]
+    torch.testing.assert_close(plain, watched, rtol=0, atol=0)
+    with FakeTensorMode() as mode:
+        assert operator(mode.from_tensor(a), mode.from_tensor(b)).shape == (3, 5)
+    traced = make_fx(lambda a, b: operator(a, b) + 1)(a, b)
+    assert "watched_mm" in traced.code
+    with torch.profiler.profile() as profile:
+        operator(a, b)
+    assert any("watched_mm" in each.key for each in profile.key_averages())
+    exported = torch.export.export(_Module(operator), (a, b))
+    assert "watched_mm" in str(exported.graph)
+    torch.testing.assert_close(exported.module()(a, b), plain)
+
+
+class _Module(torch.nn.Module):
+    def __init__(self, operator: Any) -> None:
+        super().__init__()
+        self.operator = operator
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return self.operator(a, b)
 
 
 def test_gradients_can_be_given() -> None:

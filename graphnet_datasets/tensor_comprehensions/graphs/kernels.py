@@ -34,7 +34,9 @@ class GroupKernel(torch.nn.Module):
         # By position: the kernel may have been compiled for a group with other names.
         names = dict.fromkeys(each.tensor for each in group.outputs)
         places = {name: place for place, name in enumerate(names)}
-        self._made = [(each.shape, _torch_dtype(each.dtype.name)) for each in instance.outputs]
+        self._made = [
+            (each.shape, each.strides, _torch_dtype(each.dtype.name)) for each in instance.outputs
+        ]
         self._results = []
         for each in group.outputs:
             place = places[each.tensor]
@@ -48,7 +50,9 @@ class GroupKernel(torch.nn.Module):
             each if each.stride() == strides else placed(each, shape, strides)
             for each, shape, strides in zip(tensors, self._shapes, self._strides, strict=True)
         ]
-        made = [torch.empty(shape, dtype=dtype) for shape, dtype in self._made]
+        made = [
+            torch.empty_strided(shape, steps, dtype=dtype) for shape, steps, dtype in self._made
+        ]
         self._launch([each.data_ptr() for each in (*held, *made)])
         return tuple(
             made[place] if shape is None else made[place].view(shape)
