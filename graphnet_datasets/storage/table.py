@@ -165,6 +165,10 @@ def _open_writer(file: Any, table: Table) -> pq.ParquetWriter:
         features.with_metadata(metadata),
         compression="zstd",
         compression_level=COMPRESSION_LEVEL,
+        # Lists of operands and names repeat as sequences, layer by layer, which zstd finds in plain
+        # values and not in indices of a dictionary: a graph of 10,000 operators takes 48 kB
+        # instead of 74, the tables of smaller graphs and of parts 6 to 17 % less.
+        use_dictionary=not table.holds_samples,
         write_page_index=True,
         # The annotation of pyarrow allows only true or false; its documentation, options too.
         use_content_defined_chunking=datasets.config.DEFAULT_CDC_OPTIONS,  # pyright: ignore[reportArgumentType]
