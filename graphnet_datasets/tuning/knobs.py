@@ -86,11 +86,13 @@ def knob_matrix(knobs: Sequence[Mapping[str, float]]) -> tuple[np.ndarray, list[
     (['a', 'c'], [[0.0, 0.0], [1.0, 0.0], [0.25, 1.0]])
     """
     names = sorted({name for each in knobs for name in each})
+    if not names:
+        return np.zeros((len(knobs), 0)), []
     matrix = np.array([[float(each.get(name, 0.0)) for name in names] for each in knobs])
     matrix = matrix.reshape(len(knobs), len(names))
     if not np.isfinite(matrix).all():
         raise TuningError("A knob is infinite or not a number; give finite ones.")
-    least, spread = matrix.min(axis=0, initial=math.inf), np.ptp(matrix, axis=0)
+    least, spread = matrix.min(axis=0), np.ptp(matrix, axis=0)
     varies = spread > 0
     scaled = (matrix[:, varies] - least[varies]) / spread[varies]
     return scaled, [name for name, does in zip(names, varies, strict=True) if does]

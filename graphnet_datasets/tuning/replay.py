@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..errors import ReplayError, TuningError
 from .candidate import Candidate, Origin, ProgramGraph
 from .interfaces import Measurer, Space
 from .knobs import trace_knobs
 from .measurement import Measurement
+from .records import read_records
 from .task import Task
 
 MIN_REPETITIONS = 2
@@ -65,15 +63,15 @@ class Pool:
             )
 
     @classmethod
-    def load(cls, directory: str | Path) -> Pool:
-        """Read a pool: the Parquet files below `tuning_tasks` and `tuning_records`.
+    def load(cls, dataset: str | os.PathLike[str]) -> Pool:
+        """Read a pool from a dataset of tasks and records: a directory, a name, a repository.
 
         Raises:
-            TuningError: a folder is missing, or a file is not a table of such rows.
+            DatasetNotFoundError: there is none, or it has no tasks or records.
+            TuningError: no row of it can be replayed.
         """
-        root = Path(directory)
-        tasks = [Task.from_row(row) for row in _rows_of(root, "tuning_tasks")]
-        return cls(tasks, (Measurement.from_row(row) for row in _rows_of(root, "tuning_records")))
+        found = read_records(dataset)
+        return cls(found.tasks.values(), found.measurements)
 
     def rows(self, task: Task) -> list[Measurement]:
         """Return the records of a task in the order of the pool.
@@ -114,22 +112,6 @@ class Pool:
         """Return the median score of the candidates that are ok: what no tuning would give."""
         scores = [self.score_ms(task.task_id, each.trace_hash) for each in self.rows(task)]
         return statistics.median([each for each in scores if math.isfinite(each)] or [math.inf])
-
-
-def _rows_of(root: Path, name: str) -> Iterator[Mapping[str, Any]]:
-    files = sorted((root / name).rglob("*.parquet")) if (root / name).is_dir() else []
-    if not files:
-        raise TuningError(
-            f"`{root}` is no pool: there is no Parquet file in `{root / name}`. A pool is a folder "
-            "with the folders `tuning_tasks` and `tuning_records`."
-        )
-    for path in files:
-        try:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(batch_size=256):
-                    yield from batch.to_pylist()
-        except (pa.ArrowException, OSError) as error:
-            raise TuningError(f"`{path}` cannot be read as Parquet: {error}") from error
 
 
 class PoolSpace(Space):

@@ -123,6 +123,7 @@ class DynaTune(CurveAllocator):
     ) -> None:
         super().__init__(tasks, seed=seed, slot_trials=slot_trials)
         self.exploration = exploration
+        self._beliefs: dict[tuple[float, ...], tuple[float, float]] = {}
 
     def pick(self, live: list[int]) -> int:
         """Return the operator with the largest bound."""
@@ -133,8 +134,16 @@ class DynaTune(CurveAllocator):
         curve = [each for each in self.curves[index] if math.isfinite(each)]
         if not curve:
             return math.inf  # never ok: until the loop ends it, nothing is worth more
-        mean, std = believed_gain(curve)
+        mean, std = self._believed(tuple(curve))
         slots = sum(len(each) for each in self.curves)
         spread = math.sqrt(2 * math.log(max(slots, 2)) / len(self.curves[index]))
         gain = self.tasks[index].weight * (mean + self.exploration * std * spread)
         return gain / self.seconds_per_slot(index)
+
+    def _believed(self, curve: tuple[float, ...]) -> tuple[float, float]:
+        """Return `believed_gain`, worked out once for each curve: a slot changes one of them."""
+        if curve not in self._beliefs:
+            if len(self._beliefs) > 4 * len(self.tasks):
+                self._beliefs.clear()
+            self._beliefs[curve] = believed_gain(curve)
+        return self._beliefs[curve]

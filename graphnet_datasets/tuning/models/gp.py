@@ -35,6 +35,7 @@ from ..interfaces import CostModel, Space
 from ..knobs import knob_matrix
 from ..measurement import Measurement
 from ..task import Task
+from .ranking import one_thread
 
 MAX_ROWS = 1000
 
@@ -128,7 +129,7 @@ class GpModel(CostModel):
             ) from error
         torch = self._libraries[0]
         number = self._tasks.index(task.task_id)
-        with torch.no_grad(), warnings.catch_warnings():
+        with torch.no_grad(), one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = self._model(
                 torch.as_tensor(self._points[rows]),
@@ -214,7 +215,7 @@ def _fitted(
                 covariance = term if covariance is None else covariance + term
             return gpytorch.distributions.MultivariateNormal(self.mean_module(x), covariance)
 
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+    with torch.random.fork_rng(devices=[]), one_thread(), warnings.catch_warnings():
         # gpytorch warns of jitter that it adds to a covariance, which is what it should do
         warnings.simplefilter("ignore")
         torch.manual_seed(seed)

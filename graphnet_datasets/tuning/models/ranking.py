@@ -1,0 +1,100 @@
+"""Training a network to rank the programs of each task: losses and batches, with torch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import MissingExtraError
+
+PROGRAMS_PER_TASK = 48
+TASKS_PER_BATCH = 4
+
+
+def import_torch() -> Any:
+    """Return torch.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError("torch", "torch", "A trained cost model") from error
+    return torch
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on one thread in the block.
+
+    The networks are small: on a machine that is busy, two threads that wait for each other at every
+    operation took thirty times as long as one.
+    """
+    torch = import_torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def rank_loss(scores: Any, labels: Any) -> Any:
+    """Return the pairwise logistic loss of programs of one task, tensors [n].
+
+    The mean over pairs with y_a > y_b of (y_a - y_b) * log(1 + exp(s_b - s_a)), relative to the
+    mean of the weights: pairs that differ much in speed count much, ties not at all. After
+    RankNet (Burges et al., 2005), weighted.
+    """
+    torch = import_torch()
+    weight = (labels[:, None] - labels[None, :]).clamp(min=0.0)
+    losses = torch.nn.functional.softplus(scores[None, :] - scores[:, None])
+    return (weight * losses).sum() / weight.sum().clamp(min=1e-6)
+
+
+def batches(task_ids: Sequence[str], rng: np.random.Generator) -> Iterator[list[np.ndarray]]:
+    """Give one epoch: each batch a list of index arrays, each of some programs of one task.
+
+    Every row is in exactly one of them.
+    """
+    by_task: dict[str, list[int]] = {}
+    for index, task_id in enumerate(task_ids):
+        by_task.setdefault(task_id, []).append(index)
+    groups = []
+    for indices in by_task.values():
+        shuffled = rng.permutation(indices)
+        count = -(-len(shuffled) // PROGRAMS_PER_TASK)
+        groups += np.array_split(shuffled, count)
+    order = rng.permutation(len(groups))
+    for start in range(0, len(groups), TASKS_PER_BATCH):
+        yield [groups[index] for index in order[start : start + TASKS_PER_BATCH]]
+
+
+def train(
+    network: Any,
+    task_ids: Sequence[str],
+    loss_of: Callable[[list[np.ndarray]], Any],
+    *,
+    epochs: int,
+    learning_rate: float,
+    seed: int,
+) -> None:
+    """Minimise `loss_of(groups)` over the batches of `epochs` by AdamW under a cosine schedule."""
+    torch = import_torch()
+    rng = np.random.default_rng(seed)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=1e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
+    network.train()
+    with one_thread():
+        for _ in range(epochs):
+            for groups in batches(task_ids, rng):
+                optimiser.zero_grad()
+                loss_of(groups).backward()
+                torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+                optimiser.step()
+            schedule.step()
+    network.eval()

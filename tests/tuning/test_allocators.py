@@ -1,0 +1,190 @@
+"""Allocators on curves that are known: who spends slots where they gain."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from graphnet_datasets.errors import TuningError
+from graphnet_datasets.tuning import (
+    Measurement,
+    Origin,
+    Task,
+    TaskAllocator,
+    TrialStatus,
+    make_allocator,
+)
+from graphnet_datasets.tuning.allocators.dynatune import believed_gain
+from graphnet_datasets.tuning.allocators.gradient import GradientAllocator
+
+from .toy import make_task
+
+NAMES = ("round-robin", "gradient", "dynatune")
+
+
+def rows_of(task: Task, latency: float, seconds: float = 1.0) -> list[Measurement]:
+    if math.isinf(latency):
+        return [Measurement(task.task_id, "[]", Origin.RANDOM, TrialStatus.CRASH)]
+    return [
+        Measurement(task.task_id, "[]", Origin.RANDOM, TrialStatus.OK, (latency,), trial_s=seconds)
+    ]
+
+
+def synthetic(seed: int) -> tuple[list[Task], list[np.ndarray], list[float]]:
+    """Ten tasks: weights over two orders, curves that saturate soon or late, any lengths."""
+    rng = np.random.default_rng(seed)
+    tasks = [
+        make_task(8, 8, 8 + index, count=int(10 ** rng.uniform(0, 2)), family=f"f{index}")
+        for index in range(10)
+    ]
+    slots = np.arange(1, 200)
+    curves = []
+    for _ in tasks:
+        floor, drop = rng.uniform(0.5, 3), 10 ** rng.uniform(-0.5, 1.0)
+        rate = 10 ** rng.uniform(-1.5, 0.3)
+        smooth = floor + drop * (
+            slots**-rate if rng.random() < 0.5 else np.exp(-rate * (slots - 1))
+        )
+        # best so far goes down in steps
+        curves.append(np.minimum.accumulate(smooth * np.exp(rng.normal(0, 0.02, len(slots)))))
+    return tasks, curves, list(rng.uniform(0.5, 2.0, len(tasks)))
+
+
+def excess_area(
+    allocator: TaskAllocator, tasks: list[Task], curves: list[np.ndarray], lengths: Sequence[float]
+) -> float:
+    """The area between sum of w * L and its floor, over 100 seconds behind the warm-up."""
+    index = {task.task_id: position for position, task in enumerate(tasks)}
+    used = [0] * len(tasks)
+    latency = [curve[0] for curve in curves]
+    weights = [task.weight for task in tasks]
+    floor = sum(w * curve[-1] for w, curve in zip(weights, curves, strict=True))
+    area = seconds = 0.0
+    while seconds < 100:
+        slot = allocator.next()
+        assert slot is not None
+        position = index[slot.task.task_id]
+        value = float(curves[position][used[position]])
+        used[position] += 1
+        allocator.observe(slot.task, rows_of(slot.task, value, lengths[position]))
+        is_warm_up = used[position] == 1
+        if not is_warm_up:
+            total = sum(w * each for w, each in zip(weights, latency, strict=True))
+            area += lengths[position] * (total - floor)
+            seconds += lengths[position]
+        latency[position] = min(latency[position], value)
+    return area
+
+
+def test_dynatune_and_the_gradient_regret_less_than_round_robin() -> None:
+    areas = {name: [] for name in NAMES}
+    for seed in range(8):
+        tasks, curves, lengths = synthetic(seed)
+        for name in NAMES:
+            allocator = make_allocator(name, tasks, seed=seed, options={"slot_trials": 1})
+            areas[name].append(excess_area(allocator, tasks, curves, lengths))
+    ratio = {name: float(np.median(np.array(areas[name]) / areas["round-robin"])) for name in NAMES}
+    assert ratio["dynatune"] < 0.75
+    assert ratio["gradient"] < 0.9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_task_has_a_slot_before_any_has_two(name: str) -> None:
+    tasks, curves, _ = synthetic(0)
+    allocator = make_allocator(name, tasks)
+    seen = []
+    for _ in tasks:
+        slot = allocator.next()
+        assert slot is not None
+        assert slot.trials == 8
+        seen.append(slot.task.task_id)
+        allocator.observe(slot.task, rows_of(slot.task, 1.0))
+    assert seen == [task.task_id for task in tasks]
+    assert len(curves) == len(seen)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_dropped_task_gets_nothing_and_a_state_goes_on(name: str) -> None:
+    tasks, curves, lengths = synthetic(1)
+    first = make_allocator(name, tasks, seed=4)
+    used = dict.fromkeys((task.task_id for task in tasks), 0)
+    index = {task.task_id: position for position, task in enumerate(tasks)}
+
+    def step(allocator: TaskAllocator, counts: dict[str, int]) -> str:
+        slot = allocator.next()
+        assert slot is not None
+        key = slot.task.task_id
+        value = math.inf if index[key] == 3 else float(curves[index[key]][counts[key]])
+        allocator.observe(slot.task, rows_of(slot.task, value, lengths[index[key]]))
+        counts[key] += 1
+        return key
+
+    for _ in range(14):
+        step(first, used)
+    first.drop(tasks[3])
+    second = make_allocator(name, tasks, seed=9)
+    state = json.loads(json.dumps(first.state(), allow_nan=False))
+    second.restore(state)
+    second.seed = 4  # type: ignore[attr-defined]
+    counts = dict(used)
+    taken = [step(first, used) for _ in range(20)]
+    assert taken == [step(second, counts) for _ in range(20)]
+    assert tasks[3].task_id not in taken
+    for task in tasks:
+        first.drop(task)
+    assert first.next() is None
+    with pytest.raises(TuningError, match="of other tasks"):
+        make_allocator(name, tasks[:4]).restore(state)
+
+
+def test_the_gradient_is_the_formula_of_the_paper() -> None:
+    tasks = [make_task(64, 64, 64, count=3), make_task(128, 64, 64)]
+    allocator = GradientAllocator(tasks, alpha=0.2, beta=2.0, window=3, epsilon=0.0)
+    for value in (10.0, 8.0, 7.0, 6.0, 5.0):
+        allocator.observe(tasks[0], rows_of(tasks[0], value))
+    allocator.observe(tasks[1], rows_of(tasks[1], 2.0))
+    backward = (5.0 - 8.0) / 3
+    # a similar task reaches 524288 / 2 flops a ms: twice this task's time at that speed is 4 ms
+    forward = min(-5.0 / 5, 2 * tasks[0].flops / (tasks[1].flops / 2.0) - 5.0)
+    assert allocator.gain(0) == pytest.approx(3 * abs(0.2 * backward + 0.8 * forward))
+    alone = GradientAllocator(tasks, use_similarity=False)
+    alone.observe(tasks[1], rows_of(tasks[1], 2.0))
+    assert alone.gain(1) == pytest.approx(0.8 * 2.0)
+
+
+def test_a_similar_fast_task_raises_the_hope_for_a_slow_one() -> None:
+    slow, fast, other = make_task(64, 64, 64), make_task(64, 64, 128), make_task(9, 9, 9)
+    other = make_task(64, 64, 64, family="softmax")
+    allocator = GradientAllocator([slow, fast, other], epsilon=0.0)
+    for _ in range(6):
+        allocator.observe(slow, rows_of(slow, 10.0))
+        allocator.observe(other, rows_of(other, 10.0))
+    allocator.observe(fast, rows_of(fast, 1.0))
+    assert allocator.gain(0) > 3 * allocator.gain(2)
+
+
+def test_the_belief_follows_the_curve() -> None:
+    slots = np.arange(1, 9)
+    for curve in (5 + 20 * slots**-1.0, 5 + 20 * np.exp(-0.3 * (slots - 1))):
+        mean, std = believed_gain(list(curve[:-1]))
+        assert abs(mean - (curve[-2] - curve[-1])) < 3 * std
+        assert 0 < std < curve[-2] - curve[-1] + 1.0
+    flat, falling = believed_gain([5.0] * 6), believed_gain([10.0, 9.0, 8.0, 7.0, 6.0, 5.0])
+    assert falling[0] > 5 * flat[0]
+    few, many = believed_gain([9.0, 5.0]), believed_gain([9.0, 5.0, *[4.9] * 8])
+    assert few[1] > many[1]
+    # in its own unit
+    scaled = believed_gain([9000.0, 5000.0])
+    assert scaled == pytest.approx((few[0] * 1000, few[1] * 1000))
+
+
+def test_what_no_allocator_can_be() -> None:
+    tasks = [make_task(8, 8, 8)]
+    with pytest.raises(TuningError, match="Did you mean `dynatune`"):
+        make_allocator("dynatun", tasks)
+    with pytest.raises(TuningError, match="give at least 1"):
+        make_allocator("gradient", tasks, options={"slot_trials": 0})
