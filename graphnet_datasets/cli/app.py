@@ -39,6 +39,7 @@ from . import (
     tc,
     transform,
     translate,
+    tune,
     validate,
 )
 from .disk import describe_disk_error
@@ -139,6 +140,7 @@ _GROUPS = (
     import_export,
     kernels,
     translate,
+    tune,
     transform,
     kernels,
     run,

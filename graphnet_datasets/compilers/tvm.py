@@ -77,8 +77,14 @@ def tvm_target(mcpu: str = "native", num_threads: int = 1) -> Any:
     """
     tvm: Any = importlib.import_module("tvm")
     if mcpu == "native":
-        mcpu = str(tvm.get_global_func("target.llvm_get_system_cpu")())
+        mcpu = native_processor()
     return tvm.target.Target({"kind": "llvm", "mcpu": mcpu, "num-cores": num_threads})
+
+
+def native_processor() -> str:
+    """Return this machine's processor, as LLVM names it."""
+    tvm: Any = importlib.import_module("tvm")
+    return str(tvm.get_global_func("target.llvm_get_system_cpu")())
 
 
 def to_relax(program: torch.export.ExportedProgram) -> Any:

@@ -21,7 +21,8 @@ _FINISHED = "finished"
 class Staging:
     """The hidden directory of a dataset that is being made.
 
-    `work` says what makes it, in the directory's name and in messages.
+    `work` says what makes it, in the directory's name and in messages. `kept` is a pattern of the
+    files in it without which there is nothing to go on from after a stop.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -34,8 +35,8 @@ class Staging:
     ['mine']
     """
 
-    def __init__(self, target: Path, work: str) -> None:
-        self.target, self.work = target, work
+    def __init__(self, target: Path, work: str, kept: str = f"parts/*{PART_SUFFIX}") -> None:
+        self.target, self.work, self._kept = target, work, kept
         self.directory = target.absolute().parent / f".{target.name}.{work}"
         self.parts = self.directory / "parts"
 
@@ -81,7 +82,7 @@ class Staging:
             try:
                 yield
             except BaseException:
-                if not any(self.parts.glob(f"*{PART_SUFFIX}")):  # nothing to go on from
+                if not any(self.directory.glob(self._kept)):
                     self.discard()
                 raise
             self.discard()

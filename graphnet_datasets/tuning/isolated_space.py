@@ -37,17 +37,25 @@ _CHUNK = 256
 class IsolatedSpace(Space):
     """The schedules of tasks that strangers wrote: TVM reads them in a process that may crash.
 
-    It starts with the first call and again after a crash. `timeout_s` bounds each call. Use it as
-    a context manager, or call `close`.
+    `kind` is `sketches`, those of MetaSchedule, or `templates`. It starts with the first call and
+    again after a crash. `timeout_s` bounds each call. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, *, timeout_s: float = 300.0, memory_bytes: int = 4 * _GIB) -> None:
-        self._timeout_s, self._memory_bytes = timeout_s, memory_bytes
+    def __init__(
+        self,
+        *,
+        kind: str = "sketches",
+        timeout_s: float = 300.0,
+        memory_bytes: int = 4 * _GIB,
+    ) -> None:
+        self._kind, self._timeout_s, self._memory_bytes = kind, timeout_s, memory_bytes
         self._tasks: dict[str, Task] = {}
         self._known: set[str] = set()
         self._stack: contextlib.ExitStack | None = None
         self._connection: socket.socket | None = None
         self.feature_set = ""
+        self.mcpu = ""
+        """This machine's processor, as LLVM names it; known once the worker has started."""
 
     def __enter__(self) -> Self:
         """Start the worker."""
@@ -111,6 +119,14 @@ class IsolatedSpace(Space):
             found += [None if each is None else decode_array(each) for each in data]
         return found
 
+    def enumerate(self, task: Task) -> list[Candidate] | None:
+        """Return all candidates of a task where the space is one of templates, otherwise None."""
+        self.add(task)
+        data = self._ask({"method": "enumerate", "task": _sent(task)})
+        if data is None:
+            return None
+        return [each for one in data if (each := decode_candidate(one)) is not None]
+
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
         """Return the decisions in the trace's text."""
         return trace_knobs(candidate.trace_json)
@@ -168,7 +184,7 @@ class IsolatedSpace(Space):
             def run() -> None:
                 with contextlib.suppress(RunError):  # closed before it began
                     server.run(
-                        {"kind": "space", "socket": _SOCKET},
+                        {"kind": "space", "socket": _SOCKET, "space": self._kind},
                         directory,
                         phases=PHASES,
                         limits=limits,
@@ -189,7 +205,7 @@ class IsolatedSpace(Space):
             hello = receive_message(connection)
             if hello is None:
                 raise RunError("The process of TVM's space ended as it started.")
-            self.feature_set = str(hello["feature_set"])
+            self.feature_set, self.mcpu = str(hello["feature_set"]), str(hello["mcpu"])
             self._stack, self._connection = stack.pop_all(), connection
         return connection
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..compilers.tvm import native_processor
 from ..errors import TuningError
 from .candidate import Candidate
 from .space import TvmSpace
@@ -20,19 +21,26 @@ from .space_calls import (
 from .task import Task
 
 
-def serve_space(path: Path) -> None:
-    """Connect to a socket and answer what is asked there."""
-    space = TvmSpace()
+def serve_space(path: Path, kind: str) -> None:
+    """Connect to a socket and answer there what a space of that kind is asked."""
+    space = make_space(kind)
     with socket.socket(socket.AF_UNIX) as connection:
         # By its name alone: the working directory is the job's, and long paths do not fit.
         connection.connect(path.name)
-        send_message(connection, {"feature_set": space.feature_set})
+        send_message(connection, {"feature_set": space.feature_set, "mcpu": native_processor()})
         while (call := receive_message(connection)) is not None:
             try:
                 answer: dict[str, Any] = {"value": _answer(space, call)}
             except TuningError as error:
                 answer = {"error": str(error)}
             send_message(connection, answer)
+
+
+def make_space(kind: str) -> TvmSpace:
+    """Return the space of a kind: `sketches` or `templates`."""
+    if kind == "sketches":
+        return TvmSpace()
+    raise TuningError(f"There is no space `{kind}`.")
 
 
 def _answer(space: TvmSpace, call: Mapping[str, Any]) -> Any:
@@ -43,6 +51,9 @@ def _answer(space: TvmSpace, call: Mapping[str, Any]) -> Any:
     if method == "sample":
         found = space.sample(Task.from_row(call["task"]), call["n"], call["seed"])
         return [encode_candidate(each) for each in found]
+    if method == "enumerate":
+        everything = space.enumerate(Task.from_row(call["task"]))
+        return None if everything is None else [encode_candidate(each) for each in everything]
     candidates = [_candidate(each) for each in call["candidates"]]
     if method == "mutate":
         return encode_candidate(space.mutate(candidates[0], call["seed"]))

@@ -53,7 +53,7 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
     if kind == "space":
         from .space_worker import serve_space
 
-        serve_space(directory / payload["socket"])
+        serve_space(directory / payload["socket"], payload["space"])
         return
     job = json.loads(Path(payload["job"]).read_text()) if "job" in payload else {}
     if kind == "anchor":

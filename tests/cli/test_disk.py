@@ -32,7 +32,7 @@ READING = [
     for verb in INVOCATIONS
     for name in set(re.findall(r"{read:(\w+)}", INVOCATIONS[verb]))
 ]
-SLOW = {"run", "validate", "calibrate"}
+SLOW = {"run", "validate", "calibrate", "tasks"}
 """Verbs that start processes which import a framework, before they write anything."""
 WRITING = [verb for verb in INVOCATIONS if "{write:" in INVOCATIONS[verb]]
 

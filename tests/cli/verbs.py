@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,9 +15,11 @@ from graphnet_datasets import write_directory
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
+from graphnet_datasets.tuning.records import write_tuning
 from tests.benchmark.test_upstream_log import log_of
 from tests.scores.run_rows import FOUR
 from tests.tables import chain, write_dataset
+from tests.tuning.toy import make_pool
 
 MM = "def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
 SIZES = "--shape A=3,4 --shape B=4,5"
@@ -40,6 +43,7 @@ INVOCATIONS = {
     "score": "{read:runs}",
     "select": "--dataset {read:dataset} --count 1 --out {write:ids.txt}",
     "show": "cv/chain-2 --dataset {read:dataset} --svg {write:graph.svg}",
+    "tasks": "cv/chain-2 --dataset {read:dataset} --out {write:mine} --jobs 1",
     "tc bench": f"{{read:tc}} {SIZES} --runs 1",
     "tc cache": "{read:cache}",
     "tc check": "{read:tc}",
@@ -50,6 +54,7 @@ INVOCATIONS = {
     "tc tune": f"{{read:tc}} {SIZES} --cache {{write:tuned}} --population 1 --generations 1",
     "transform": "cv/chain-2 --dataset {read:dataset} --parts sole_op --out {write:mine} --jobs 1",
     "translate": "cv/chain-2 --dataset {read:dataset} --out {write:table.parquet}",
+    "tune": "--replay {read:pool} --trials 4 --seeds 1 --tuner random --report {write:board.md}",
     "validate": "cv/chain-2 --dataset {read:dataset} --check runnable --out {write:folder}",
 }
 """What to call a verb with; `{read:…}` names something of `make_inputs`, `{write:…}` a new path."""
@@ -87,6 +92,9 @@ def make_inputs(root: Path) -> dict[str, Path]:
     write_runs([{**row, "run_id": str(i)} for i, row in enumerate(FOUR)], root / "runs.parquet")
     (root / "mm.tc").write_text(MM)
     (root / "upstream.log").write_text("\n".join(log_of("a/relu")))
+    pool = make_pool(each=6)
+    measured = [row for task in pool.tasks.values() for row in pool.rows(task)]
+    measured = [dataclasses.replace(row, record_id=str(i)) for i, row in enumerate(measured)]
     empty = TC_CACHE_SCHEMA.empty_table()
     pq.write_table(empty, root / "cache.parquet")
     return {
@@ -97,4 +105,5 @@ def make_inputs(root: Path) -> dict[str, Path]:
         "tc": root / "mm.tc",
         "log": root / "upstream.log",
         "cache": root / "cache.parquet",
+        "pool": write_tuning(root / "pool", pool.tasks.values(), measured),
     }

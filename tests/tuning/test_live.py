@@ -13,11 +13,12 @@ import pytest
 
 from graphnet_datasets.errors import DatasetExistsError, TuningError
 from graphnet_datasets.isolation import Limits
-from graphnet_datasets.tuning import Candidate, Origin, Task, TrialStatus
+from graphnet_datasets.tuning import Candidate, Origin, Progress, Task, TrialStatus
 from graphnet_datasets.tuning.collecting import TaskReport, collect_tasks
 from graphnet_datasets.tuning.isolated_space import IsolatedSpace
 from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan, foreign, target_of
-from graphnet_datasets.tuning.records import read_tasks
+from graphnet_datasets.tuning.records import read_records, read_tasks
+from graphnet_datasets.tuning.running import RunPlan, TaskChoice, tune_samples, usable
 from graphnet_datasets.tuning.worker import compare, make_arrays
 
 from .live import SAMPLE, needs_tvm
@@ -204,3 +205,54 @@ def test_tasks_of_other_machines_are_refused() -> None:
         target_of(dataclasses.replace(made, target_json="[]"))
     with pytest.raises(TuningError, match="cannot be measured"):
         TimingPlan(repeat=1)
+
+
+class TestRunning:
+    pytestmark = slow_with_tvm
+
+    def test_a_run_that_is_stopped_goes_on(self, report: TaskReport, tmp_path: Path) -> None:
+        assert report.out is not None
+        options: dict[str, Any] = {
+            "tuner": "random",
+            "trials": 3,
+            "choice": TaskChoice(family=("matmul",), max_tasks=1),
+            "plan": TimingPlan(repeat=2, min_repeat_ms=1),
+        }
+        seen: list[str] = []
+
+        def stop(progress: Progress) -> None:
+            seen.append(progress.row.trace_hash)
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+
+        out = tmp_path / "tuned"
+        with pytest.raises(KeyboardInterrupt):
+            tune_samples(report.out, out, on_trial=stop, **options)
+        assert not out.exists()
+        with pytest.raises(TuningError, match="`seed` was 0 and is 1 now"):
+            tune_samples(report.out, out, seed=1, **options)
+        plans: list[RunPlan] = []
+        done = tune_samples(
+            report.out,
+            out,
+            on_plan=plans.append,
+            on_trial=lambda progress: seen.append(progress.row.trace_hash),
+            **options,
+        )
+        assert plans[0].num_resumed == 2 and "2 trials were made before" in plans[0].text()
+        assert len(seen) == len(set(seen)) == 3
+        found = read_records(out)
+        assert [each.trace_hash for each in found.measurements] == seen
+        assert len({each.run_id for each in found.measurements}) == 1
+        assert "3 measurements of 1 task written to" in done.summary()
+
+    def test_tasks_of_other_machines_are_left_out_by_count(
+        self, report: TaskReport, space: IsolatedSpace
+    ) -> None:
+        target = '{"kind":"llvm","mcpu":"apple-m1","num-cores":1}'
+        foreign_one = dataclasses.replace(report.tasks[0], target_json=target)
+        broken = dataclasses.replace(report.tasks[1], task_id="2" * 32, workload_json="{}")
+        kept, skipped = usable([report.tasks[0], foreign_one, broken], space)
+        assert kept == [report.tasks[0]] and sum(skipped.values()) == 2
+        with pytest.raises(TuningError, match="No task is left to tune"):
+            usable([broken], space)

@@ -1,0 +1,224 @@
+"""`graphnet tasks` and `graphnet tune`: operators cut from graphs, and their schedules searched."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..atomic import write_text
+from .counting import KEPT, PARTLY, show_account, show_count, stoppable
+from .disk import new_output
+from .groups import with_groups
+from .run_options import SelectionOptions
+from .terminal import echo
+
+if TYPE_CHECKING:
+    from ..tuning import Progress
+
+app = typer.Typer()
+
+Threads = Annotated[
+    int, typer.Option(min=1, help="Threads of the generated code; they belong to the target.")
+]
+
+
+@app.command("tasks", epilog="Example: graphnet tasks cv --max-ops 200 --out tasks")
+@with_groups
+def tasks(
+    names: Annotated[
+        list[str], typer.Argument(help="Configs of graphs, ids of samples, or paths.")
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
+    mcpu: Annotated[str, typer.Option(help="The processor, as LLVM names it.")] = "native",
+    threads: Threads = 1,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+    ] = None,
+    selection: SelectionOptions,
+) -> None:
+    """Cut the fused operators of graphs out as tasks to tune, each once with its sources.
+
+    Each graph is exported and lowered by TVM in a process of its own; the same command continues
+    where it was stopped. It exits 0 where every graph gave tasks, 3 where some gave none and 1
+    where none did.
+    """
+    from ..tuning.collecting import collect_tasks
+
+    with (
+        stoppable(KEPT),
+        new_output(out),
+        show_count("Cutting", "graphs") as count,
+    ):
+        done = collect_tasks(
+            names,
+            out,
+            mcpu=mcpu,
+            threads=threads,
+            dataset=selection.dataset,
+            filters=selection.filters(),
+            jobs=jobs,
+            on_progress=count,
+        )
+    failures = [f"{each.id}: {each.message or each.reason}" for each in done.refused]
+    show_account(failures, done.report_path, _earlier(done.num_resumed), done.summary())
+    if done.out is None:
+        raise typer.Exit(1)
+    if done.refused:
+        raise typer.Exit(PARTLY)
+
+
+@app.command("tune", epilog="Example: graphnet tune cv --max-ops 50 --trials 64 --out tuned")
+@with_groups
+def tune(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Configs of graphs, ids of samples, paths, or a dataset of tasks."),
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="The dataset directory of records to write.")
+    ] = None,
+    tuner: Annotated[
+        list[str] | None,
+        typer.Option(help="random, ansor, gptune, bolt … With --replay repeatable."),
+    ] = None,
+    allocator: Annotated[
+        str, typer.Option(help="round-robin, gradient or dynatune: who gets the next trials.")
+    ] = "gradient",
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the tuner, name=value (repeatable).")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Trials of a task, on average.")] = 64,
+    budget_s: Annotated[
+        float | None, typer.Option(min=1.0, help="Seconds for all of it; then it is written.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the tuner and of the allocator.")] = 0,
+    op_family: Annotated[
+        list[str] | None, typer.Option(help="Only matmul, conv2d, softmax … (repeatable).")
+    ] = None,
+    min_flops: Annotated[int, typer.Option(min=0, help="Only tasks of at least so many.")] = 0,
+    max_flops: Annotated[int | None, typer.Option(help="Only tasks of at most so many.")] = None,
+    max_tasks: Annotated[
+        int | None, typer.Option(min=1, help="At most so many tasks, shared by their families.")
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=2, help="Repetitions of a candidate.")] = 6,
+    min_repeat_ms: Annotated[int, typer.Option(min=0, help="Least length of each.")] = 10,
+    threads: Threads = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Candidates at a time; above 1 they disturb each other.")
+    ] = 1,
+    replay: Annotated[
+        Path | None, typer.Option(help="A dataset of records: compare tuners on it, run nothing.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each tuner in a replay.")] = 5,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the table of a replay here, as Markdown.")
+    ] = None,
+    selection: SelectionOptions,
+) -> None:
+    """Search for fast schedules of the operators of graphs, or compare tuners on records.
+
+    The plan is printed first, then a line for each trial: the best so far, failures, time left.
+    Every candidate is built, checked and timed in a process of its own within limits. The same
+    command continues where it was stopped. `--replay` needs neither TVM nor a quiet machine.
+    """
+    if replay is not None:
+        _compare(replay, tuner, allocator, trials, seeds, option, report)
+        return
+    if not names or out is None:
+        raise typer.BadParameter("name samples and --out, or a dataset of records with --replay")
+    if tuner is not None and len(tuner) > 1:
+        raise typer.BadParameter("several tuners are compared with --replay", param_hint="--tuner")
+    from ..compilers import parse_options
+    from ..tuning.measure import TimingPlan
+    from ..tuning.running import TaskChoice, tune_samples
+
+    with (
+        stoppable(KEPT),
+        new_output(out),
+        show_count("Cutting", "graphs") as count,
+    ):
+        done = tune_samples(
+            names,
+            out,
+            tuner=tuner[0] if tuner else "ansor",
+            tuner_options=parse_options(option or []),
+            allocator=allocator,
+            trials=trials,
+            budget_s=math.inf if budget_s is None else budget_s,
+            seed=seed,
+            choice=TaskChoice(
+                family=tuple(op_family or ()),
+                min_flops=min_flops,
+                max_flops=max_flops,
+                max_tasks=max_tasks,
+            ),
+            plan=TimingPlan(repeat=repeat, min_repeat_ms=min_repeat_ms),
+            num_workers=jobs,
+            threads=threads,
+            dataset=selection.dataset,
+            filters=selection.filters(),
+            on_collect=count,
+            on_plan=lambda plan: echo(plan.text(), err=True),
+            on_trial=lambda progress: echo(describe(progress), err=True),
+        )
+    echo(done.summary())
+    if not done.result.best:
+        raise typer.Exit(1)
+
+
+def describe(progress: Progress) -> str:
+    """Return the line of a trial."""
+    row = progress.row
+    found = f"{row.latency_ms:.4f} ms" if row.is_ok else f"{row.status}: {row.error[:80]}"
+    best = "-" if math.isinf(progress.best_ms) else f"{progress.best_ms:.4f} ms"
+    return (
+        f"{progress.trials}/{progress.max_trials} {progress.task.task_name}: {found}, best {best}, "
+        f"{progress.failures} failed, {progress.seconds:.0f} s, "
+        f"{progress.seconds_left / 60:.0f} min left"
+    )
+
+
+def _compare(
+    replay: Path,
+    tuners: list[str] | None,
+    allocator: str,
+    trials: int,
+    seeds: int,
+    option: list[str] | None,
+    report: Path | None,
+) -> None:
+    from ..compilers import parse_options
+    from ..tuning import Pool
+    from ..tuning.leaderboard import replay_tuners
+    from ..tuning.records import read_records
+
+    with new_output(report):
+        found = read_records(replay)
+        if found.skipped:
+            echo(found.skipped_text, err=True)
+        pool: Any = Pool(found.tasks.values(), found.measurements)
+        with show_count("Replaying", "runs") as count:
+            board = replay_tuners(
+                pool,
+                tuners or ["random", "ansor", "gptune", "alt"],
+                seeds=range(seeds),
+                trials=trials,
+                allocator=allocator,
+                tuner_options=parse_options(option or []),
+                on_run=count,
+            )
+        echo(board.markdown())
+        if report is not None:
+            write_text(report, board.markdown())
+            write_text(report.with_suffix(".jsonl"), board.json_lines())
+
+
+def _earlier(num_resumed: int) -> str:
+    from ..terminal import counted
+
+    return f"{counted(num_resumed, 'graph was', 'graphs were')} cut" if num_resumed else ""

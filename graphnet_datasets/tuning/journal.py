@@ -1,0 +1,137 @@
+"""A tuning run on disk while it lasts: a line for each measurement, appended, and the last state.
+
+A kill at any moment loses the candidate at work and no other: a line is on the disk before the next
+candidate starts, and one that was cut off is dropped when the run goes on.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..atomic import write_text
+from ..errors import TuningError
+from .interfaces import State
+from .measurement import Measurement
+
+
+class Journal:
+    """The files of one run in a directory: its settings, its rows and its last state.
+
+    >>> import tempfile
+    >>> from graphnet_datasets.tuning import Candidate, Origin, TrialStatus
+    >>> row = Measurement.of(Candidate("a", "[]", Origin.RANDOM), TrialStatus.CRASH, error="gone")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Journal(Path(folder), {"seed": 0}) as journal:
+    ...         journal.append(row)
+    ...     with Journal(Path(folder), {"seed": 0}) as journal:
+    ...         [each.error for each in journal.rows]
+    ['gone']
+    """
+
+    def __init__(self, directory: Path, settings: Mapping[str, Any]) -> None:
+        """Open or begin the run of a directory.
+
+        Raises:
+            TuningError: a run with other settings was begun there, or its rows cannot be read.
+        """
+        self.directory = directory
+        self._records, self._state = directory / "records.jsonl", directory / "state.json"
+        self._check_settings(settings)
+        self.rows, end = _read_rows(self._records)
+        self.state: State | None = _read_json(self._state) if self._state.exists() else None
+        if self.state is None and self.rows:
+            raise TuningError(
+                f"`{directory}` has measurements of a run and not its state. Remove it to start "
+                "anew."
+            )
+        self._file = self._records.open("ab")
+        self._file.truncate(end)
+
+    def __enter__(self) -> Journal:
+        """Return itself; `close` is called at the end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self.close()
+
+    def append(self, row: Measurement) -> None:
+        """Write a row to the disk."""
+        columns = row.to_row()
+        if row.created_at is not None:
+            columns["created_at"] = row.created_at.isoformat()
+        self._file.write(json.dumps(columns).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def save_state(self, state: State) -> None:
+        """Replace the state by another one."""
+        write_text(self._state, json.dumps(state))
+
+    def close(self) -> None:
+        """Close the file of rows."""
+        self._file.close()
+
+    def _check_settings(self, settings: Mapping[str, Any]) -> None:
+        path = self.directory / "settings.json"
+        wanted = json.loads(json.dumps(settings))
+        self.run_id = secrets.token_hex(8)
+        if path.exists():
+            found = _read_json(path)
+            changed = [name for name in wanted if found.get(name) != wanted[name]]
+            if changed:
+                name = changed[0]
+                raise TuningError(
+                    f"A run with other settings was begun in `{self.directory}`: `{name}` was "
+                    f"{_short(found.get(name))} and is {_short(wanted[name])} now. Go on with the "
+                    "same ones, choose another place, or remove that directory."
+                )
+            self.run_id = str(found.get("run_id", ""))
+        else:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            write_text(path, json.dumps({**wanted, "run_id": self.run_id}))
+
+
+def _read_rows(path: Path) -> tuple[list[Measurement], int]:
+    """Return the rows of a file and where the last whole one ends."""
+    rows: list[Measurement] = []
+    end = 0
+    if not path.exists():
+        return rows, end
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break  # cut off by a kill or a full disk
+            try:
+                columns = json.loads(line)
+                if columns.get("created_at"):
+                    columns["created_at"] = datetime.datetime.fromisoformat(columns["created_at"])
+                rows.append(Measurement.from_row(columns))
+            except (ValueError, AttributeError, TypeError) as error:
+                raise TuningError(
+                    f"Line {len(rows) + 1} of `{path}` is not a measurement: {error}. Remove the "
+                    "directory to start anew."
+                ) from error
+            end += len(line)
+    return rows, end
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except ValueError as error:
+        raise TuningError(f"`{path}` cannot be read: {error}. Remove its directory.") from error
+    if not isinstance(found, dict):
+        raise TuningError(f"`{path}` does not hold an object. Remove its directory.")
+    return found
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

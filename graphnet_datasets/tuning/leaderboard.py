@@ -1,0 +1,185 @@
+"""Tuners compared on a pool of records: many seeds, the same tasks, what each finds and when."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphNetError
+from .curves import area, best_total, bootstrap, incumbent_scores, total_curve, trials_to
+from .loop import Budget, tune
+from .registry import make_allocator, make_tuner
+from .replay import Pool, PoolSpace, ReplayMeasurer
+
+TARGET_SHARE = 0.95
+
+Count = Callable[[int, int], None]
+"""Told how many runs are done, of how many."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """How one tuner did on one task with one seed.
+
+    `trials_to_target` is after how many trials its best reaches `TARGET_SHARE` of the pool's, one
+    more than it was given where it does not. `share_of_best` is the pool's best time over that of
+    what it chose, scored by repetitions that it was not shown.
+    """
+
+    tuner: str
+    seed: int
+    task_id: str
+    task_name: str
+    family: str
+    trials: int
+    trials_to_target: int
+    share_of_best: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaderboard:
+    """All standings, the areas under the total latency by tuner and seed, and who could not run."""
+
+    standings: tuple[Standing, ...]
+    areas: Mapping[str, tuple[float, ...]]
+    refused: Mapping[str, str]
+    trials: int
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each tuner, the fewest trials to the target first.
+
+        Intervals are of 95 % by drawing tasks anew, with all seeds of each.
+        """
+        found = []
+        for tuner in dict.fromkeys(each.tuner for each in self.standings):
+            own = [each for each in self.standings if each.tuner == tuner]
+            trials = _by_task(own, "trials_to_target")
+            shares = _by_task(own, "share_of_best")
+            mean, low, high = bootstrap(trials)
+            share, share_low, share_high = bootstrap(shares)
+            found.append(
+                {
+                    "tuner": tuner,
+                    "tasks": len(trials),
+                    "seeds": trials.shape[1],
+                    "trials_to_95": round(mean, 2),
+                    "trials_to_95_low": round(low, 2),
+                    "trials_to_95_high": round(high, 2),
+                    "missed": round(float((trials > self.trials).mean()), 4),
+                    "share_of_best": round(share, 4),
+                    "share_of_best_low": round(share_low, 4),
+                    "share_of_best_high": round(share_high, 4),
+                    "area_ms_s": round(float(np.median(self.areas[tuner])), 3),
+                }
+            )
+        return sorted(found, key=lambda row: row["trials_to_95"])
+
+    def markdown(self) -> str:
+        """Return the leaderboard as a table of Markdown."""
+        lines = [
+            f"Trials until the chosen candidate is within 5 % of the pool's best, at most "
+            f"{self.trials}; mean over tasks and seeds with a 95 % interval over tasks.",
+            "",
+            "| tuner | trials to 95 % | missed | share of the best at the end | area, ms s |",
+            "|---|---|---|---|---|",
+        ]
+        for row in self.rows():
+            lines.append(
+                f"| {row['tuner']} | {row['trials_to_95']} ({row['trials_to_95_low']} to "
+                f"{row['trials_to_95_high']}) | {row['missed']:.1%} | {row['share_of_best']} "
+                f"({row['share_of_best_low']} to {row['share_of_best_high']}) | "
+                f"{row['area_ms_s']} |"
+            )
+        lines += ["", *(f"`{name}` was not replayed: {why}" for name, why in self.refused.items())]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def json_lines(self) -> str:
+        """Return every standing as a line of JSON."""
+        return "".join(f"{json.dumps(dataclasses.asdict(each))}\n" for each in self.standings)
+
+
+def replay_tuners(
+    pool: Pool,
+    tuners: Sequence[str],
+    *,
+    seeds: Sequence[int],
+    trials: int = 24,
+    allocator: str = "round-robin",
+    slot_trials: int = 4,
+    tuner_options: Mapping[str, Any] | None = None,
+    on_run: Count | None = None,
+) -> Leaderboard:
+    """Replay each tuner on all tasks of a pool with each seed, `trials` a task on average.
+
+    A tuner that needs what a pool has not, neighbours say, is refused with its reason.
+
+    Raises:
+        UnknownTunerError: there is no such tuner or allocator.
+        TuningError: the pool is too small for the trials.
+    """
+    standings: list[Standing] = []
+    areas: dict[str, tuple[float, ...]] = {}
+    refused: dict[str, str] = {}
+    tasks = list(pool.tasks.values())
+    num_done, num_runs = 0, len(tuners) * len(seeds)
+    for name in tuners:
+        made: list[Standing] = []
+        own_areas = []
+        for seed in seeds:
+            try:
+                space = PoolSpace(pool)
+                result = tune(
+                    tasks,
+                    make_tuner(name, space, seed=seed, options=tuner_options),
+                    ReplayMeasurer(pool),
+                    make_allocator(
+                        allocator, tasks, seed=seed, options={"slot_trials": slot_trials}
+                    ),
+                    Budget(trials * len(tasks)),
+                    tuner_name=name,
+                    seed=seed,
+                )
+            except GraphNetError as error:
+                if len(tuners) == 1:
+                    raise
+                refused[name] = str(error)
+                made = []
+                break
+            for task in tasks:
+                own = [row for row in result.rows if row.task_id == task.task_id]
+                scores = incumbent_scores(pool, own)
+                last = float(scores[-1]) if len(scores) else math.inf
+                made.append(
+                    Standing(
+                        name,
+                        seed,
+                        task.task_id,
+                        task.task_name,
+                        task.family,
+                        len(own),
+                        trials_to(pool, task, result.rows, share=TARGET_SHARE, cap=trials),
+                        pool.best_score_ms(task) / last,
+                    )
+                )
+            seconds, totals = total_curve(pool, result.rows)
+            own_areas.append(area(seconds, totals, float(seconds[-1]), best_total(pool)))
+            num_done += 1
+            if on_run is not None:
+                on_run(num_done, num_runs)
+        if made:
+            standings += made
+            areas[name] = tuple(own_areas)
+    return Leaderboard(tuple(standings), areas, refused, trials)
+
+
+def _by_task(standings: Sequence[Standing], name: str) -> np.ndarray:
+    """Return float64 [tasks, seeds]."""
+    tasks: dict[str, list[float]] = {}
+    for each in standings:
+        tasks.setdefault(each.task_id, []).append(float(getattr(each, name)))
+    return np.array(list(tasks.values()))

@@ -1,0 +1,293 @@
+"""`tune_samples`: a whole tuning run, from names of graphs to a dataset of measurements."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..atomic import write_text
+from ..errors import TuningError
+from ..isolation import Limits
+from ..storage.selection import Filters
+from ..storage.staging import Staging
+from ..terminal import counted
+from .allocators.base import DEFAULT_SLOT_TRIALS
+from .collecting import Count, check_tvm, collect_tasks
+from .isolated_space import IsolatedSpace
+from .journal import Journal
+from .loop import Budget, Progress, TuningResult, tune
+from .measure import MEASURE_LIMITS, LiveMeasurer, TimingPlan, foreign, target_of
+from .records import fill_tuning, read_tasks
+from .registry import make_allocator, make_tuner
+from .task import Task
+
+REPORT_NAME = "tune-report.json"
+SECONDS_PER_TRIAL = 1.5
+"""What the plan counts on before anything was measured."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskChoice:
+    """Which tasks to tune; None and () keep all. Of many the ones with most flops of all calls.
+
+    `max_tasks` are shared out over the families, so that the cheap ones are not left out.
+    """
+
+    family: tuple[str, ...] = ()
+    min_flops: int = 0
+    max_flops: int | None = None
+    max_tasks: int | None = None
+
+    def choose(self, tasks: Iterable[Task]) -> list[Task]:
+        """Return the chosen tasks, the family with most flops first.
+
+        >>> def task(name, family, flops):
+        ...     return Task(name, "{}", "{}", name, family, (), (), flops=flops)
+        >>> tasks = [task("a", "matmul", 9), task("b", "matmul", 8), task("c", "norm", 1)]
+        >>> [each.task_id for each in TaskChoice(max_tasks=2).choose(tasks)]
+        ['a', 'c']
+        """
+        groups: dict[str, list[Task]] = collections.defaultdict(list)
+        for each in sorted(tasks, key=lambda task: (-task.flops * task.weight, task.task_id)):
+            is_family = not self.family or each.family in self.family
+            most = math.inf if self.max_flops is None else self.max_flops
+            if is_family and self.min_flops <= each.flops <= most:
+                groups[each.family].append(each)
+        chosen = []
+        for turn in range(max(map(len, groups.values()), default=0)):
+            chosen += [group[turn] for group in groups.values() if turn < len(group)]
+        return chosen[: self.max_tasks]
+
+
+@dataclasses.dataclass(frozen=True)
+class RunPlan:
+    """What a run is going to do, known before it begins."""
+
+    tasks: tuple[Task, ...]
+    trials: int
+    seconds: float
+    slot_trials: int
+    num_resumed: int
+    skipped: Mapping[str, int]
+
+    def text(self) -> str:
+        """Return the plan in a few lines for a terminal."""
+        families = collections.Counter(each.family for each in self.tasks)
+        named = ", ".join(f"{count} {family}" for family, count in families.most_common())
+        expected = min(self.seconds, (self.trials - self.num_resumed) * SECONDS_PER_TRIAL)
+        lines = [
+            f"{counted(len(self.tasks), 'task')}: {named}",
+            f"{self.trials} trials in slots of {self.slot_trials}, at most "
+            + ("as long as they take" if math.isinf(self.seconds) else f"{self.seconds:.0f} s")
+            + f"; about {expected / 60:.0f} min at {SECONDS_PER_TRIAL:g} s each",
+        ]
+        if self.num_resumed:
+            lines.append(f"{counted(self.num_resumed, 'trial was', 'trials were')} made before")
+        lines += [
+            f"{counted(count, 'task')} left out: {reason}" for reason, count in self.skipped.items()
+        ]
+        return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class TuningRun:
+    """What a run gave: the dataset with its tasks and records, and what was found."""
+
+    out: Path
+    plan: RunPlan
+    result: TuningResult
+
+    def summary(self) -> str:
+        """Return the run in a few lines for a terminal."""
+        rows = self.result.rows
+        statuses = collections.Counter(str(each.status) for each in rows)
+        told = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+        lines = [
+            f"{counted(len(rows), 'measurement')} of {counted(len(self.plan.tasks), 'task')} "
+            f"written to {self.out} in {self.result.seconds:.0f} s: {told}"
+        ]
+        names = {each.task_id: each.task_name for each in self.plan.tasks}
+        lines += [f"  {names[task]}: {reason}" for task, reason in self.result.ended.items()]
+        return "\n".join(lines)
+
+
+def tune_samples(
+    what: Any,
+    out: str | os.PathLike[str],
+    *,
+    tuner: str = "ansor",
+    tuner_options: Mapping[str, Any] | None = None,
+    allocator: str = "gradient",
+    allocator_options: Mapping[str, Any] | None = None,
+    trials: int = 64,
+    budget_s: float = math.inf,
+    seed: int = 0,
+    choice: TaskChoice | None = None,
+    plan: TimingPlan | None = None,
+    limits: Limits = MEASURE_LIMITS,
+    num_workers: int = 1,
+    threads: int = 1,
+    dataset: str | os.PathLike[str] = "graphnet",
+    filters: Filters | None = None,
+    on_collect: Count | None = None,
+    on_plan: Callable[[RunPlan], None] | None = None,
+    on_trial: Callable[[Progress], None] | None = None,
+) -> TuningRun:
+    """Tune the operators of samples and write a dataset of tasks and records.
+
+    `what`, `filters` and `dataset` choose samples as `select_rows` does; a path of a dataset with
+    the config `tuning_tasks` is taken as it is. `trials` are those of a task on average: the
+    allocator shares them out. What is done is kept in a hidden directory beside `out`; after a stop
+    of any kind the same call goes on from there, and finishes the batch that was at work.
+
+    Raises:
+        CompilerUnavailableError: TVM is not installed.
+        DatasetNotFoundError: nothing has such a name.
+        DatasetExistsError: `out` is there already, or another call is writing it.
+        TuningError: there is no task left, the trials do not give each a slot, or a run with other
+            settings was begun at that place.
+        UnknownTunerError: there is no such tuner or allocator.
+    """
+    check_tvm()
+    plan, choice = plan or TimingPlan(), choice or TaskChoice()
+    staging = Staging(Path(out), "tuning", kept="*/*.json*")
+    staging.check_free()
+    with staging.hold():
+        tasks = _tasks_of(what, staging, threads, dataset, filters, on_collect)
+        chosen = choice.choose(tasks)
+        settings = {
+            "tuner": tuner,
+            "tuner_options": dict(tuner_options or {}),
+            "allocator": allocator,
+            "allocator_options": dict(allocator_options or {}),
+            "trials": trials,
+            "seed": seed,
+            "timing": dataclasses.asdict(plan),
+            "tasks": [each.task_id for each in chosen],
+        }
+        with (
+            IsolatedSpace(kind=space_of(tuner)) as space,
+            Journal(staging.directory / "run", settings) as journal,
+        ):
+            chosen, skipped = usable(chosen, space)
+            if trials < DEFAULT_SLOT_TRIALS and allocator_options is None:
+                allocator_options = {"slot_trials": trials}
+            giving = make_allocator(allocator, chosen, seed=seed, options=allocator_options)
+            budget = Budget(trials * len(chosen), budget_s)
+            run_plan = RunPlan(
+                tuple(chosen),
+                budget.trials,
+                budget_s,
+                giving.slot_trials,
+                len(journal.rows),
+                skipped,
+            )
+            if on_plan is not None:
+                on_plan(run_plan)
+            with LiveMeasurer(
+                chosen, plan=plan, limits=limits, num_workers=num_workers, mcpu=space.mcpu
+            ) as measurer:
+                result = tune(
+                    chosen,
+                    make_tuner(tuner, space, seed=seed, options=tuner_options),
+                    measurer,
+                    giving,
+                    budget,
+                    run_id=journal.run_id,
+                    tuner_name=tuner,
+                    tuner_options=json.dumps(tuner_options or {}, sort_keys=True),
+                    seed=seed,
+                    keep=journal.append,
+                    save_state=journal.save_state,
+                    on_trial=on_trial,
+                    state=journal.state,
+                    rows=journal.rows,
+                )
+        return _published(staging, run_plan, result, settings)
+
+
+def usable(tasks: Sequence[Task], space: IsolatedSpace) -> tuple[list[Task], dict[str, int]]:
+    """Return the tasks that this machine can tune, and how many of the others by reason.
+
+    Raises:
+        TuningError: none is left.
+    """
+    kept: list[Task] = []
+    skipped: collections.Counter[str] = collections.Counter()
+    for each in tasks:
+        try:
+            problem = foreign(target_of(each), space.mcpu)
+            if problem:
+                skipped[f"it {problem}"] += 1
+                continue
+            space.add(each)
+            kept.append(each)
+        except TuningError as error:
+            skipped[str(error).partition(":")[0].replace(f"`{each.task_name}`", "…")] += 1
+    if not kept:
+        reasons = "; ".join(f"{count}: {reason}" for reason, count in skipped.items())
+        raise TuningError(
+            f"No task is left to tune ({reasons or 'the choice leaves none'}). Choose others, or "
+            "cut tasks for this machine with `graphnet tasks`."
+        )
+    return kept, dict(skipped)
+
+
+def space_of(tuner: str) -> str:
+    """Return which space a tuner searches: that of templates, or TVM's own.
+
+    >>> space_of("bolt"), space_of("ansor")
+    ('templates', 'sketches')
+    """
+    return "templates" if tuner == "bolt" else "sketches"
+
+
+def _tasks_of(
+    what: Any,
+    staging: Staging,
+    threads: int,
+    dataset: str | os.PathLike[str],
+    filters: Filters | None,
+    on_collect: Count | None,
+) -> list[Task]:
+    names = [what] if isinstance(what, str | os.PathLike) else list(what)
+    if len(names) == 1 and (Path(names[0]) / "tuning_tasks").is_dir():
+        return list(read_tasks(names[0]).tasks.values())
+    place = staging.directory / "tasks"
+    if not place.exists():
+        report = collect_tasks(
+            what,
+            place,
+            threads=threads,
+            dataset=dataset,
+            filters=filters,
+            jobs=1,
+            on_progress=on_collect,
+        )
+        if report.out is None:
+            raise TuningError(f"The samples have no task to tune.\n{report.summary()}")
+    return list(read_tasks(place).tasks.values())
+
+
+def _published(
+    staging: Staging, plan: RunPlan, result: TuningResult, settings: Mapping[str, Any]
+) -> TuningRun:
+    staged = staging.new_place()
+    fill_tuning(staged, plan.tasks, result.rows)
+    report = {
+        "settings": {name: value for name, value in settings.items() if name != "tasks"},
+        "trials": len(result.rows),
+        "seconds": result.seconds,
+        "ended": result.ended,
+        "skipped": dict(plan.skipped),
+        "best_ms": {task: row.latency_ms for task, row in result.best.items()},
+    }
+    write_text(staged / REPORT_NAME, json.dumps(report, indent=1) + "\n")
+    staging.publish(staged)
+    return TuningRun(staging.target, plan, result)
