@@ -54,6 +54,7 @@ class _Checker:
         self.sample = sample
         self.symbol_names = frozenset(symbol.name for symbol in sample.symbols)
         self._known_targets: set[str] = set()
+        self._known_values: set[int] = set()  # by identity: the sample holds them all
 
     def check(self) -> None:
         sample = self.sample
@@ -170,7 +171,11 @@ class _Checker:
             if type(arg) is Ref:
                 if type(arg.index) is int and 0 <= arg.index < own_value:
                     continue
-            elif arg is None or type(arg) in (bool, float):
+            elif (
+                arg is None
+                or type(arg) in (bool, float)
+                or (type(arg) is int and INT64_MIN <= arg <= INT64_MAX)
+            ):
                 continue
             self._check_arg(arg, self._where(index), own_value)
         if op.kwargs:
@@ -182,7 +187,9 @@ class _Checker:
             if len({keyword for keyword, _ in op.kwargs}) != len(op.kwargs):
                 raise self._error(where, "gives one keyword twice", ())
         for value in op.results or ():
-            self._check_value(value, self._where(index))
+            if id(value) not in self._known_values:
+                self._check_value(value, self._where(index))
+                self._known_values.add(id(value))
 
     def _where(self, index: int) -> str:
         return f"op {index} (`{self.sample.ops[index].target}`)"

@@ -29,6 +29,7 @@ T = TypeVar("T")
 _FORMATS = frozenset({"numpy", "torch", "jax", "jaxlib", "pandas", "pyarrow", "polars"})
 """Libraries in whose types `datasets` can give rows; here they are plain Python."""
 
+_INTEGERS = frozenset({int})
 _MOMENTS = frozenset({float, type(None)})
 
 _NAMES = {int: "an integer", str: "text", float: "a number", bool: "true or false", bytes: "bytes"}
@@ -63,7 +64,7 @@ def sample_from_row(row: Mapping[str, Any]) -> Sample:
     where = f"row `{str(sample_id)[:80]}`"
     try:
         num_ops = row.get("num_ops")
-        ops = _each(row, "ops", _op_from_row)
+        ops = _each(row, "ops", _OpReader().read)
         if num_ops is not None and num_ops != len(ops):
             raise SchemaError(f"it says `num_ops` is {num_ops} and holds {len(ops)} operators")
         # The Sample itself checks the words of its closed vocabularies.
@@ -199,27 +200,62 @@ def _unusual_input_from_row(row: dict[str, Any]) -> Input:
     )
 
 
-def _op_from_row(row: dict[str, Any]) -> Op:
-    operands = iter(_get_list(row, "operands", int))
-    results = row.get("results")
-    get = row.get
-    target, args, kwargs, module = get("target"), get("args"), get("kwargs"), get("module")
-    if not type(target) is type(args) is type(kwargs) is type(module) is str:
-        for name in ("target", "args", "kwargs", "module"):
-            _get(row, name, str)
-    try:
-        op = Op(
-            target,  # pyright: ignore[reportArgumentType] - text, as was just looked at
-            decode_args(args, operands),  # pyright: ignore[reportArgumentType]
-            decode_kwargs(kwargs, operands),  # pyright: ignore[reportArgumentType]
-            None if results is None else _each(row, "results", _value_from_row),
-            module,  # pyright: ignore[reportArgumentType]
-        )
-    except StopIteration:
-        raise SchemaError("its templates have more holes than it has operands") from None
-    if next(operands, None) is not None:
-        raise SchemaError("it has more operands than its templates have holes")
-    return op
+class _OpReader:
+    """Reads the operators of one row; results that are alike become one `Value`.
+
+    A graph has few different results, and what is one object is looked at once (`invariants`).
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[Any, tuple[Value]] = {}
+
+    def read(self, row: dict[str, Any]) -> Op:
+        """Return an operator; what is not as in nearly all of them is read column by column."""
+        get = row.get
+        target, args, kwargs, module = get("target"), get("args"), get("kwargs"), get("module")
+        given, results = get("operands"), get("results")
+        if not type(target) is type(args) is type(kwargs) is type(module) is str:
+            for name in ("target", "args", "kwargs", "module"):
+                _get(row, name, str)
+        if type(given) is not list or (given and set(map(type, given)) != _INTEGERS):
+            _get_list(row, "operands", int)
+        operands = iter(given)  # pyright: ignore[reportCallIssue, reportArgumentType] - a list
+        try:
+            op = Op(
+                target,  # pyright: ignore[reportArgumentType] - text, as was just looked at
+                decode_args(args, operands),  # pyright: ignore[reportArgumentType]
+                () if kwargs == "{}" else decode_kwargs(kwargs, operands),  # pyright: ignore[reportArgumentType]
+                None if results is None else self._results(row, results),
+                module,  # pyright: ignore[reportArgumentType]
+            )
+        except StopIteration:
+            raise SchemaError("its templates have more holes than it has operands") from None
+        if next(operands, None) is not None:
+            raise SchemaError("it has more operands than its templates have holes")
+        return op
+
+    def _results(self, row: dict[str, Any], results: Any) -> tuple[Value, ...]:
+        if type(results) is list and len(results) == 1 and type(results[0]) is dict:
+            get = results[0].get
+            dtype, shape, stride = get("dtype"), get("shape"), get("stride")
+            # Equal is not enough where `True` and `1.0` equal 1.
+            if (
+                type(dtype) is str
+                and type(shape) is list
+                and get("symbolic_shape") is get("symbolic_stride") is None
+                and _INTEGERS.issuperset(map(type, shape))
+                and (
+                    stride is None
+                    or (type(stride) is list and _INTEGERS.issuperset(map(type, stride)))
+                )
+            ):
+                key = dtype, *shape, None, *(stride or ()), stride is None
+                found = self._values.get(key)
+                if found is None:
+                    strides = None if stride is None else tuple(stride)
+                    found = self._values[key] = (Value(dtype, tuple(shape), strides),)
+                return found
+        return _each(row, "results", _value_from_row)
 
 
 def _outputs_from_row(row: dict[str, Any]) -> Arg:

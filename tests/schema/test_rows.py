@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from graphnet_datasets.errors import FormatVersionError, SchemaError
+from graphnet_datasets.errors import FormatVersionError, GraphNetError, SchemaError
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Symbol, Value
 from graphnet_datasets.sample.arguments import MAX_NESTING, DictArg, ListArg, Named, Ref, SliceArg
 from graphnet_datasets.schema import (
@@ -259,3 +259,16 @@ def test_columns_of_ones_own_and_missing_derived_columns_do_not_matter() -> None
     for name in ("family", "flops", "num_params", "dtype"):
         del row[name]
     assert sample_from_row(row) == sample
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0])
+def test_what_only_equals_an_earlier_size_is_refused(wrong: object) -> None:
+    value = Value("float32", (1,))
+    ops = (Op("torch.relu", (Ref(0),), results=(value,)),
+           Op("torch.sin", (Ref(1),), results=(value,)))  # fmt: skip
+    sample = Sample("example/two", "torch", "other", (Input("input", value),), ops, Ref(2))
+    row = sample_to_row(sample)
+    assert sample_from_row(row) == sample
+    row["ops"][1]["results"][0]["shape"] = [wrong]
+    with pytest.raises(GraphNetError, match=r"op 1|ops\[1\]"):
+        sample_from_row(row)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
+
 from .forms import Form, Sizes, UnfitError
 from .rule_operands import (
     axis_of,
@@ -13,6 +15,8 @@ from .rule_operands import (
     has_channels_last,
     integers,
     is_ambiguous,
+    is_dense,
+    order_of,
     plain,
     strides_in,
 )
@@ -160,6 +164,37 @@ def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = 
     return Form(form.shape, None, form.dtype)
 
 
+def _fused_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: Any = 0.0,
+    is_causal: Any = False,
+    scale: Any = None,
+    enable_gqa: Any = False,
+) -> Form:
+    """Attention that the CPU has a kernel for: its result lies in memory as the query does."""
+    asked, looked_at, taken = given(query), given(key), given(value)
+    if (
+        attn_mask is not None
+        or dropout_p != 0.0
+        or type(is_causal) is not bool
+        or enable_gqa is not False
+        or type(scale) not in (int, float, type(None))
+        or any(len(each.shape) != 4 or each.strides[3] != 1 for each in (asked, looked_at, taken))
+        or looked_at.shape != taken.shape
+        or asked.shape[:2] != looked_at.shape[:2]
+        or asked.shape[3] != looked_at.shape[3]
+        or not asked.dtype == looked_at.dtype == taken.dtype
+        or asked.dtype not in (torch.float32, torch.bfloat16, torch.float16)
+        or not (asked.is_contiguous or is_dense(asked))
+    ):
+        raise UnfitError
+    strides = None if asked.is_contiguous else strides_in(asked.shape, order_of(asked))
+    return Form(asked.shape, strides, asked.dtype)
+
+
 def _attention(
     query: Any,
     key: Any,
@@ -226,5 +261,6 @@ LAYER_RULES: Mapping[str, Callable[..., Any]] = {
     "torch.nn.functional.glu": _glu,
     "torch.rms_norm": _rms_norm,
     "torch.nn.functional.multi_head_attention_forward": _attention,
+    "torch.nn.functional.scaled_dot_product_attention": _fused_attention,
 }
 """By the names that the table of operators keeps."""

@@ -24,6 +24,11 @@ def plain(value: Any) -> Form:
     return form
 
 
+def are_numbers(*values: Any) -> bool:
+    """Tell whether all are Python's numbers, neither symbols nor booleans."""
+    return all(type(value) in (int, float) for value in values)
+
+
 def integers(value: Any, count: int) -> Sizes:
     """Return `count` integers, given one by one or one for all."""
     if type(value) is int:
@@ -72,6 +77,15 @@ def order_of(form: Form) -> list[int]:
     if any(step == 0 for step, size in zip(form.strides, form.shape, strict=True) if size != 1):
         raise UnfitError
     return sorted(range(len(form.shape)), key=form.strides.__getitem__, reverse=True)
+
+
+def is_dense(form: Form) -> bool:
+    """Tell whether a form fills its memory without gaps or overlaps, in whatever order."""
+    steps = strides_in(form.shape, order_of(form))
+    return all(
+        step == other or size == 1
+        for step, other, size in zip(form.strides, steps, form.shape, strict=True)
+    )
 
 
 def has_channels_last(form: Form) -> bool:

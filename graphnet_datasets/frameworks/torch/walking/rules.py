@@ -12,12 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .copy_rules import COPY_RULES
+from .element_rules import ELEMENT_RULES
 from .forms import UnfitError
 from .layer_rules import LAYER_RULES
+from .making_rules import MAKING_RULES
 from .value_rules import VALUE_RULES
 from .view_rules import VIEW_RULES
 
-RULES: Mapping[str, Callable[..., Any]] = {**VALUE_RULES, **LAYER_RULES, **VIEW_RULES}
+RULES: Mapping[str, Callable[..., Any]] = {
+    **ELEMENT_RULES,
+    **VALUE_RULES,
+    **LAYER_RULES,
+    **VIEW_RULES,
+    **COPY_RULES,
+    **MAKING_RULES,
+}
 """Rules by the names that the table of operators keeps."""
 
 

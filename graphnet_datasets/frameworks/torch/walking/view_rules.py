@@ -1,4 +1,4 @@
-"""Rules of `rules` for operators that give another look at memory, or a copy of it."""
+"""Rules of `rules` for operators that give another look at memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from typing import Any
 import torch
 
 from .forms import Form, Sizes, UnfitError, view_strides
-from .rule_operands import axis_of, given, has_rows, is_ambiguous, sizes_of
+from .rule_operands import (
+    axis_of,
+    given,
+    sizes_of,
+)
 
 MAX_PARTS = 4096
 """Items into which a rule takes a tensor apart; for more, torch is asked."""
@@ -86,28 +90,6 @@ def _unsqueeze(input: Any, dim: Any) -> Form:
     )
 
 
-def _contiguous(input: Any) -> Form:
-    form = given(input)
-    if form.is_contiguous:
-        return form.with_view(form.shape, form.strides)
-    return Form(form.shape, None, form.dtype)
-
-
-def _to(input: Any, dtype: Any) -> Form:
-    form = given(input)
-    if type(dtype) is not torch.dtype:
-        raise UnfitError
-    if dtype == form.dtype:
-        return form.with_view(form.shape, form.strides)
-    if not form.is_contiguous:
-        raise UnfitError
-    return Form(form.shape, None, dtype)
-
-
-def _float(input: Any) -> Form:
-    return _to(input, torch.float32)
-
-
 def _expand(input: Any, *sizes: Any) -> Form:
     form = given(input)
     shape = sizes_of(sizes)
@@ -125,9 +107,55 @@ def _expand(input: Any, *sizes: Any) -> Form:
             strides.append(0)
         else:
             raise UnfitError
-    if extra or min(wanted, default=1) < 1:
+    if min(wanted, default=1) < 1:
         raise UnfitError
     return form.with_view(tuple(wanted), tuple(strides))
+
+
+def _expand_as(input: Any, other: Any) -> Form:
+    return _expand(input, *given(other).shape)
+
+
+def _view_as(input: Any, other: Any) -> Form:
+    return _view(input, given(other).shape)
+
+
+def _reshape_as(input: Any, other: Any) -> Form:
+    return _reshape(input, given(other).shape)
+
+
+def _squeeze(input: Any, dim: Any = None) -> Form:
+    form = given(input)
+    axes = range(len(form.shape)) if dim is None else (axis_of(form, dim),)
+    kept = [axis for axis, size in enumerate(form.shape) if size != 1 or axis not in axes]
+    return _ordered(form, kept)
+
+
+def _turn(input: Any) -> Form:
+    form = given(input)
+    if len(form.shape) != 2:
+        raise UnfitError
+    return _ordered(form, [1, 0])
+
+
+def _slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Form:
+    form = given(input)
+    axis = axis_of(form, dim)
+    return _getitem(form, (*[slice(None)] * axis, slice(start, end, step)))
+
+
+def _setitem(input: Any, index: Any, value: Any) -> None:
+    form = given(input)
+    if form.storage.base is not None:  # fake tensors that others may have elements of
+        raise UnfitError
+    part = _getitem(form, index)
+    if type(value) in (int, float, bool):
+        return
+    source = given(value)
+    if source.dtype != form.dtype:
+        raise UnfitError
+    if _expand(source, *part.shape).shape != part.shape:
+        raise UnfitError
 
 
 def _getitem(value: Any, index: Any) -> Any:
@@ -136,6 +164,8 @@ def _getitem(value: Any, index: Any) -> Any:
             raise UnfitError
         return value[index]
     form = given(value)
+    if type(index) is Form:
+        return _picked(form, given(index))
     parts = list(index) if type(index) is tuple else [index]
     if Ellipsis in [part for part in parts if type(part) in (type(Ellipsis),)]:
         place = next(at for at, part in enumerate(parts) if part is Ellipsis)
@@ -176,6 +206,15 @@ def _getitem(value: Any, index: Any) -> Any:
         else:
             raise UnfitError
     return form.with_view((*shape, *form.shape[axis:]), (*strides, *form.strides[axis:]), offset)
+
+
+def _picked(form: Form, places: Form) -> Form:
+    """Return the parts of a tensor that a tensor of indices names."""
+    if not form.shape or not places.shape or places.dtype not in (torch.int64, torch.int32):
+        raise UnfitError
+    if not form.is_contiguous or not places.is_contiguous:
+        raise UnfitError
+    return Form((*places.shape, *form.shape[1:]), None, form.dtype)
 
 
 def _split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form, ...]:
@@ -227,26 +266,6 @@ def _parts(form: Form, axis: int, counts: list[int]) -> tuple[Form, ...]:
     return tuple(found)
 
 
-def _cat(tensors: Any, dim: Any = 0) -> Form:
-    if type(tensors) not in (tuple, list) or not tensors:
-        raise UnfitError
-    forms = [given(each) for each in tensors]
-    first = forms[0]
-    axis = axis_of(first, dim)
-    for each in forms:
-        if (
-            each.dtype != first.dtype
-            or not (each.is_contiguous or has_rows(each))
-            or len(each.shape) != len(first.shape)
-            or each.shape[:axis] != first.shape[:axis]
-            or each.shape[axis + 1 :] != first.shape[axis + 1 :]
-            or (each.is_contiguous and len(each.shape) in (4, 5) and is_ambiguous(each))
-        ):
-            raise UnfitError
-    size = sum(each.shape[axis] for each in forms)
-    return Form((*first.shape[:axis], size, *first.shape[axis + 1 :]), None, first.dtype)
-
-
 VIEW_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(("torch.Tensor.transpose", "torch.transpose"), _transpose),
     **dict.fromkeys(("torch.Tensor.permute", "torch.permute"), _permute),
@@ -254,12 +273,15 @@ VIEW_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(("torch.Tensor.reshape", "torch.reshape"), _reshape),
     **dict.fromkeys(("torch.Tensor.flatten", "torch.flatten"), _flatten),
     **dict.fromkeys(("torch.Tensor.unsqueeze", "torch.unsqueeze"), _unsqueeze),
-    "torch.Tensor.contiguous": _contiguous,
-    "torch.Tensor.to": _to,
-    "torch.Tensor.float": _float,
     "torch.Tensor.expand": _expand,
+    "torch.Tensor.expand_as": _expand_as,
+    "torch.Tensor.view_as": _view_as,
+    "torch.Tensor.reshape_as": _reshape_as,
+    **dict.fromkeys(("torch.Tensor.squeeze", "torch.squeeze"), _squeeze),
+    **dict.fromkeys(("torch.Tensor.t", "torch.t"), _turn),
+    "torch.ops.aten.slice": _slice,
+    "operator.setitem": _setitem,
     "operator.getitem": _getitem,
-    **dict.fromkeys(("torch.cat", "torch.concat"), _cat),
     **dict.fromkeys(("torch.split", "torch.Tensor.split"), _split),
     **dict.fromkeys(("torch.chunk", "torch.Tensor.chunk"), _chunk),
     **dict.fromkeys(("torch.Tensor.unbind", "torch.unbind"), _unbind),

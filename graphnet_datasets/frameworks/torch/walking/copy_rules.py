@@ -1,0 +1,166 @@
+"""Rules of `rules` for operators that copy: into another dtype, order or place, or side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from .forms import CPU, Form, UnfitError
+from .rule_operands import (
+    axis_of,
+    given,
+    has_rows,
+    integers,
+    is_ambiguous,
+    is_dense,
+    order_of,
+    sizes_of,
+    strides_in,
+)
+
+
+def _contiguous(input: Any) -> Form:
+    form = given(input)
+    if form.is_contiguous:
+        return form.with_view(form.shape, form.strides)
+    return Form(form.shape, None, form.dtype)
+
+
+def _to(
+    input: Any,
+    *given_places: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: Any = False,
+    copy: Any = False,
+) -> Form:
+    form = given(input)
+    for place in given_places:
+        if type(place) is torch.dtype and dtype is None:
+            dtype = place
+        elif type(place) is torch.device and device is None:
+            device = place
+        elif place is not False:  # what says that the result has to be a copy
+            raise UnfitError
+    if device not in (None, CPU) or copy is not False or type(non_blocking) is not bool:
+        raise UnfitError
+    if dtype in (None, form.dtype):
+        if dtype is None and device is None:
+            raise UnfitError
+        return form.with_view(form.shape, form.strides)
+    if type(dtype) is not torch.dtype:
+        raise UnfitError
+    if form.is_contiguous:
+        return Form(form.shape, None, dtype)
+    if not is_dense(form):
+        raise UnfitError
+    return Form(form.shape, strides_in(form.shape, order_of(form)), dtype)
+
+
+def _into(dtype: torch.dtype) -> Callable[[Any], Form]:
+    return lambda input: _to(input, dtype)
+
+
+def _like_other(input: Any, other: Any) -> Form:
+    return _to(input, given(other).dtype)
+
+
+def _cat(tensors: Any, dim: Any = 0) -> Form:
+    if type(tensors) not in (tuple, list) or not tensors:
+        raise UnfitError
+    # An empty list counts as nothing, whatever the others are: caches begin as one.
+    forms = [given(each) for each in tensors if not _is_nothing(each)]
+    if not forms:
+        raise UnfitError
+    if len(forms) < len(tensors):
+        nothing = [each.dtype for each in tensors if _is_nothing(each)]
+        if any(dtype != forms[0].dtype for dtype in nothing):
+            raise UnfitError
+    first = forms[0]
+    axis = axis_of(first, dim)
+    for each in forms:
+        if (
+            each.dtype != first.dtype
+            or not (each.is_contiguous or has_rows(each))
+            or len(each.shape) != len(first.shape)
+            or each.shape[:axis] != first.shape[:axis]
+            or each.shape[axis + 1 :] != first.shape[axis + 1 :]
+            or (each.is_contiguous and len(each.shape) in (4, 5) and is_ambiguous(each))
+        ):
+            raise UnfitError
+    size = sum(each.shape[axis] for each in forms)
+    return Form((*first.shape[:axis], size, *first.shape[axis + 1 :]), None, first.dtype)
+
+
+def _is_nothing(value: Any) -> bool:
+    return type(value) is Form and value.shape == (0,)
+
+
+def _stack(tensors: Any, dim: Any = 0) -> Form:
+    if type(tensors) not in (tuple, list) or not tensors:
+        raise UnfitError
+    forms = [given(each) for each in tensors]
+    first, rank = forms[0], len(forms[0].shape)
+    if type(dim) is not int or not -rank - 1 <= dim <= rank:
+        raise UnfitError
+    if any(each.shape != first.shape or each.dtype != first.dtype for each in forms):
+        raise UnfitError
+    if not all(each.is_contiguous for each in forms) or (rank in (3, 4) and 1 in first.shape):
+        raise UnfitError
+    axis = dim % (rank + 1)
+    return Form((*first.shape[:axis], len(forms), *first.shape[axis:]), None, first.dtype)
+
+
+def _repeat(input: Any, *sizes: Any) -> Form:
+    form = given(input)
+    counts = sizes_of(sizes)
+    extra = len(counts) - len(form.shape)
+    if extra < 0 or min(counts) < 1:
+        raise UnfitError
+    shape = (1,) * extra + form.shape
+    return Form(
+        tuple(size * count for size, count in zip(shape, counts, strict=True)), None, form.dtype
+    )
+
+
+def _roll(input: Any, shifts: Any, dims: Any = None) -> Form:
+    form = given(input)
+    axes = (dims,) if type(dims) is int else dims
+    if type(axes) not in (tuple, list) or not axes or not form.is_contiguous:
+        raise UnfitError
+    for axis in axes:
+        axis_of(form, axis)
+    if len(integers(shifts, len(axes))) != len(axes) or (len(axes) > 1 and type(shifts) is int):
+        raise UnfitError
+    return Form(form.shape, None, form.dtype)
+
+
+def _clone(input: Any) -> Form:
+    form = given(input)
+    if form.is_contiguous:
+        return Form(form.shape, None, form.dtype)
+    if not is_dense(form):
+        raise UnfitError
+    return Form(form.shape, strides_in(form.shape, order_of(form)), form.dtype)
+
+
+COPY_RULES: Mapping[str, Callable[..., Any]] = {
+    "torch.Tensor.contiguous": _contiguous,
+    "torch.Tensor.to": _to,
+    "torch.Tensor.float": _into(torch.float32),
+    "torch.Tensor.half": _into(torch.float16),
+    "torch.Tensor.bfloat16": _into(torch.bfloat16),
+    "torch.Tensor.double": _into(torch.float64),
+    "torch.Tensor.long": _into(torch.int64),
+    "torch.Tensor.int": _into(torch.int32),
+    "torch.Tensor.bool": _into(torch.bool),
+    "torch.Tensor.type_as": _like_other,
+    **dict.fromkeys(("torch.Tensor.clone", "torch.clone"), _clone),
+    "torch.stack": _stack,
+    "torch.Tensor.repeat": _repeat,
+    "torch.roll": _roll,
+    **dict.fromkeys(("torch.cat", "torch.concat"), _cat),
+}  # fmt: skip
+"""By the names that the table of operators keeps."""

@@ -1,0 +1,94 @@
+"""Rules of `rules` for tensors that are made of nothing but sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from .forms import CPU, Form, Sizes, UnfitError
+from .rule_operands import are_numbers, given, sizes_of
+
+
+def _made(shape: Sizes, default: torch.dtype, options: Mapping[str, Any]) -> Form:
+    """Return a new tensor; what is asked of it besides a dtype may be no more than the CPU."""
+    dtype = default
+    for name, value in options.items():
+        if name == "dtype" and type(value) in (torch.dtype, type(None)):
+            dtype = default if value is None else value
+        elif name not in ("device", "requires_grad") or value not in (None, False, CPU):
+            raise UnfitError
+    if min(shape, default=1) < 1:
+        raise UnfitError
+    return Form(shape, None, dtype)
+
+
+def _shape_of(sizes: tuple[Any, ...]) -> Sizes:
+    is_scalar = len(sizes) == 1 and type(sizes[0]) in (tuple, list, torch.Size) and not sizes[0]
+    return () if is_scalar else sizes_of(sizes)
+
+
+def _filled(*sizes: Any, **options: Any) -> Form:
+    return _made(_shape_of(sizes), torch.get_default_dtype(), options)
+
+
+def _full(size: Any, fill_value: Any, **options: Any) -> Form:
+    kinds = {bool: torch.bool, int: torch.int64, float: torch.get_default_dtype()}
+    if type(fill_value) not in kinds:
+        raise UnfitError
+    return _made(_shape_of((size,)), kinds[type(fill_value)], options)
+
+
+def _new(input: Any, *sizes: Any, **options: Any) -> Form:
+    return _made(_shape_of(sizes), given(input).dtype, options)
+
+
+def _new_full(input: Any, size: Any, fill_value: Any, **options: Any) -> Form:
+    if type(fill_value) not in (bool, int, float):
+        raise UnfitError
+    return _made(_shape_of((size,)), given(input).dtype, options)
+
+
+def _like(input: Any, **options: Any) -> Form:
+    form = given(input)
+    if not form.is_contiguous:
+        raise UnfitError
+    return _made(form.shape, form.dtype, options)
+
+
+def _full_like(input: Any, fill_value: Any, **options: Any) -> Form:
+    if type(fill_value) not in (bool, int, float):
+        raise UnfitError
+    return _like(input, **options)
+
+
+def _arange(*bounds: Any, **options: Any) -> Form:
+    if not 1 <= len(bounds) <= 3 or not are_numbers(*bounds) or float in map(type, bounds):
+        raise UnfitError
+    start, end = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    step = bounds[2] if len(bounds) == 3 else 1
+    if step == 0:
+        raise UnfitError
+    return _made((len(range(start, end, step)),), torch.int64, options)
+
+
+def _nothing(data: Any, **options: Any) -> Form:
+    """An empty list as a tensor, with which caches of keys and values begin."""
+    if type(data) is not list or data or set(options) - {"dtype", "device"}:
+        raise UnfitError
+    _made((1,), torch.get_default_dtype(), options)
+    return Form((0,), None, options.get("dtype") or torch.get_default_dtype())
+
+
+MAKING_RULES: Mapping[str, Callable[..., Any]] = {
+    **dict.fromkeys(("torch.zeros", "torch.ones"), _filled),
+    "torch.full": _full,
+    "torch.arange": _arange,
+    "torch.tensor": _nothing,
+    **dict.fromkeys(("torch.Tensor.new_zeros", "torch.Tensor.new_ones"), _new),
+    "torch.Tensor.new_full": _new_full,
+    **dict.fromkeys(("torch.zeros_like", "torch.ones_like"), _like),
+    "torch.full_like": _full_like,
+}
+"""By the names that the table of operators keeps."""
