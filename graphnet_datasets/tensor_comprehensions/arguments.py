@@ -41,10 +41,14 @@ class Framework:
     matching: Callable[[Any, Sequence[int]], Any]
     to_numpy: Callable[[Any], np.ndarray[Any, Any]]
     from_numpy: Callable[[np.ndarray[Any, Any], str], Any]
+    device: Any = None
+    """The GPU that its tensors lie on, None for the processor."""
 
 
 def framework_of(arrays: Sequence[Any]) -> Framework:
     """Return the framework that arrays belong to; numbers and lists are NumPy's.
+
+    Tensors of torch on a GPU belong to a framework of their own for each GPU.
 
     Raises:
         KernelInputError: they belong to more than one.
@@ -52,7 +56,12 @@ def framework_of(arrays: Sequence[Any]) -> Framework:
     found = {_root(each) for each in arrays} & {"torch", "paddle"}
     if len(found) > 1:
         raise KernelInputError("The inputs are tensors of torch and of paddle. Pass one kind.")
-    return _made(found.pop() if found else "numpy")
+    name = found.pop() if found else "numpy"
+    if name == "torch":
+        for each in arrays:
+            if _root(each) == "torch" and each.is_cuda:
+                return _made(f"torch on {each.device}", each.device)
+    return _made(name)
 
 
 def _root(array: Any) -> str:
@@ -62,10 +71,11 @@ def _root(array: Any) -> str:
 _frameworks: dict[str, Framework] = {}
 
 
-def _made(name: str) -> Framework:
+def _made(name: str, device: Any = None) -> Framework:
     if name not in _frameworks:
         makers = {"numpy": _numpy, "torch": _torch, "paddle": _paddle}
-        _frameworks[name] = makers[name]()
+        made = makers[name]() if device is None else _torch(name, device)
+        _frameworks[name] = made
     return _frameworks[name]
 
 
@@ -113,8 +123,9 @@ def _numpy() -> Framework:
     )
 
 
-def _torch() -> Framework:
+def _torch(name: str = "torch", device: Any = None) -> Framework:
     torch: Any = sys.modules["torch"]
+    wanted = torch.device("cpu") if device is None else device
 
     names = {
         each: str(each).removeprefix("torch.")
@@ -123,9 +134,9 @@ def _torch() -> Framework:
     }
 
     def describe(tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-        if not tensor.is_cpu:
+        if tensor.device != wanted:
             raise KernelInputError(
-                f"A tensor is on `{tensor.device}`; kernels of the CPU take tensors there."
+                f"A tensor is on `{tensor.device}`; the kernel takes tensors on `{wanted}`."
             )
         return names[tensor.dtype], tuple(tensor.shape), tensor.stride()
 
@@ -137,20 +148,22 @@ def _torch() -> Framework:
                 tensor.dtype is kind
                 and tensor.shape == sizes
                 and tensor.is_contiguous()
-                and tensor.is_cpu
+                and (tensor.is_cpu if device is None else tensor.device == device)
             )
         return lambda tensor: (
             tensor.dtype is kind
             and tensor.shape == sizes
             and tensor.stride() == steps
-            and tensor.is_cpu
+            and (tensor.is_cpu if device is None else tensor.device == device)
         )
 
     def matching(tensor: Any, strides: Sequence[int]) -> Any:
         tensor = torch.as_tensor(tensor)
         if _same_strides(tensor.shape, tensor.stride(), strides):
             return tensor
-        made = torch.empty_strided(tuple(tensor.shape), tuple(strides), dtype=tensor.dtype)
+        made = torch.empty_strided(
+            tuple(tensor.shape), tuple(strides), dtype=tensor.dtype, device=wanted
+        )
         return made.copy_(tensor.detach())
 
     def to_numpy(tensor: Any) -> Any:
@@ -158,17 +171,22 @@ def _torch() -> Framework:
         return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
 
     return Framework(
-        "torch",
+        name,
         describe,
         torch.Tensor.data_ptr,
         test,
         # With strides it takes half as long as `torch.empty`.
         lambda shape, dtype: functools.partial(
-            torch.empty_strided, tuple(shape), row_major(tuple(shape)), dtype=getattr(torch, dtype)
+            torch.empty_strided,
+            tuple(shape),
+            row_major(tuple(shape)),
+            dtype=getattr(torch, dtype),
+            device=wanted,
         ),
         matching,
         to_numpy,
-        lambda array, dtype: torch.from_numpy(np.asarray(array)).to(getattr(torch, dtype)),
+        lambda array, dtype: torch.from_numpy(np.asarray(array)).to(wanted, getattr(torch, dtype)),
+        device,
     )
 
 

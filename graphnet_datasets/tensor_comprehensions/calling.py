@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import KernelInputError
 from .arguments import Framework
+from .cuda import GpuKernel
 from .kernel import Kernel, Profile
 from .options import Options
 
@@ -20,7 +21,9 @@ class BoundKernel:
         framework: whose arrays it takes.
     """
 
-    def __init__(self, kernel: Kernel, framework: Framework, constants: Mapping[str, int]) -> None:
+    def __init__(
+        self, kernel: Kernel | GpuKernel, framework: Framework, constants: Mapping[str, int]
+    ) -> None:
         self.kernel, self.framework, self.constants = kernel, framework, dict(constants)
         instance = self.instance = kernel.instance
         self._inputs = [(each.dtype.name, each.shape, each.strides) for each in instance.inputs]
@@ -78,6 +81,11 @@ class BoundKernel:
 
     def profile(self, *inputs: Any, num_runs: int = 10, num_warm_up: int = 2) -> Profile:
         """Call the kernel some times and return how long each call took, allocation left out."""
+        if isinstance(self.kernel, GpuKernel):
+            inputs = self._checked(inputs)
+            arrays = (*inputs, *(allocate() for allocate in self._allocators))
+            addresses = [self._address(each) for each in arrays]
+            return Profile(tuple(self.kernel.times_ms(addresses, num_runs, num_warm_up)))
         arrays = [self.framework.to_numpy(each) for each in inputs]
         return self.kernel.profile(*arrays, num_runs=num_runs, num_warm_up=num_warm_up)
 

@@ -14,6 +14,7 @@ from .arguments import Framework, framework_of
 from .cache import TuningCache, cache_key
 from .calling import BoundKernel
 from .compiling import compile_instance
+from .cuda import torch_kernel
 from .language import CheckedDefinition, Inference, Instance, check, infer, instantiate
 from .language.inference import check_strides
 from .language.instance import row_major
@@ -148,7 +149,7 @@ class Definition:
         check_bounds: bool = False,
         timeout_s: float = 60.0,
     ) -> BoundKernel:
-        """Return a kernel for inputs like the given ones.
+        """Return a kernel for inputs like the given ones, on the device where these lie.
 
         Args:
             examples: tensors whose shapes, types and strides the kernel is made for. A Python int
@@ -172,7 +173,10 @@ class Definition:
                     f"The input `{tensor.name}` of `{name}` is {dtype}; it has to be "
                     f"{tensor.dtype}."
                 )
-        kernel = compile_instance(instance, options, timeout_s=timeout_s)
+        if framework.device is not None:
+            kernel = torch_kernel(instance, options, framework.device)
+        else:
+            kernel = compile_instance(instance, options, timeout_s=timeout_s)
         return BoundKernel(kernel, framework, constants)
 
     def instance(
@@ -217,6 +221,11 @@ class Definition:
         """
         checked = self.checked(name)
         framework, inputs, constants = self._prepared(checked, examples, None)
+        if framework.device is not None:
+            raise KernelInputError(
+                f"Options are searched for on a processor, and these inputs are on "
+                f"`{framework.device}`. Pass tensors of the CPU."
+            )
         described = [framework.describe(each) for each in inputs]
         instance = self._instance(checked, described, constants, False, False)
         first = [start] if isinstance(start, Options) else list(start)

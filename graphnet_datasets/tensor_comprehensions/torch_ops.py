@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch.library import CustomOpDef
+from torch._library.custom_ops import CustomOpDef
 
-from ..errors import TensorComprehensionError
+from .binding import chosen, from_origin, is_int, only_name, shaped_instance
 from .definition import Definition, define
 from .gradients.deriving import derive_backward
-from .language import CheckedDefinition, Instance, PreconditionWarning
-from .language.checked import Parameter
+from .language import CheckedDefinition
 from .options import Options
 
 
@@ -49,14 +47,8 @@ def as_torch_op(
     >>> op(torch.ones(3))
     tensor([2., 2., 2.])
     """
-    own = name or _only(definition)
-    checked = definition.checked(own)
-    if any(each.is_updated for each in checked.outputs):
-        raise TensorComprehensionError(
-            f"`{own}` accumulates into an output that nothing wrote before; an operator of torch "
-            "has no such contents. Write `+=!`, or pass the tensor as an input."
-        )
-    operator = _register(qualified_name, definition, own, options)
+    checked = chosen(definition, name, "torch")
+    operator = _register(qualified_name, definition, checked.name, options)
     if differentiable:
         gradient = _gradient(qualified_name, definition, checked, backward, options)
         _register_autograd(operator, checked, gradient)
@@ -100,21 +92,8 @@ def make_autograd(forward: Callable[..., Any], backward: Callable[..., Any]) -> 
     return Function.apply
 
 
-def _only(definition: Definition) -> str:
-    if len(definition.names) != 1:
-        raise TensorComprehensionError(
-            f"The text has {len(definition.names)} definitions ({', '.join(definition.names)}). "
-            "Say which one is meant with `name=`."
-        )
-    return next(iter(definition.names))
-
-
-def _is_int(parameter: Parameter) -> bool:
-    return not parameter.dimensions and parameter.type.is_integral
-
-
 def _schema(checked: CheckedDefinition) -> str:
-    parts = [f"{'int' if _is_int(each) else 'Tensor'} {each.name}" for each in checked.parameters]
+    parts = [f"{'int' if is_int(each) else 'Tensor'} {each.name}" for each in checked.parameters]
     returned = ", ".join("Tensor" for _ in checked.outputs)
     results = returned if len(checked.outputs) == 1 else f"({returned})"
     return f"({', '.join(parts)}) -> {results}"
@@ -129,7 +108,7 @@ def _register(
         return definition(name, *inputs, options=options)
 
     def fake(*inputs: Any) -> Any:
-        instance = _instance(definition, name, inputs)
+        instance = shaped_instance(definition, name, inputs)
         made = tuple(
             inputs_device(inputs).new_empty(each.shape, dtype=getattr(torch, each.dtype.name))
             for each in instance.outputs
@@ -141,8 +120,12 @@ def _register(
     )
     operator.register_fake(fake)
     operator.__class__ = _Operator
-    operator.compute = compute
-    return operator
+    quick = cast(_Operator, operator)
+    quick.compute = compute
+    return quick
+
+
+_current_transform = torch._C._functorch.peek_interpreter_stack  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class _Operator(CustomOpDef):
@@ -165,7 +148,7 @@ def _is_plain(inputs: tuple[Any, ...]) -> bool:
     if (
         torch._C._len_torch_dispatch_stack()
         or torch._C._len_torch_function_stack()
-        or torch._C._functorch.peek_interpreter_stack() is not None
+        or _current_transform() is not None
         or torch._C._get_tracing_state() is not None
         or torch.autograd.profiler._is_profiler_enabled
     ):
@@ -187,17 +170,6 @@ def inputs_device(inputs: Sequence[Any]) -> torch.Tensor:
     return tensors[0] if tensors else torch.empty(0)
 
 
-def _instance(definition: Definition, name: str, inputs: Sequence[Any]) -> Instance:
-    """Return the instance for inputs of which only shapes are known."""
-    checked = definition.checked(name)
-    pairs = list(zip(checked.parameters, inputs, strict=True))
-    constants = {each.name: int(given) for each, given in pairs if _is_int(each)}
-    shapes = [[int(n) for n in given.shape] for each, given in pairs if not _is_int(each)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PreconditionWarning)
-        return definition.infer(name, *shapes, constants=constants).instance
-
-
 def _gradient(
     qualified_name: str,
     definition: Definition,
@@ -211,34 +183,8 @@ def _gradient(
     if backward is None:
         derived = define(derive_backward(checked))
         gradient = _register(f"{qualified_name}_backward", derived, derived.names[0], options)
-        return _from_origin(definition, checked.name, gradient)
-    return _register(f"{qualified_name}_backward", backward, _only(backward), options)
-
-
-def _from_origin(
-    definition: Definition, name: str, gradient: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Return the gradient, which raises where a tensor does not begin at coordinate 0.
-
-    A gradient that is passed in knows no origin, so that a derived one would be shifted.
-    """
-    seen: set[Any] = set()
-    count = len(definition.checked(name).parameters)
-
-    def checked_gradient(*inputs: Any) -> Any:
-        key = tuple(getattr(each, "shape", each) for each in inputs[:count])
-        if key not in seen:
-            instance = _instance(definition, name, inputs[:count])
-            shifted = [each.name for each in instance.tensors if any(each.origin)]
-            if shifted:
-                raise TensorComprehensionError(
-                    f"`{shifted[0]}` of `{name}` does not begin at coordinate 0, so that no "
-                    "gradient is derived. Let its ranges begin at 0, or give `backward=`."
-                )
-            seen.add(key)
-        return gradient(*inputs)
-
-    return checked_gradient
+        return from_origin(definition, checked.name, gradient)
+    return _register(f"{qualified_name}_backward", backward, only_name(backward), options)
 
 
 def _register_autograd(

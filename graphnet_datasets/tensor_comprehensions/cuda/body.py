@@ -10,7 +10,7 @@ from ..codegen.reading import Point, Reader
 from ..codegen.tile_c import TileBody
 from ..codegen.writer import Context, Writer
 from ..options import Options
-from .mapping import Mapping
+from .mapping import Mapping, Staged
 
 
 class _SharedReader(Reader):
@@ -20,12 +20,16 @@ class _SharedReader(Reader):
         self, writer: Writer, context: Context, plan: Plan, mapping: Mapping, inputs: set[str]
     ) -> None:
         super().__init__(writer, context, plan, 1)
+        self._dims = list(plan.order)
         self._mapping, self._inputs = mapping, inputs
         self.reads_copies = False
+        self.reads_registers = False
 
     def _read(self, element: Element, mask: str | None, point: Point) -> Piece:
         if self.reads_copies:
             for place, staged in enumerate(self._mapping.staged):
+                if staged.element == element and self.reads_registers:
+                    return Piece(f"p{place}{_register_place(staged, self._dims)}")
                 if staged.element == element:
                     return Piece(f"s{place}[{_copy_place(staged)}]")
         piece = super()._read(element, mask, point)
@@ -34,7 +38,12 @@ class _SharedReader(Reader):
         return piece
 
 
-def _copy_place(staged) -> str:
+def _register_place(staged: Staged, dims: list[str]) -> str:
+    """Return the subscripts of a thread's own copy at the current point."""
+    return "".join(f"[u_{name}]" for name in dims if name in staged.dims)
+
+
+def _copy_place(staged: Staged) -> str:
     """Return where in its copy the element of the current point lies."""
     place = ""
     widths = [*staged.extents[1:-1], staged.row] if len(staged.dims) > 1 else []
@@ -222,12 +231,36 @@ class KernelBody:
             if self._options.unroll > 1:
                 writer.line(f"#pragma unroll {self._options.unroll}")
             head = f"for (long {inner.name} = b_{inner.name}; {inner.name} < {end}; ++{inner.name})"
-            with writer.block(head), self._points():
+            with writer.block(head):
                 reader = self._reader()
                 reader.reads_copies = True
-                self._add(names, reader)
+                if self._keeps_registers():
+                    self._to_registers()
+                    reader.reads_registers = True
+                with self._points():
+                    self._add(names, reader)
         with self._points():
             self._tile.finish([Point()], names, nest.epilogues)
+
+    def _keeps_registers(self) -> bool:
+        cuda = self._options.cuda
+        return cuda.use_private and cuda.private_depth != 0
+
+    def _to_registers(self) -> None:
+        """Load what the points of a thread share: each value of a copy once, for all points."""
+        writer = self._writer
+        dims = [each.name for each in self._nest.dims]
+        for place, staged in enumerate(self._mapping.staged):
+            own = [name for name in dims if name in staged.dims]
+            shape = "".join(f"[{self._mapping.per_thread(name)}]" for name in own)
+            writer.line(f"{c_type(staged.element.type)} p{place}{shape};")
+            heads, lines = self._unrolled_heads(own), self._point_lines(own)
+            inside = [f"{name} < b_{name} + {self._mapping.tiles[name]}" for name in own]
+            with Nesting(heads, writer, lines):
+                condition = " && ".join(inside)
+                value = f"s{place}[{_copy_place(staged)}]"
+                value = f"{condition} ? {value} : 0" if condition else value
+                writer.line(f"p{place}{_register_place(staged, dims)} = {value};")
 
     def _points(self) -> Nesting:
         """Return blocks around what a thread does for each of its points that is in range."""
@@ -236,17 +269,20 @@ class KernelBody:
             self._unrolled_heads() or ["for (int u = 0; u < 1; ++u)"], self._writer, lines
         )
 
-    def _unrolled_heads(self) -> list[str]:
+    def _unrolled_heads(self, names: list[str] | None = None) -> list[str]:
         heads = []
         for each in self._nest.dims:
-            count = self._mapping.per_thread(each.name)
-            heads.append(f"for (int u_{each.name} = 0; u_{each.name} < {count}; ++u_{each.name})")
+            if names is None or each.name in names:
+                name, count = each.name, self._mapping.per_thread(each.name)
+                heads.append(f"for (int u_{name} = 0; u_{name} < {count}; ++u_{name})")
         return heads
 
-    def _point_lines(self) -> list[str]:
+    def _point_lines(self, names: list[str] | None = None) -> list[str]:
         lines = []
         for each in self._nest.dims:
             name, dims = each.name, self._mapping.thread_dims
+            if names is not None and name not in names:
+                continue
             if name in dims:
                 axis = "xyz"[dims.index(name)]
                 local = f"threadIdx.{axis} + u_{name} * blockDim.{axis}"

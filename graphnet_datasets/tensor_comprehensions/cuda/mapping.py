@@ -8,10 +8,9 @@ import math
 from ..codegen.elements import Element, Nest, elements_of
 from ..options import Options
 
-RESERVED_BYTES = 4096
-"""Shared memory kept for each block reduction."""
 DEFAULT_TILE = (32, 32, 32)
-DEFAULT_SHARED_BYTES = 48 * 1024
+MAX_SHARED_BYTES = 48 * 1024
+"""What a kernel may declare on every device. Kernels with copies have no block reduction."""
 _MIN_REDUCTION_PER_THREAD = 2
 
 
@@ -142,7 +141,7 @@ def _reduced(nest: Nest, options: Options) -> str:
 def _staged(nest: Nest, mapping: Mapping, options: Options) -> tuple[Staged, ...]:
     """Return the inputs to copy: read again by other threads, or not in the order of threads."""
     limit = options.cuda.max_shared
-    left = (DEFAULT_SHARED_BYTES if limit is None else limit) - RESERVED_BYTES * 0
+    left = MAX_SHARED_BYTES if limit is None else min(limit, MAX_SHARED_BYTES)
     depth = options.cuda.shared_depth
     if depth == 0:
         return ()

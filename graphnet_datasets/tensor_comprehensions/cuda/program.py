@@ -6,14 +6,16 @@ import dataclasses
 
 from ...errors import TensorComprehensionError
 from ..codegen.c_types import c_type, comment
-from ..codegen.coalescing import coalesce
+from ..codegen.coalescing import Coalesced, coalesce
 from ..codegen.nests import gather_nests
+from ..codegen.plans import Plan
 from ..codegen.program import tensor_names
+from ..codegen.schedules import schedule_of
 from ..codegen.splitting import split
 from ..codegen.writer import Context, Writer
 from ..language.instance import Instance
 from ..options import Options
-from ..polyhedral import dependences, domains
+from ..polyhedral import Schedule, relations
 from ..polyhedral.fusion import fuse
 from .body import KernelBody
 from .functions import GPU, PRELUDE, CudaFunctions
@@ -32,10 +34,15 @@ class CudaKernel:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CudaProgram:
-    """CUDA C of an instance; the kernels are to be launched in order, on one stream."""
+    """CUDA C of an instance; the kernels are to be launched in order, on one stream.
+
+    Attributes:
+        schedule: the order of execution, checked against the dependences.
+    """
 
     source: str
     kernels: tuple[CudaKernel, ...]
+    schedule: Schedule
 
 
 def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgram:
@@ -43,6 +50,8 @@ def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgra
 
     Raises:
         TensorComprehensionError: a tensor is of a 16-bit float, which has no CUDA code yet.
+        IllegalScheduleError: the schedule breaks a dependence; this is an error of the generator.
+        SchedulingLimitError: the dependences would take too long to find.
     """
     options = options or Options()
     for tensor in instance.tensors:
@@ -51,11 +60,12 @@ def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgra
                 f"`{tensor.name}` is {tensor.dtype.name}; CUDA code is generated for float32 and "
                 "float64 only. Convert it before."
             )
-    needed = dependences(domains(instance))
-    groups = fuse(instance, needed, options.intra_fusion)
-    nests = [
-        coalesce(piece).nest for nest in gather_nests(instance, groups) for piece in split(nest)
-    ]
+    needed = relations(instance)
+    groups = fuse(instance, needed.parts[0][1], options.intra_fusion)
+    placed = [coalesce(piece) for nest in gather_nests(instance, groups) for piece in split(nest)]
+    schedule = schedule_of(instance, [((), [each], [_order_of(each)]) for each in placed], GPU)
+    needed.check(schedule)
+    nests = [each.nest for each in placed]
     functions = CudaFunctions()
     names = tensor_names(instance)
     arguments = []
@@ -81,4 +91,15 @@ def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgra
             shared = KernelBody(nest, mapping, options, context, writer, inputs).write()
         bodies.append(writer.text)
         kernels.append(CudaKernel(name, mapping.grid, mapping.block, shared))
-    return CudaProgram(PRELUDE + functions.text + "".join(bodies), tuple(kernels))
+    return CudaProgram(PRELUDE + functions.text + "".join(bodies), tuple(kernels), schedule)
+
+
+def _order_of(placed: Coalesced) -> Plan:
+    """Return the order of a kernel: every point of the output at any time, its terms in order.
+
+    How points are shared out over blocks and threads cannot matter then.
+    """
+    nest = placed.nest
+    order = tuple(each.name for each in nest.dims)
+    kind = (*nest.updates, *nest.epilogues)[-1].type
+    return Plan("scalar", kind, "", 1, (), order, num_parallel=len(order))

@@ -22,9 +22,12 @@ SHARED = Options(tile=(4, 6, 5)).with_cuda(use_shared=True, threads=(3, 2))
 READ_ONLY = Options(tile=(4, 6, 5)).with_cuda(
     use_readonly_cache=True, threads=(3, 2), blocks=(2, 2)
 )
+PRIVATE = Options(tile=(4, 6, 5)).with_cuda(use_shared=True, use_private=True, threads=(3, 2))
 REDUCED = Options().with_cuda(threads=(6,))
 SMALL = {
     "product": (paper.TMM, ((9, 13), (11, 13)), SHARED),
+    "product with registers": (paper.TMM, ((9, 13), (11, 13)), PRIVATE),
+    "layers with registers": (paper.MLP1, ((5, 9), (9, 7), (7,)), PRIVATE),
     "product on few blocks": (paper.TMM, ((9, 13), (11, 13)), READ_ONLY),
     "convolution": (paper.GROUP_CONVOLUTION, ((2, 2, 3, 6, 7), (2, 3, 3, 2, 3), (2, 3)), SHARED),
     "layers": (paper.MLP1, ((5, 9), (9, 7), (7,)), SHARED),
