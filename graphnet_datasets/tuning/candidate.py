@@ -54,6 +54,11 @@ class Candidate:
         """`trace_hash(trace_json)`: what proposals, records and replays know a candidate by."""
         return trace_hash(self.trace_json)
 
+    @property
+    def key(self) -> str:
+        """`task_id/trace_hash`: two tasks may have candidates of one text."""
+        return f"{self.task_id}/{self.trace_hash}"
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class ProgramGraph:

@@ -117,8 +117,8 @@ class Pool:
 class PoolSpace(Space):
     """The pool's candidates as a space: finite, without neighbours.
 
-    `knobs` reads the decisions out of a trace's text; `graphs` has the program graphs by trace
-    hash, for models that need them.
+    `knobs` reads the decisions out of a trace's text; `graphs` has the program graphs by
+    `Candidate.key`, for models that need them.
     """
 
     def __init__(
@@ -167,14 +167,14 @@ class PoolSpace(Space):
         return self._read_knobs(candidate.trace_json)
 
     def graph(self, candidate: Candidate) -> ProgramGraph:
-        """Return the graph that was given for its trace.
+        """Return the graph that was given for it.
 
         Raises:
             TuningError: none was.
         """
-        found = self._graphs.get(candidate.trace_hash)
+        found = self._graphs.get(candidate.key)
         if found is None:
-            raise TuningError(f"No program graph was given for {candidate.trace_hash}.")
+            raise TuningError(f"No program graph was given for {candidate.key}.")
         return found
 
 

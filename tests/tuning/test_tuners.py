@@ -275,7 +275,7 @@ def as_text(space: Any, *, seed: int) -> str:
         (f"{__name__}:as_text", None, "gave str, which is no `graphnet_datasets.tuning.Tuner`"),
         ("random", {"populaton": 3}, "cannot be made with the options {'populaton': 3}"),
         ("json:JSONEncoder", None, "cannot be made with the options"),
-        ("alt", {"phases": "pong"}, "It can be `ping-pong`, `score` or `uncertainty`."),
+        ("alt", {"phases": "pong"}, "It can be `ping-pong`, `score`, `uncertainty` or `bound`."),
         ("ansor", {"population": 1}, "cannot evolve"),
         ("gptune", {"initial_trials": 0}, "begin nothing"),
     ],

@@ -38,8 +38,8 @@ _RISE = 1.1
 class AltTuner(MemoryTuner):
     """Active learning by turns: uncertain and diverse candidates, then fast ones.
 
-    `phases` may be "ping-pong", or for comparison "score" (greedy on S) or "uncertainty" (never
-    anything else).
+    `phases` may be "ping-pong", or for comparison "score" (greedy on S), "uncertainty" (never
+    anything else) or "bound" (greedy on S less the deviation of its trees).
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
@@ -56,9 +56,9 @@ class AltTuner(MemoryTuner):
         trees: int = 64,
     ) -> None:
         super().__init__(space, seed=seed)
-        if phases not in ("ping-pong", "score", "uncertainty"):
+        if phases not in ("ping-pong", "score", "uncertainty", "bound"):
             raise TuningError(
-                f"`phases` is `{phases}`. It can be `ping-pong`, `score` or `uncertainty`."
+                f"`phases` is `{phases}`. It can be `ping-pong`, `score`, `uncertainty` or `bound`."
             )
         self.phases, self.epsilon, self.pool_size, self.trees = phases, epsilon, pool_size, trees
         self._forest = _import_forest()
@@ -70,7 +70,7 @@ class AltTuner(MemoryTuner):
 
     def phase(self, task: Task) -> str:
         """Return the phase that a task is in: `uncertainty` or `score`."""
-        begin = "score" if self.phases == "score" else "uncertainty"
+        begin = "score" if self.phases in ("score", "bound") else "uncertainty"
         return self._phase.get(task.task_id, begin)
 
     def choose(self, task: Task, n: int) -> list[Candidate]:
@@ -94,7 +94,8 @@ class AltTuner(MemoryTuner):
             chosen = _uncertain_and_apart(uncertainty, points, measured, n)
         else:
             uncertainty = np.std([tree.predict(points) for tree in score.estimators_], axis=0)
-            chosen = list(np.argsort(predicted, kind="stable")[:n])
+            hoped = predicted - uncertainty if self.phases == "bound" else predicted
+            chosen = list(np.argsort(hoped, kind="stable")[:n])
             for position in np.flatnonzero(rng.random(len(chosen)) < self.epsilon):
                 chosen[position] = int(rng.integers(len(drawn)))
         batch = self._predicted.setdefault(task.task_id, {})

@@ -1,0 +1,79 @@
+"""ALT by replay: measurements until 95 % of the pool's best, against greedy and other baselines.
+
+    python benchmarks/tuning/alt.py POOL --seeds 20
+
+A line per tuner, and one with the ratio of ALT to greedy, its interval by drawing tasks anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from replaying import load, parser, replay, show
+
+from graphnet_datasets.tuning.curves import bootstrap, trials_to
+
+TUNERS = {
+    "random": ("random", {}),
+    "greedy": ("alt", {"phases": "score", "epsilon": 0.0}),
+    "greedy+epsilon": ("alt", {"phases": "score", "epsilon": 0.05}),
+    "bound": ("alt", {"phases": "bound", "epsilon": 0.0}),
+    "alt": ("alt", {"phases": "ping-pong"}),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Replay all tasks, seeds and tuners, and print the figures."""
+    arguments = parser(__doc__ or "")
+    arguments.add_argument("--cap", type=int, default=128)
+    arguments.add_argument("--batch", type=int, default=8)
+    arguments.add_argument("--min-candidates", type=int, default=200)
+    arguments.add_argument("--trees", type=int, default=64)
+    given = arguments.parse_args(argv)
+    pool, space = load(given)
+    tasks = [task for task in pool.tasks.values() if len(pool.rows(task)) >= given.min_candidates]
+    if not tasks:
+        raise SystemExit(f"No task of the pool has {given.min_candidates} candidates.")
+    found: dict[str, np.ndarray] = {}
+    for name, (tuner, options) in TUNERS.items():
+        extra = {"trees": given.trees} if tuner == "alt" else {}
+        found[name] = np.array(
+            [
+                [
+                    trials_to(
+                        pool,
+                        task,
+                        replay(
+                            space,
+                            [task],
+                            tuner,
+                            seed=seed,
+                            trials=given.cap,
+                            slot_trials=given.batch,
+                            options={**options, **extra},
+                        ),
+                        cap=given.cap,
+                    )
+                    for seed in range(given.seeds)
+                ]
+                for task in tasks
+            ]
+        )
+        centre, low, high = bootstrap(found[name])
+        show(
+            "alt",
+            tasks=len(tasks),
+            seeds=given.seeds,
+            tuner=name,
+            trials_to_95=centre,
+            interval=[low, high],
+            missed_share=float((found[name] > given.cap).mean()),
+        )
+    both = np.stack([found["alt"].mean(axis=1), found["greedy"].mean(axis=1)], axis=1)
+    ratio, low, high = bootstrap(both, lambda rows: float(rows[:, 0].sum() / rows[:, 1].sum()))
+    show("alt", alt_over_greedy=ratio, interval=[low, high], tasks=len(tasks))
+
+
+if __name__ == "__main__":
+    main()

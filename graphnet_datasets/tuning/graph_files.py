@@ -1,0 +1,60 @@
+"""Program graphs of many candidates as one file of arrays, to learn from without TVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import TuningError
+from .candidate import ProgramGraph
+from .models.arrays import load_arrays, save_arrays
+
+_KIND = "program graphs"
+
+
+def save_graphs(path: str | Path, graphs: Mapping[str, ProgramGraph]) -> None:
+    """Write graphs by `Candidate.key`; the file appears whole or not at all.
+
+    Raises:
+        TuningError: there is none.
+    """
+    if not graphs:
+        raise TuningError("There is no program graph to save.")
+    own = list(graphs.values())
+    arrays = {
+        "nodes": np.concatenate([graph.nodes for graph in own]).astype(np.float32),
+        "edges": np.concatenate([graph.edges for graph in own], axis=1).astype(np.int32),
+        "edge_kinds": np.concatenate([graph.edge_kinds for graph in own]).astype(np.int8),
+        "num_nodes": np.array([len(graph.nodes) for graph in own]),
+        "num_edges": np.array([graph.edges.shape[1] for graph in own]),
+    }
+    save_arrays(path, arrays, {"kind": _KIND, "version": 1, "keys": list(graphs)})
+
+
+def load_graphs(path: str | Path) -> dict[str, ProgramGraph]:
+    """Return the graphs of a file by `Candidate.key`.
+
+    Raises:
+        TuningError: there is no such file, or it is none of graphs, or they are broken.
+    """
+    arrays, header = load_arrays(path, _KIND)
+    try:
+        keys = list(map(str, header["keys"]))
+        nodes = np.split(arrays["nodes"], np.cumsum(arrays["num_nodes"])[:-1])
+        cuts = np.cumsum(arrays["num_edges"])[:-1]
+        edges = np.split(arrays["edges"].astype(np.int64), cuts, axis=1)
+        kinds = np.split(arrays["edge_kinds"].astype(np.int64), cuts)
+        graphs = {
+            key: ProgramGraph(*parts) for key, *parts in zip(keys, nodes, edges, kinds, strict=True)
+        }
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise TuningError(f"`{path}` holds broken program graphs: {error}") from error
+    for key, graph in graphs.items():
+        ends = graph.edges
+        if ends.shape[0] != 2 or (
+            ends.size and not 0 <= ends.min() <= ends.max() < len(graph.nodes)
+        ):
+            raise TuningError(f"An edge of the program graph {key} in `{path}` leads nowhere.")
+    return graphs

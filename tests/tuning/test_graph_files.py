@@ -1,0 +1,51 @@
+"""Program graphs in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphnet_datasets.errors import TuningError
+from graphnet_datasets.tuning import PoolSpace
+from graphnet_datasets.tuning.graph_files import load_graphs, save_graphs
+from graphnet_datasets.tuning.models.arrays import load_arrays, save_arrays
+
+from .toy import TASKS, ToySpace, make_pool
+
+
+def test_graphs_are_their_file(tmp_path: Path) -> None:
+    space = ToySpace()
+    drawn = space.sample(TASKS[0], 5, 0)
+    graphs = {each.key: space.graph(each) for each in drawn}
+    save_graphs(tmp_path / "graphs.npz", graphs)
+    read = load_graphs(tmp_path / "graphs.npz")
+    assert list(read) == list(graphs)
+    for key, graph in graphs.items():
+        for name in ("nodes", "edges", "edge_kinds"):
+            assert (getattr(read[key], name) == getattr(graph, name)).all()
+    pool = make_pool(each=6)
+    own = PoolSpace(pool).enumerate(TASKS[0])
+    replayed = PoolSpace(pool, graphs={own[0].key: graphs[drawn[0].key]})
+    assert replayed.graph(own[0]).nodes.shape == (7, 9)
+    with pytest.raises(TuningError, match="No program graph was given"):
+        replayed.graph(own[1])
+
+
+def test_broken_graphs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TuningError, match="no program graph to save"):
+        save_graphs(tmp_path / "none.npz", {})
+    space = ToySpace()
+    drawn = space.sample(TASKS[0], 2, 0)
+    path = tmp_path / "graphs.npz"
+    save_graphs(path, {each.key: space.graph(each) for each in drawn})
+    arrays, header = load_arrays(path, "program graphs")
+    save_arrays(path, {**arrays, "edges": arrays["edges"] + 7}, header)
+    with pytest.raises(TuningError, match="leads nowhere"):
+        load_graphs(path)
+    save_arrays(path, {**arrays, "num_nodes": np.array([3])}, header)
+    with pytest.raises(TuningError, match="broken program graphs"):
+        load_graphs(path)
+    with pytest.raises(TuningError, match="holds `program graphs`, not `other`"):
+        load_arrays(path, "other")
