@@ -50,7 +50,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tuning(path, TASKS, rows)
     space = ToySpace(TASKS)
     save_graphs(
-        path.parent / "graphs.npz", {row.trace_hash: space.graph(row.candidate) for row in rows}
+        path.parent / "graphs.npz", {row.candidate.key: space.graph(row.candidate) for row in rows}
     )
     return path
 
