@@ -13,7 +13,7 @@ from graphnet_datasets.errors import GraphNetError
 from .capturing import BUILDER, PACKAGE, Capture, Keys, default_jobs, known
 from .catalog import Entry, read_catalog
 from .executors import capture_all
-from .starter import CATALOGS, calibrate, write_dataset, write_failures
+from .starter import CATALOGS, calibrate, write_card, write_dataset, write_failures
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     again.set_defaults(run=_calibrate)
     again.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
     again.add_argument("--jobs", type=int, default=default_jobs())
+    _add_columns(commands.add_parser("columns", help="renew what is known of the embedded graphs"))
     _add_subgraphs(commands.add_parser("subgraphs", help="the tables of subgraphs beside it"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
@@ -54,6 +55,14 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--allow-failures", action="store_true", help="write the dataset without what failed"
+    )
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_columns)
+    parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    parser.add_argument(
+        "--regroup", action="store_true", help="make groups and splits anew: graphs may move"
     )
 
 
@@ -114,6 +123,19 @@ def _starter(options: argparse.Namespace) -> int:
 
 def _calibrate(options: argparse.Namespace) -> int:
     calibrate(options.out, options.jobs)
+    return 0
+
+
+def _columns(options: argparse.Namespace) -> int:
+    from .placing import renew
+
+    entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
+    placed = renew(options.out, entries, options.regroup)
+    write_card(options.out, placed.rows)
+    groups = {row["split_group"] for row in placed.rows}
+    print(f"{len(placed.rows)} graphs of {len(groups)} groups in {options.out}")
+    for name in placed.left_out:
+        print(f"left out, since it would link two splits: {name}")
     return 0
 
 

@@ -15,15 +15,18 @@ with warnings.catch_warnings():
     import paddle
     import paddle.version
 
+from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.frameworks.paddle.extract import extract
 from graphnet_datasets.isolation import Reporter, serve
 from graphnet_datasets.sample import Provenance, Sample
+from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
 
 from .architectures_paddle import ARCHITECTURES
 from .architectures_paddle.zoo import VISION
 from .catalog import CatalogError, Entry, parse_line
 from .examples import make_arrays
+from .provenance import model_source_hash
 
 ZOO_SOURCE = "PaddlePaddle/Paddle"
 BUILDER_SOURCE = "graphnet-datasets/builder"
@@ -90,7 +93,9 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     reporter.enter("capture")
     sample = capture_entry(entry, layer)
     reporter.enter("write")
-    write_table([sample], Path(payload["out"]))
+    made = {"model_source_hash": model_source_hash(layer)}
+    row = sample_to_row(sample, {**derived_columns(sample), **made})
+    write_table([row], Path(payload["out"]))
     reporter.send({"num_ops": sample.num_ops, "num_params": sample.num_params})
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from graphnet_datasets.analysis.hashes import family
-from graphnet_datasets.analysis.splits import SPLITS, split_of
+from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
-from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.calibrating import calibrate_tables
 from graphnet_datasets.storage.layout import write_readme
-from graphnet_datasets.storage.table import read_table, write_table
+from graphnet_datasets.storage.table import read_table
 
 from .capturing import Capture
+from .placing import analysed, described, known_groups, place, write_rows
 
 CATALOGS = ("starter.txt", "chosen.txt", "paddle.txt")
 """The catalogs of the embedded dataset: written by hand, chosen from all sources, paddle's."""
@@ -34,30 +34,24 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES`.
     """
-    samples = [
-        Sample.from_row(row)
+    rows = [
+        analysed(described(row, capture.entry))
         for capture in captures
         if capture.path is not None
         for row in read_table(capture.path).to_pylist()
     ]
-    samples.sort(key=lambda sample: (sample.num_ops, sample.id))
-    families = {sample.id: family(sample) for sample in samples}
-    for task in TASKS:
-        for split in SPLITS:
-            chosen = [
-                sample
-                for sample in samples
-                if sample.task == task and split_of(families[sample.id]) == split
-            ]
-            path = out / task / f"{split}-0000.parquet"
-            if chosen:  # derived columns are those of today, whenever the row was captured
-                write_table(chosen, path)
-            else:
-                path.unlink(missing_ok=True)
-    counts = Counter(sample.task for sample in samples)
-    write_readme(out, _body(samples, families))
+    placed = place(rows, known_groups(out))
+    for name in placed.left_out:
+        print(f"left out, since it would link two splits: {name}")
+    write_rows(placed.rows, out)
+    write_card(out, placed.rows)
     _check_size(out)
-    return dict(counts)
+    return dict(Counter(row["task"] for row in placed.rows))
+
+
+def write_card(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the README of the embedded dataset, with counts of its rows."""
+    write_readme(out, _body(rows))
 
 
 def calibrate(out: Path, jobs: int) -> None:
@@ -92,33 +86,39 @@ def write_failures(captures: Iterable[Capture], path: Path) -> int:
     return len(failures)
 
 
-def _body(samples: list[Sample], families: dict[str, str]) -> str:
+def _body(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = []
     for task in TASKS:
-        of_task = [sample for sample in samples if sample.task == task]
+        of_task = [row for row in rows if row["task"] == task]
         if of_task:
-            sizes = [sample.num_ops for sample in of_task]
-            splits = Counter(split_of(families[sample.id]) for sample in of_task)
+            sizes = [row["num_ops"] for row in of_task]
+            splits = Counter(row["split"] for row in of_task)
             counts = " | ".join(str(splits[split]) for split in SPLITS)
-            num_families = len({families[sample.id] for sample in of_task})
+            num_families = len({row["family"] for row in of_task})
+            num_groups = len({row["split_group"] for row in of_task})
             lines.append(
-                f"| {task} | {len(sizes)} | {num_families} | {counts} "
+                f"| {task} | {len(sizes)} | {num_families} | {num_groups} | {counts} "
                 f"| {min(sizes)} to {max(sizes)} |"
             )
     table = "\n".join(lines)
-    sources = Counter(sample.provenance.source for sample in samples)
+    sources = Counter(row["source"] for row in rows)
+    num_families = len({row["family"] for row in rows})
+    num_truncated = sum(bool(row.get("is_truncated")) for row in rows)
+    num_own = sum(bool(row.get("is_reimplementation")) for row in rows)
     listed = ", ".join(f"{name} ({count})" for name, count in sorted(sources.items()))
     return f"""# GraphNet Datasets: starter
 
-{len(samples)} computational graphs of {len(set(families.values()))} families, captured from models
+{len(rows)} computational graphs of {num_families} families, captured from models
 built from configs with random weights. One row is one graph; weights are not stored, their shapes
-and statistics are. Sources: {listed}.
+and statistics are. Sources: {listed}. {num_truncated} have the tag `truncated`: fewer layers than
+published. {num_own} are of architectures that this project wrote itself (`is_reimplementation`).
 
-| task | graphs | families | {" | ".join(SPLITS)} | operators |
-|---|---|---|{"---|" * len(SPLITS)}---|
+| task | graphs | families | groups | {" | ".join(SPLITS)} | operators |
+|---|---|---|---|{"---|" * len(SPLITS)}---|
 {table}
 
-A family is in one split only. Graphs with the tag `small` run in milliseconds on one CPU core.
+Nearly equal graphs are of one group (`split_group`), and a group is in one split only. Graphs with
+the tag `small` run in milliseconds on one CPU core.
 `builder/starter.txt`, `chosen.txt` and `paddle.txt` in the source repository are the catalog, and
 `python -m builder starter` makes these files from it. The configs `sole_op`, `fusible` and
 `typical` hold the different parts of these graphs; `python -m builder subgraphs` cuts them.

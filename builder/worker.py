@@ -13,10 +13,12 @@ import torch
 import torch._dynamo
 import torch._inductor
 
+from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.isolation import Reporter, serve
 from graphnet_datasets.sample import Provenance, Sample
+from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
 
 from .caches import make_cache
@@ -25,6 +27,7 @@ from .catalog import Entry, parse_line
 from .examples import make_examples
 from .libraries import LIBRARIES
 from .models import build_model, source_of
+from .provenance import model_source_hash
 
 
 def capture_entry(entry: Entry) -> Sample:
@@ -90,7 +93,9 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     reporter.enter("capture")
     sample = _capture(entry, model)
     reporter.enter("write")
-    write_table([sample], Path(payload["out"]))
+    made = {"model_source_hash": model_source_hash(model)}
+    row = sample_to_row(sample, {**derived_columns(sample), **made})
+    write_table([row], Path(payload["out"]))
     reporter.send({"num_ops": sample.num_ops, "num_params": sample.num_params})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..sample import Sample
 from .costs import measure_costs
 from .hashes import all_hashes
+from .subtasks import subtask
 from .tags import op_histogram, op_tags
 
 
@@ -22,7 +23,7 @@ def derived_columns(sample: Sample) -> dict[str, Any]:
     >>> columns["flops"], columns["peak_memory_bytes"], columns["op_tags"]
     (0, 8, [])
     """
-    return {**hash_columns(sample), **cost_columns(sample)}
+    return {"subtask": subtask(sample), **hash_columns(sample), **cost_columns(sample)}
 
 
 def hash_columns(sample: Sample) -> dict[str, str]:

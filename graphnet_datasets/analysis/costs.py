@@ -36,8 +36,8 @@ class Costs:
 def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Costs | None:
     """Return what a run costs for the given sizes of the sample's symbols (default: its hints).
 
-    None where it cannot be told: where the sample's framework is not installed, and for graphs that
-    cannot be walked without running them.
+    None where it cannot be told: where the sample's framework is not installed, for graphs that
+    cannot be walked without running them, and where elements decide the size of a tensor.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -51,6 +51,8 @@ def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Cos
     try:
         walked = module(sample.framework, "costs").measure(sample, sizes)
     except GraphNetError:  # also where the framework is not installed, or counts nothing
+        return None
+    if not getattr(walked, "is_sized", True):
         return None
     return Costs(
         walked.flops, walked.flops_coverage, walked.bytes_moved, walked.footprint.peak_bytes

@@ -1,8 +1,10 @@
-"""Fixed splits by family, so that no architecture is in two of them."""
+"""Fixed splits by group or family, so that no architecture is in two of them."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from typing import Any
 
 SPLITS = ("train", "validation", "test")
 
@@ -18,3 +20,14 @@ def split_of(family: str) -> str:
     # Hashed once more: `family` may be any text, and the tenths must not depend on its alphabet.
     tenth = int.from_bytes(hashlib.sha256(family.encode()).digest()[:8]) % 10
     return SPLITS[max(0, tenth - 7)]
+
+
+def split_of_row(row: Mapping[str, Any]) -> str:
+    """Return the split of a row of the `graphs` table: its own, else that of its group or family.
+
+    >>> split_of_row({"family": "0", "split": "test"})
+    'test'
+    >>> split_of_row({"family": "0", "split": None}) == split_of("0")
+    True
+    """
+    return row.get("split") or split_of(row.get("split_group") or row["family"] or "")

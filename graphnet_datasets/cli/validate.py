@@ -101,7 +101,7 @@ def validate(
 
 def _write(rows: list[dict[str, Any]], out: Path) -> None:
     """Write rows as one table, or as a directory with a table per config and split."""
-    from ..analysis.splits import split_of
+    from ..analysis.splits import split_of_row
     from ..atomic import new_directory
     from ..schema import EXCLUDED, config_of
     from ..storage.layout import write_readme
@@ -113,7 +113,7 @@ def _write(rows: list[dict[str, Any]], out: Path) -> None:
     places: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (row["num_ops"], row["id"])):
         config = config_of(row)
-        split = "train" if config == EXCLUDED else split_of(row["family"])
+        split = "train" if config == EXCLUDED else split_of_row(row)
         places.setdefault((config, split), []).append(row)
     with new_directory(out) as written:
         for (config, split), of_place in places.items():

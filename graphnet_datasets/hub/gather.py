@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..analysis.columns import derived_columns
-from ..analysis.splits import split_of
+from ..analysis.splits import split_of_row
 from ..errors import FormatVersionError, GraphNetError, SchemaError
 from ..sample import Sample
 from ..schema import DERIVED_COLUMNS, SCHEMA_VERSION, Table, sample_to_row
@@ -45,7 +45,7 @@ def gather(
             skipped.append(Skipped(row["id"], f"It stands twice in this push{same}."))
             continue
         seen[signature] = row["id"]
-        place = (config or row["task"], split or split_of(row["family"]))
+        place = (config or row["task"], split or split_of_row(row))
         rows = rows_of.setdefault(place, [])
         rows.append(row)
         if len(rows) == ROW_GROUP_SIZE:

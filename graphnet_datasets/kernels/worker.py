@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..analysis.splits import split_of
+from ..analysis.splits import split_of_row
 from ..benchmark.records.environment import describe_environment
 from ..errors import GraphNetError, TransformError
 from ..frameworks.runtime import make_runtime
@@ -52,7 +52,7 @@ def _part(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) ->
         "key": job["key"],
         "digest": job["digest"],
         "id": row["id"],
-        "split": split_of(row["family"] or ""),
+        "split": split_of_row(row),
         "num_kernels": len(rows),
         "refused": refused,
     }

@@ -3,6 +3,7 @@
 from .from_row import sample_from_row
 from .graphs import (
     ANALYSIS_COLUMNS,
+    BUILD_COLUMNS,
     DERIVED_COLUMNS,
     GRAPHS_SCHEMA,
     VALIDATION_COLUMNS,
@@ -17,6 +18,7 @@ from .version import SCHEMA_VERSION
 __all__ = [
     "ALL",
     "ANALYSIS_COLUMNS",
+    "BUILD_COLUMNS",
     "CONFIGS",
     "DERIVED_COLUMNS",
     "ERROR_CODES",

@@ -109,6 +109,7 @@ PROVENANCE_SCALARS = ("source", "model_name", "license", "mode", "parent_id")
 """The parts of a sample's provenance that are columns of their own, for filters."""
 
 ANALYSIS_COLUMNS = (
+    "subtask",
     "family",
     "structure_hash",
     "signature_hash",
@@ -126,8 +127,24 @@ VALIDATION_COLUMNS = ("validation", "why_excluded")
 """Columns that say what the checks of `validation` found; null where nobody has made them.
 `why_excluded` is null, too, for a sample that no check excludes."""
 
-DERIVED_COLUMNS = ANALYSIS_COLUMNS + VALIDATION_COLUMNS
-"""All columns that are computed from the sample and are not part of it."""
+GROUP_COLUMNS = ("split_group", "split")
+"""Columns that follow from all graphs of a dataset together (`analysis.groups`)."""
+
+BUILD_COLUMNS = (
+    "library",
+    "library_version",
+    "catalog_line",
+    "overrides",
+    "input_specification",
+    "seed",
+    "model_source_hash",
+    "is_truncated",
+    "is_reimplementation",
+)
+"""Columns that say how a graph was made, for those that a catalog of models gave."""
+
+DERIVED_COLUMNS = ANALYSIS_COLUMNS + GROUP_COLUMNS + BUILD_COLUMNS + VALIDATION_COLUMNS
+"""All columns that are known of a graph and are not part of the sample."""
 
 GRAPHS_SCHEMA = pa.schema(
     [
@@ -135,6 +152,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("id", pa.string()),
         ("framework", pa.string()),
         ("task", pa.string()),
+        ("subtask", pa.string()),
         ("source", pa.string()),
         ("model_name", pa.string()),
         ("kind", pa.string()),
@@ -152,7 +170,19 @@ GRAPHS_SCHEMA = pa.schema(
         ("parent_ops", pa.list_(pa.int32())),
         ("num_occurrences", pa.int64()),
         ("calibration", pa.string()),
+        # how it was made
+        ("library", pa.string()),
+        ("library_version", pa.string()),
+        ("catalog_line", pa.string()),
+        ("overrides", pa.string()),
+        ("input_specification", pa.string()),
+        ("seed", pa.int64()),
+        ("model_source_hash", pa.string()),
+        ("is_truncated", pa.bool_()),
+        ("is_reimplementation", pa.bool_()),
         # derived
+        ("split_group", pa.string()),
+        ("split", pa.string()),
         ("family", pa.string()),
         ("structure_hash", pa.string()),
         ("signature_hash", pa.string()),
@@ -181,7 +211,13 @@ GRAPHS_SCHEMA = pa.schema(
 takes, weights included; `input_bytes` counts those tensors' bytes; `mode` is eval or train.
 `calibration` is `calibrated`, `unneeded`, or null where nobody has tried. `parent_ops` are the
 positions of the operators of the graph `parent_id` that a part was cut out of, null for a whole
-graph; `num_occurrences` says how often a part occurs where equal ones were merged."""
+graph; `num_occurrences` says how often a part occurs where equal ones were merged. `subtask` is
+what the model is for within its task (`analysis.subtasks`), `split_group` what nearly equal graphs
+share (`analysis.groups`) and `split` that of the group. `catalog_line` is the line of the builder's
+catalog, `overrides` (JSON) and `input_specification` are parts of it, `seed` is that of the model's
+buffers and of the example inputs, `model_source_hash` the SHA-256 of the module that defines the
+model's class; `is_truncated` says that it has fewer layers than published, `is_reimplementation`
+that the code of the model is this project's own."""
 
 
 def graphs_features() -> datasets.Features:

@@ -47,12 +47,14 @@ class Walked:
 
     `flops_coverage` is the share of the sample's operators all of whose calls have a formula. The
     footprint's `peak_bytes` has the tensors, too, that a composite operator makes and drops.
+    `is_sized` is false where elements decide how large a tensor is: nothing can be said then.
     """
 
     footprint: Footprint
     flops: int
     flops_coverage: float
     bytes_moved: int
+    is_sized: bool = True
 
 
 def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Walked:
@@ -76,7 +78,12 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Walked:
     coverage = num_known / sample.num_ops if sample.num_ops else 1.0
     peak_bytes = max(footprint.peak_bytes, counter.storages.peak_bytes)
     footprint = dataclasses.replace(footprint, peak_bytes=peak_bytes)
-    return Walked(footprint, counter.flops, coverage, counter.bytes_moved)
+    is_sized = not any(
+        value.dtype is not None and sample.shape_of(value, sizes) is None
+        for position in counter.unknown
+        for value in sample.ops[position].results or ()
+    )
+    return Walked(footprint, counter.flops, coverage, counter.bytes_moved, is_sized)
 
 
 class _Counter(TorchDispatchMode, Observer):

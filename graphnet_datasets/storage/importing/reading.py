@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from ...analysis.columns import derived_columns, hash_columns
-from ...analysis.splits import split_of
+from ...analysis.splits import split_of_row
+from ...analysis.subtasks import subtask
 from ...analysis.tags import op_histogram, op_tags
 from ...directory.reading import read_folder
 from ...errors import GraphNetError
@@ -60,7 +61,7 @@ def read_one(folder: Path, has_costs: bool) -> tuple[dict[str, Any], pa.Table | 
     except Exception as error:  # whatever a file provokes: the other folders must be read
         reason = f"The reader failed on it, which is a defect of the reader: {error}"
         return note | {"error": reason, "error_type": type(error).__name__}, None
-    place = [config_of(row), split_of(row["family"])]
+    place = [config_of(row), split_of_row(row)]
     found = {name: row[name] for name in ("id", "num_ops", "signature_hash")}
     return note | {"place": place, **found}, table
 
@@ -68,7 +69,11 @@ def read_one(folder: Path, has_costs: bool) -> tuple[dict[str, Any], pa.Table | 
 def _columns(sample: Sample, has_costs: bool) -> dict[str, Any]:
     if has_costs:
         return derived_columns(sample)
-    tags = {"op_tags": op_tags(sample), "op_histogram": op_histogram(sample)}
+    tags = {
+        "subtask": subtask(sample),
+        "op_tags": op_tags(sample),
+        "op_histogram": op_histogram(sample),
+    }
     return {**hash_columns(sample), **tags}
 
 

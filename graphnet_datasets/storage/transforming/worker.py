@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...analysis.columns import derived_columns
-from ...analysis.splits import split_of
+from ...analysis.splits import split_of_row
 from ...errors import GraphNetError, TransformError
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
@@ -41,7 +41,7 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
 def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bool) -> bytes:
     """Return the part with what the steps of a job make of a row."""
     steps = [Step(each["name"], each["options"]) for each in job["steps"]]
-    split = split_of(row["family"])
+    split = split_of_row(row)
     rows: list[dict[str, Any]] = []
     made: list[dict[str, Any]] = []
     refused: dict[tuple[str, str], list[Any]] = {}

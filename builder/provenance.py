@@ -1,0 +1,69 @@
+"""How a graph was made, as columns of its row: what the catalog, the library and the class tell."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .catalog import Entry
+
+SEED = 0
+"""Of buffers that are drawn at random and of example inputs; weights have no elements."""
+
+TRUNCATED = "truncated"
+"""The tag of graphs with fewer layers than the model was published with."""
+
+OWN_LIBRARIES = ("torch", "paddle")
+"""Libraries of the catalog whose models are functions of this project's own, or may be."""
+
+OWN_SOURCE = "graphnet-datasets/builder"
+
+
+def build_columns(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that say how the graph of a row was made, and its tags.
+
+    The hash of the model's source is what the worker put into the row: only there the class is
+    known.
+    """
+    version = (row["provenance"] or {}).get("library_version") or ""
+    is_truncated = is_cut(entry)
+    tags = [*dict.fromkeys([*(row["tags"] or ()), *([TRUNCATED] if is_truncated else ())])]
+    return {
+        "tags": tags,
+        "library": entry.library,
+        "library_version": version.rpartition(" ")[2] or None,
+        "catalog_line": entry.line,
+        "overrides": json.dumps(entry.overrides, separators=(",", ":")),
+        "input_specification": entry.line.split(" | ")[5].strip(),
+        "seed": SEED,
+        "model_source_hash": row.get("model_source_hash"),
+        "is_truncated": is_truncated,
+        "is_reimplementation": row["source"] == OWN_SOURCE,
+    }
+
+
+def is_cut(entry: Entry) -> bool:
+    """Tell whether a model has fewer layers than published: the catalog's tag or its depth say so.
+
+    `stack_depth` is how a walk keeps the first layers of each stack. A model that a line makes
+    small in width too is another model, tagged `small`.
+
+    >>> from .catalog import parse_line
+    >>> line = "t/a | nlp | transformers | BertModel | {} | x=ids(1,8; 9) | float32 | eval | |"
+    >>> is_cut(parse_line(line.format("stack_depth=2"))), is_cut(parse_line(line.format("")))
+    (True, False)
+    """
+    return "stack_depth" in entry.overrides or TRUNCATED in entry.tags
+
+
+def model_source_hash(model: object) -> str | None:
+    """Return the SHA-256 of the file that defines a model's class, None where there is none."""
+    try:
+        path = inspect.getsourcefile(type(model))
+    except TypeError:
+        return None
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else None

@@ -1,0 +1,233 @@
+"""What a model is for within its task: classification, detection, causal-lm …
+
+It follows from the name of the model by the tables below, and is None where the name does not tell:
+a guess would be worse than nothing. Classes say it by their head (`BertForMaskedLM`), functions of
+libraries by which library and which name they are of, and this project's own by a list.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..sample import Sample
+
+SUBTASKS = (
+    # pictures
+    "classification", "detection", "segmentation", "depth-estimation", "keypoint-detection",
+    "keypoint-matching", "image-generation", "super-resolution", "masked-image-modeling",
+    "optical-flow", "video-classification", "text-recognition", "autoencoding", "rendering",
+    # text
+    "causal-lm", "masked-lm", "translation", "seq2seq-lm", "sequence-classification",
+    "token-classification", "question-answering", "multiple-choice", "pretraining",
+    "sentence-similarity",
+    # sound
+    "speech-recognition", "speech-synthesis", "audio-classification", "speaker-verification",
+    "audio-generation", "source-separation", "speech-quality",
+    # several at once
+    "image-text-to-text", "image-text-matching", "captioning", "zero-shot-detection",
+    "text-to-image",
+    # the rest
+    "forecasting", "recommendation", "tabular", "reinforcement-learning", "node-classification",
+    "point-clouds", "simulation", "molecules", "features",
+)  # fmt: skip
+"""All subtasks. `features` is a model without a head: what it computes is for others to use."""
+
+_HEADS = (
+    ("ForCausalLM", "causal-lm"),
+    ("LMHeadModel", "causal-lm"),
+    ("DoubleHeadsModel", "causal-lm"),
+    ("MTModel", "translation"),
+    ("ForCausalImageModeling", "image-generation"),
+    ("ForMaskedLM", "masked-lm"),
+    ("ForMaskedImageModeling", "masked-image-modeling"),
+    ("ForNextSentencePrediction", "sequence-classification"),
+    ("ForSequenceClassification", "sequence-classification"),
+    ("ForTokenClassification", "token-classification"),
+    ("ForQuestionAnswering", "question-answering"),
+    ("ForVisualQuestionAnswering", "question-answering"),
+    ("ForTableQuestionAnswering", "question-answering"),
+    ("ForDocumentQuestionAnswering", "question-answering"),
+    ("ForMultipleChoice", "multiple-choice"),
+    ("ForImageTextRetrieval", "image-text-matching"),
+    ("ForImageAndTextRetrieval", "image-text-matching"),
+    ("ForZeroShotObjectDetection", "zero-shot-detection"),
+    ("ForObjectDetection", "detection"),
+    ("ForSemanticSegmentation", "segmentation"),
+    ("ForUniversalSegmentation", "segmentation"),
+    ("ForInstanceSegmentation", "segmentation"),
+    ("ForSegmentation", "segmentation"),
+    ("ForImageSegmentation", "segmentation"),
+    ("ForDepthEstimation", "depth-estimation"),
+    ("ForPoseEstimation", "keypoint-detection"),
+    ("ForKeypointDetection", "keypoint-detection"),
+    ("ForKeypointMatching", "keypoint-matching"),
+    ("ForImageSuperResolution", "super-resolution"),
+    ("ForImageToImage", "super-resolution"),
+    ("ForImageClassification", "classification"),
+    ("ForVideoClassification", "video-classification"),
+    ("ForSceneTextRecognition", "text-recognition"),
+    ("ForTextRecognition", "text-recognition"),
+    ("ForCTC", "speech-recognition"),
+    ("ForRNNT", "speech-recognition"),
+    ("ForTDT", "speech-recognition"),
+    ("ForSpeechToText", "speech-recognition"),
+    ("ForSpeechSeq2Seq", "speech-recognition"),
+    ("ForTextToSpeech", "speech-synthesis"),
+    ("ForSpeechToSpeech", "speech-synthesis"),
+    ("ForTextToText", "translation"),
+    ("ForAudioClassification", "audio-classification"),
+    ("ForAudioFrameClassification", "audio-classification"),
+    ("ForXVector", "speaker-verification"),
+    ("ForPrediction", "forecasting"),
+    ("ForForecasting", "forecasting"),
+    ("ForPreTraining", "pretraining"),
+)
+"""What stands in the name of a class behind `For`; the first that is there decides."""
+
+_CONDITIONAL = {
+    "nlp": "seq2seq-lm",
+    "multimodal": "image-text-to-text",
+    "audio": "speech-recognition",
+}
+"""`ForConditionalGeneration`, by task."""
+
+_TRANSLATORS = re.compile(r"(?:Marian|M2M100|NllbMoe|FSMT)")
+_CAPTIONERS = re.compile(r"(?:Blip|Git|VisionEncoderDecoder)")
+
+_FUNCTIONS = {
+    "huggingface/pytorch-image-models": ((r".*", "classification"),),
+    "qubvel-org/segmentation_models.pytorch": ((r".*", "segmentation"),),
+    "pytorch/vision": (
+        (r"deeplabv3_|fcn_|lraspp_", "segmentation"),
+        (r"raft_", "optical-flow"),
+        (r"r3d_|mc3_|r2plus1d_|s3d|mvit_|swin3d_", "video-classification"),
+        (r"fasterrcnn_|retinanet_|ssd|fcos_|maskrcnn_", "detection"),
+        (r"keypointrcnn_", "keypoint-detection"),
+        (r"[a-z]", "classification"),
+    ),
+    "ultralytics/ultralytics": (
+        (r".*-seg|FastSAM|sam", "segmentation"),
+        (r".*-cls", "classification"),
+        (r".*-pose", "keypoint-detection"),
+        (r".*", "detection"),
+    ),
+    "pytorch/audio": (
+        (r"ConvTasNet|conv_tasnet|hdemucs|HDemucs", "source-separation"),
+        (r"squim_|Squim", "speech-quality"),
+        (r"DeepSpeech|Wav2Letter|emformer_rnnt|RNNT|conformer_rnnt", "speech-recognition"),
+        (r"WaveRNN|Tacotron", "speech-synthesis"),
+        (r"hubert_|wav2vec2_|wavlm_|Emformer|Conformer", "features"),
+    ),
+    "huggingface/diffusers": (
+        (r"Autoencoder|VQModel|AsymmetricAutoencoder|Consistency", "autoencoding"),
+        (r"UNet1D", "reinforcement-learning"),
+        (r"UNet2DModel", "image-generation"),
+        (r".*(?:Audio|Music|Stable ?Audio)", "audio-generation"),
+        (r"UNet|ControlNet|.*Transformer|.*Prior|.*Adapter|.*DiT", "text-to-image"),
+    ),
+    "PaddlePaddle/Paddle": ((r"[a-z]", "classification"),),
+    "pyg-team/pytorch_geometric": (
+        (r"SchNet|DimeNet|ViSNet|NeuralFingerprint|AttentiveFP", "molecules"),
+        (r"PointNet|PointTransformer|DynamicEdge|XConv|PPFConv|.*Point", "point-clouds"),
+        (r"LightGCN", "recommendation"),
+        (r"[A-Z]", "node-classification"),
+    ),
+}
+"""By source: what a name begins with, as a pattern, and what it is for; the first decides."""
+
+_OWN = {
+    "classification": "resnet vgg densenet squeezenet shufflenet inverted_residual_net convmixer "
+    "mlp_mixer vision_transformer",
+    "video-classification": "convnet_3d",
+    "detection": "retinanet yolo text_detector",
+    "segmentation": "unet deeplab",
+    "super-resolution": "super_resolution upscaler",
+    "text-recognition": "text_recognizer recognizer",
+    "image-generation": "dcgan generator diffusion_unet diffusion_transformer style_net real_nvp",
+    "autoencoding": "image_autoencoder vector_quantizer",
+    "rendering": "radiance_field siren",
+    "causal-lm": "decoder_language_model rotary_language_model recurrent_language_model "
+    "convolutional_memory language_stack",
+    "translation": "translator transformer_translator attention_translator",
+    "token-classification": "tagger sequence_tagger",
+    "sequence-classification": "text_convolutions",
+    "sentence-similarity": "sentence_pair two_towers",
+    "speech-recognition": "speech_recognizer conformer",
+    "audio-generation": "wavenet",
+    "speech-synthesis": "mel_synthesizer vocoder",
+    "audio-classification": "sound_classifier",
+    "speaker-verification": "speaker_net scaled_speaker_net",
+    "source-separation": "tasnet",
+    "image-text-matching": "image_text_contrast",
+    "captioning": "captioner",
+    "question-answering": "question_answerer",
+    "forecasting": "basis_expansion decomposed_linear inverted_transformer period_net "
+    "temporal_convolutions recurrent_forecaster",
+    "recommendation": "dlrm factorization factorization_net interest interest_net recommender "
+    "sequence_recommender neural_factorization",
+    "tabular": "attentive_table tabular_resnet feature_transformer",
+    "reinforcement-learning": "agent atari_agent soft_actor world_model",
+    "node-classification": "graph_attention graph_convolutions",
+    "point-clouds": "point_net point_cloud",
+    "simulation": "physics_net fourier_operator deeponet branch_and_trunk mesh_simulator "
+    "weather_mixer navier_stokes_step conv_lstm neural_ode",
+    "molecules": "atom_potential equivariant_net",
+    "features": "encoder_model encoder decoder transformer",
+}
+"""Functions of `builder.architectures` and `builder.architectures_paddle`."""
+_OWN_OF = {name: subtask for subtask, names in _OWN.items() for name in names.split()}
+_OWN_SOURCE = "graphnet-datasets/builder"
+
+
+def subtask(sample: Sample) -> str | None:
+    """Return what a sample's model is for within its task, None where its name does not tell.
+
+    >>> from graphnet_datasets.sample import Input, Value, Provenance
+    >>> inputs = (Input("input", Value("float32", (2,))),)
+    >>> bert = Sample("a", "torch", "nlp", inputs, (), None,
+    ...     provenance=Provenance(model_name="BertForMaskedLM"))
+    >>> subtask(bert)
+    'masked-lm'
+    """
+    provenance = sample.provenance
+    return subtask_of(sample.task, provenance.source, provenance.model_name)
+
+
+def subtask_of(task: str, source: str, model_name: str) -> str | None:
+    """Return what a model is for within its task, None where its name does not tell.
+
+    >>> subtask_of("multimodal", "huggingface/transformers", "LlavaForConditionalGeneration")
+    'image-text-to-text'
+    >>> subtask_of("cv", "pytorch/vision", "fcn_resnet50")
+    'segmentation'
+    >>> subtask_of("cv", "someone/else", "net") is None
+    True
+    """
+    if not model_name:
+        return None
+    if source == _OWN_SOURCE:
+        return _OWN_OF.get(model_name)
+    if source in _FUNCTIONS:
+        for pattern, found in _FUNCTIONS[source]:
+            if re.match(pattern, model_name):
+                return found
+        return None
+    return _by_head(task, model_name)
+
+
+def _by_head(task: str, model_name: str) -> str | None:
+    for head, found in _HEADS:
+        if head in model_name:
+            return found
+    if "ForConditionalGeneration" in model_name or "ForSeq2SeqLM" in model_name:
+        if _TRANSLATORS.match(model_name):
+            return "translation"
+        if _CAPTIONERS.match(model_name):
+            return "captioning"
+        return _CONDITIONAL.get(task)
+    if "ForClassification" in model_name:
+        return "audio-classification" if task == "audio" else "classification"
+    is_bare = model_name[0].isupper() and re.search(
+        r"(?:Model|Backbone|Encoder|Decoder)\Z", model_name
+    )
+    return "features" if is_bare else None

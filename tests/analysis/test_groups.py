@@ -1,0 +1,148 @@
+"""Groups of nearly equal graphs: what is linked, that no graph moves, that nothing leaks."""
+
+from __future__ import annotations
+
+import collections
+import math
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphnet_datasets.analysis.groups import COLUMNS, near_links, similarities, split_groups
+from graphnet_datasets.analysis.splits import split_of
+from graphnet_datasets.storage.loading import load_dataset
+
+
+def row(name: str, targets: str, **columns: Any) -> dict[str, Any]:
+    """Return what groups see of a chain of operators, of a family and a model of its own."""
+    ops = [{"target": each, "operands": [index]} for index, each in enumerate(targets.split())]
+    base = {"id": name, "family": name, "source": "x", "model_name": "", "num_inputs": 1}
+    return {**base, "ops": ops, **columns}
+
+
+def table(*rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows))
+
+
+def same_split(group: str) -> str:
+    """Return another name of a group that is in the same split."""
+    return next(f"{n}" for n in range(10**6) if split_of(f"{n}") == split_of(group))
+
+
+def other_split(group: str) -> str:
+    return next(f"{n}" for n in range(10**6) if split_of(f"{n}") != split_of(group))
+
+
+BLOCK = "linear relu norm add "
+
+
+def test_another_head_depth_or_family_is_the_same_group() -> None:
+    graphs = table(
+        row("a", BLOCK * 8),
+        row("deeper", BLOCK * 16),
+        row("headed", BLOCK * 8 + "softmax"),
+        row("else", "conv pool " * 4),
+        row("named", "sin", family="a"),
+        row("m1", "exp", model_name="BertModel"),
+        row("m2", "log exp", model_name="BertForMaskedLM"),
+    )
+    groups = split_groups(graphs)
+    assert groups[0] == groups[1] == groups[2] == groups[4]
+    assert groups[5] == groups[6]
+    assert len(set(groups)) == 3
+
+
+def test_the_same_counts_in_another_order_are_another_group() -> None:
+    links = near_links(table(row("a", "p q r s t u"), row("b", "u t s r q p")))
+    assert [each.tolist() for each in links] == [[], []]
+
+
+def test_a_neighbourhood_is_an_operator_with_those_its_operands_come_from() -> None:
+    first = row("a", "p q add")
+    first["ops"][2]["operands"] = [1, 2]
+    second = row("b", "p q add")
+    second["ops"][2]["operands"] = [2, 1]  # the order of operands counts
+    ((_, cosine, shared),) = similarities(table(first, second))
+    assert cosine[0, 1] == pytest.approx(1)
+    assert shared[0, 1] == pytest.approx(2 / 3)
+    assert shared[0, 0] == 1
+
+
+def test_what_is_known_stays_and_what_is_new_joins_it() -> None:
+    graphs = table(row("a", BLOCK * 8), row("b", BLOCK * 9), row("c", "conv"))
+    assert split_groups(graphs, {"b": "kept"}) == ["kept", "kept", "c"]
+
+
+def test_what_would_link_two_splits_is_of_none() -> None:
+    graphs = table(row("a", BLOCK * 8), row("bridge", BLOCK * 9), row("c", BLOCK * 10))
+    apart = {"a": "g", "c": other_split("g")}
+    assert split_groups(graphs, apart) == ["g", None, apart["c"]]
+    together = {"a": "g", "c": same_split("g")}
+    assert split_groups(graphs, together)[1] in together.values()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("pqrst"), min_size=1, max_size=6), max_size=12), st.data())
+def test_no_link_ever_joins_two_splits_however_a_dataset_grows(
+    graphs: list[list[str]], data: st.DataObject
+) -> None:
+    rows = [row(f"{index:02}", " ".join(each)) for index, each in enumerate(graphs)]
+    if not rows:
+        return
+    known: dict[str, str] = {}
+    for size in sorted({data.draw(st.integers(1, len(rows))), len(rows)}):
+        part = table(*rows[:size])
+        groups = split_groups(part, known)
+        assert all(groups[index] == known.get(each["id"], groups[index])
+                   for index, each in enumerate(rows[:size]))  # fmt: skip
+        for index, near in enumerate(near_links(part)):
+            for other in near.tolist():
+                here, there = groups[index], groups[other]
+                if here is not None and there is not None:
+                    assert split_of(here) == split_of(there)
+        known = {each["id"]: g for each, g in zip(rows, groups, strict=False) if g is not None}
+
+
+def test_neither_order_nor_blocks_decide() -> None:
+    rows = [row(f"{n:03}", f"{BLOCK * (n % 7 + 1)} op{n % 11}") for n in range(600)]
+    groups = dict(zip([each["id"] for each in rows], split_groups(table(*rows)), strict=True))
+    random.Random(0).shuffle(rows)
+    assert split_groups(table(*rows)) == [groups[each["id"]] for each in rows]
+
+
+def neighbourhoods(each: dict[str, Any]) -> set[tuple[str, ...]]:
+    names = [""] * each["num_inputs"] + [op["target"] for op in each["ops"]]
+    return {(op["target"], *(names[value] for value in op["operands"])) for op in each["ops"]}
+
+
+def test_no_held_out_graph_stands_nearly_equal_among_those_to_train_on() -> None:
+    """Counted anew and plainly, without what makes the groups."""
+    splits: Any = load_dataset("graphnet", "all", columns=[*COLUMNS, "split", "split_group"])
+    rows = [{**each, "stands": name} for name in splits for each in splits[name]]
+    assert all(each["split"] == each["stands"] == split_of(each["split_group"]) for each in rows)
+    counts = [collections.Counter(op["target"] for op in each["ops"]) for each in rows]
+    norms = [math.sqrt(sum(value**2 for value in each.values())) for each in counts]
+    train = [index for index, each in enumerate(rows) if each["split"] == "train"]
+    near = [neighbourhoods(each) for each in rows]
+    for index, each in enumerate(rows):
+        if each["split"] == "train":
+            continue
+        for other in train:
+            shared = counts[index].keys() & counts[other].keys()
+            product = sum(counts[index][name] * counts[other][name] for name in shared)
+            if product >= 0.99 * norms[index] * norms[other]:
+                share = len(near[index] & near[other]) / len(near[index])
+                assert share < 0.8, f"{each['id']} is nearly {rows[other]['id']}"
+
+
+def test_a_group_is_in_one_split_and_a_family_in_one_group() -> None:
+    splits: Any = load_dataset("graphnet", "all", columns=["family", "split_group"])
+    group_of: dict[str, str] = {}
+    for name in splits:
+        for each in splits[name]:
+            assert split_of(each["split_group"]) == name
+            assert group_of.setdefault(each["family"], each["split_group"]) == each["split_group"]

@@ -1,0 +1,56 @@
+"""Subtasks follow from names, and only where these tell."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.analysis.subtasks import _OWN_OF, SUBTASKS, subtask_of
+from graphnet_datasets.storage.loading import load_dataset
+
+TRANSFORMERS = "huggingface/transformers"
+
+
+@pytest.mark.parametrize(
+    ("task", "source", "name", "expected"),
+    [
+        ("nlp", TRANSFORMERS, "LlamaForCausalLM", "causal-lm"),
+        ("nlp", TRANSFORMERS, "GPT2LMHeadModel", "causal-lm"),
+        ("nlp", TRANSFORMERS, "MarianMTModel", "translation"),
+        ("nlp", TRANSFORMERS, "M2M100ForConditionalGeneration", "translation"),
+        ("nlp", TRANSFORMERS, "T5ForConditionalGeneration", "seq2seq-lm"),
+        ("audio", TRANSFORMERS, "WhisperForConditionalGeneration", "speech-recognition"),
+        ("audio", TRANSFORMERS, "Wav2Vec2ForCTC", "speech-recognition"),
+        ("cv", TRANSFORMERS, "DetrForObjectDetection", "detection"),
+        ("multimodal", TRANSFORMERS, "OwlViTForZeroShotObjectDetection", "zero-shot-detection"),
+        ("cv", TRANSFORMERS, "ViTModel", "features"),
+        ("cv", TRANSFORMERS, "Unheard", None),
+        ("cv", "huggingface/pytorch-image-models", "resnet50", "classification"),
+        ("cv", "pytorch/vision", "deeplabv3_resnet50", "segmentation"),
+        ("cv", "pytorch/vision", "r3d_18", "video-classification"),
+        ("cv", "ultralytics/ultralytics", "yolo11n-pose.yaml", "keypoint-detection"),
+        ("cv", "ultralytics/ultralytics", "yolo11n.yaml", "detection"),
+        ("cv", "graphnet-datasets/builder", "unet", "segmentation"),
+        ("other", "graphnet-datasets/builder", "mlp", None),
+        ("cv", "someone/else", "resnet50", None),
+        ("cv", "", "", None),
+    ],
+)
+def test_what_a_name_tells(task: str, source: str, name: str, expected: str | None) -> None:
+    assert subtask_of(task, source, name) == expected
+
+
+def test_the_vocabulary_is_closed_and_the_embedded_rows_hold_it() -> None:
+    assert set(_OWN_OF.values()) <= set(SUBTASKS)
+    rows: Any = load_dataset(
+        "graphnet", "all", split="all", columns=["task", "source", "model_name", "subtask"]
+    )
+    counts: collections.Counter[str | None] = collections.Counter()
+    for row in rows:
+        assert row["subtask"] == subtask_of(row["task"], row["source"], row["model_name"])
+        counts[row["subtask"]] += 1
+    assert counts.keys() - {None} <= set(SUBTASKS)
+    assert counts[None] < 0.05 * len(rows)
+    assert len(counts) > 30
