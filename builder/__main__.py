@@ -127,12 +127,14 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _columns(options: argparse.Namespace) -> int:
-    from .placing import renew
+    from .placing import known_groups, place, standing, write_placed
 
     entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
-    placed = renew(options.out, entries, options.regroup)
-    write_card(options.out, placed.rows)
-    groups = {row["split_group"] for row in placed.rows}
+    known = {} if options.regroup else known_groups(options.out)
+    placed = place(standing(options.out, entries), known)
+    write_placed(placed, options.out)
+    write_card(options.out)
+    groups = {group for _, group in placed.rows}
     print(f"{len(placed.rows)} graphs of {len(groups)} groups in {options.out}")
     for name in placed.left_out:
         print(f"left out, since it would link two splits: {name}")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.analysis.splits import SPLITS, split_of
 from graphnet_datasets.atomic import write_text
-from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.layout import write_readme
-from graphnet_datasets.storage.table import read_table, write_table
+from graphnet_datasets.storage.table import read_table
 
-from .capturing import Capture
+from .capturing import PACKAGE, Capture
+from .placing import captured, known_groups, place, write_placed
 
-ROWS_PER_SHARD = 1000
-"""Rows of one file: ten row groups, a few megabytes."""
+EMBEDDED = PACKAGE / "starter" / "graphnet"
+"""The dataset that comes with the package, whose groups every other one keeps."""
 
 KEY_COLUMNS = ("id", "task", "num_ops", "family", "signature_hash")
 
@@ -38,12 +37,14 @@ def write_full(captures: Iterable[Capture], out: Path) -> list[Graph]:
     """Write shards, README, `failures.jsonl` and `duplicates.jsonl`; return the graphs in them.
 
     Rows come as the workers wrote them, with their derived columns. Of graphs with the same
-    signature the first one stays.
+    signature the first one stays. Graphs that are embedded, or stand at `out`, keep their groups;
+    `left_out.jsonl` names those that would link two splits.
     """
+    found = list(captures)
     graphs: dict[str, Graph] = {}
     failures: list[dict[str, str]] = []
     duplicates: list[dict[str, str]] = []
-    for capture in captures:
+    for capture in found:
         if capture.path is None:
             failures.append({"id": capture.entry.name, "reason": capture.reason})
             continue
@@ -57,31 +58,19 @@ def write_full(captures: Iterable[Capture], out: Path) -> list[Graph]:
     out.mkdir(parents=True, exist_ok=True)
     write_lines(failures, out / "failures.jsonl")
     write_lines(duplicates, out / "duplicates.jsonl")
-    write_shards(list(graphs.values()), out)
-    return list(graphs.values())
-
-
-def write_shards(graphs: list[Graph], out: Path) -> None:
-    """Write the rows of `graphs` by task and split, sorted by number of operators, then by id."""
-    for task in TASKS:
-        for split in SPLITS:
-            chosen = [
-                graph for graph in graphs if graph.task == task and split_of(graph.family) == split
-            ]
-            chosen.sort(key=lambda graph: (graph.num_ops, graph.id))
-            for stale in (out / task).glob(f"{split}-*.parquet"):
-                stale.unlink()
-            for number, start in enumerate(range(0, len(chosen), ROWS_PER_SHARD)):
-                shard = chosen[start : start + ROWS_PER_SHARD]
-                write_table(_rows(shard), out / task / f"{split}-{number:04}.parquet")
+    chosen = {graph.path for graph in graphs.values()}
+    kept = [capture for capture in found if capture.path in chosen]
+    placed = place(captured(kept, is_analysed=False), known_groups(EMBEDDED) | known_groups(out))
+    write_lines(
+        [{"id": name, "reason": "linked to groups of two splits"} for name in placed.left_out],
+        out / "left_out.jsonl",
+    )
+    write_placed(placed, out)
     write_readme(out)
+    left_out = set(placed.left_out)
+    return [graph for graph in graphs.values() if graph.id not in left_out]
 
 
 def write_lines(records: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Write records as JSON, one a line; the file is replaced when it is complete."""
     write_text(path, "".join(f"{json.dumps(record)}\n" for record in records))
-
-
-def _rows(graphs: list[Graph]) -> Iterator[dict[str, Any]]:
-    for graph in graphs:
-        yield from read_table(graph.path).to_pylist()

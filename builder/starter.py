@@ -14,13 +14,17 @@ from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.calibrating import calibrate_tables
 from graphnet_datasets.storage.layout import write_readme
-from graphnet_datasets.storage.table import read_table
 
 from .capturing import Capture
-from .placing import analysed, described, known_groups, place, write_rows
+from .placing import captured, known_groups, place, read_columns, write_placed
 
 CATALOGS = ("starter.txt", "chosen.txt", "paddle.txt")
 """The catalogs of the embedded dataset: written by hand, chosen from all sources, paddle's."""
+
+_COUNTED = (
+    "task", "num_ops", "split", "family", "split_group", "source", "is_truncated",
+    "is_reimplementation",
+)  # fmt: skip
 
 MAX_BYTES = 8 * 2**20
 """What the embedded dataset may take in the wheel."""
@@ -34,24 +38,18 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES`.
     """
-    rows = [
-        analysed(described(row, capture.entry))
-        for capture in captures
-        if capture.path is not None
-        for row in read_table(capture.path).to_pylist()
-    ]
-    placed = place(rows, known_groups(out))
+    placed = place(captured(captures, is_analysed=True), known_groups(out))
     for name in placed.left_out:
         print(f"left out, since it would link two splits: {name}")
-    write_rows(placed.rows, out)
-    write_card(out, placed.rows)
+    write_placed(placed, out)
+    write_card(out)
     _check_size(out)
-    return dict(Counter(row["task"] for row in placed.rows))
+    return dict(Counter(each.task for each, _ in placed.rows))
 
 
-def write_card(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def write_card(out: Path) -> None:
     """Write the README of the embedded dataset, with counts of its rows."""
-    write_readme(out, _body(rows))
+    write_readme(out, _body(read_columns(out, _COUNTED)))
 
 
 def calibrate(out: Path, jobs: int) -> None:

@@ -54,6 +54,9 @@ def print_rows(
     ] = "all",
     dataset: Dataset = "graphnet",
     task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None,
+    subtask: Annotated[
+        list[str] | None, typer.Option(help="Only this subtask: detection, causal-lm, …")
+    ] = None,
     framework: Annotated[str | None, typer.Option(help="torch or paddle.")] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only this source (repeatable).")] = None,
     name: Annotated[
@@ -94,6 +97,7 @@ def print_rows(
     Filters(
         framework=(framework,) if framework else (),
         task=tuple(task or ()),
+        subtask=tuple(subtask or ()),
         kind=(kind,) if kind else (),
         method=(found_by,) if found_by else (),
     )
@@ -110,6 +114,8 @@ def print_rows(
         conditions.append(_contains(column("id"), name))
     if task:
         conditions.append(column("task").isin(task))
+    if subtask:
+        conditions.append(column("subtask").isin(subtask))
     for field, wanted in (
         ("framework", framework), ("kind", kind), ("dtype", dtype), ("license", license),
         ("is_dynamic", dynamic), ("method", found_by),

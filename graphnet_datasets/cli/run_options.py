@@ -68,6 +68,9 @@ class SelectionOptions(OptionGroup):
 
     dataset: Annotated[str, typer.Option(help="`graphnet`, a path or org/name.")] = "graphnet"
     task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None
+    subtask: Annotated[
+        list[str] | None, typer.Option(help="Only this subtask: detection, causal-lm, …")
+    ] = None
     framework: Annotated[list[str] | None, typer.Option(help="Only torch or paddle.")] = None
     kind: Annotated[
         list[str] | None,
@@ -99,6 +102,7 @@ class SelectionOptions(OptionGroup):
 
         return Filters(
             task=tuple(self.task or ()),
+            subtask=tuple(self.subtask or ()),
             framework=tuple(self.framework or ()),
             kind=tuple(self.kind or ()),
             source=tuple(self.source or ()),

@@ -51,6 +51,9 @@ def score(
     compiler: CompilerName = None,
     duplicates: DuplicatesRule = "refuse",
     by_task: Annotated[bool, typer.Option("--by-task", help="Score each task too.")] = False,
+    by_subtask: Annotated[
+        bool, typer.Option("--by-subtask", help="Score each subtask too: detection, causal-lm, …")
+    ] = False,
     by_sample: Annotated[
         bool, typer.Option("--by-sample", help="List each sample, the largest headroom first.")
     ] = False,
@@ -61,6 +64,7 @@ def score(
 
     arms = read_arms(runs, compiler)
     options = _score_options(p, b, variant, duplicates)
+    columns = ["task"] * by_task + ["subtask"] * by_subtask
     if as_json:
         if len(arms) > 1:
             raise ScoreError(
@@ -69,9 +73,9 @@ def score(
             )
         (table,) = arms.values()
         result = _as_json(table, options)
-        if by_task:
-            result["by_task"] = {
-                task: _as_json(part, options) for task, part in _scorable(table, "task", options)
+        for column in columns:
+            result[f"by_{column}"] = {
+                value: _as_json(part, options) for value, part in _scorable(table, column, options)
             }
         if by_sample:
             result["by_sample"] = samples.plain(
@@ -83,9 +87,9 @@ def score(
         if index:
             echo("")
         echo(_as_text(table, options))
-        if by_task:
-            for task, part in split_by(table, "task").items():
-                echo(f"\nTask {task}")
+        for column in columns:
+            for value, part in split_by(table, column).items():
+                echo(f"\n{column.capitalize()} {value}")
                 try:
                     echo(_as_text(part, options))
                 except ScoreError as error:

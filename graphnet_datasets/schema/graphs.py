@@ -143,7 +143,7 @@ BUILD_COLUMNS = (
 )
 """Columns that say how a graph was made, for those that a catalog of models gave."""
 
-DERIVED_COLUMNS = ANALYSIS_COLUMNS + GROUP_COLUMNS + BUILD_COLUMNS + VALIDATION_COLUMNS
+DERIVED_COLUMNS = BUILD_COLUMNS + GROUP_COLUMNS + ANALYSIS_COLUMNS + VALIDATION_COLUMNS
 """All columns that are known of a graph and are not part of the sample."""
 
 GRAPHS_SCHEMA = pa.schema(

@@ -128,6 +128,7 @@ RUNS_SCHEMA = pa.schema(
         ("dataset", pa.string()),
         ("family", pa.string()),
         ("task", pa.string()),
+        ("subtask", pa.string()),
         ("framework", pa.string()),
         ("source", pa.string()),
         ("num_ops", pa.int64()),
@@ -248,7 +249,7 @@ timed calls on a GPU."""
 
 LATER_COLUMNS = frozenset(
     {
-        "sample_digest", "dataset", "compiler_source", "judged", "upstream_speedup",
+        "subtask", "sample_digest", "dataset", "compiler_source", "judged", "upstream_speedup",
         "upstream_min_t", "timed_in", "paired_speedup", "baseline_preemptions",
         "candidate_preemptions", "num_calm_pairs", "is_noisy", "load", "other_cpu_share",
         "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t",

@@ -50,6 +50,7 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
         "id": sample.id,
         "framework": sample.framework,
         "task": sample.task,
+        "subtask": derived.get("subtask"),
         "source": provenance.source,
         "model_name": provenance.model_name,
         "kind": sample.kind,

@@ -28,8 +28,8 @@ LIST = "@"
 class Filters:
     """Which rows to keep; None keeps all, and of several values one has to match.
 
-    `kind` is what a sample is: a `graph`, a `subgraph`, a `joint` graph with its gradients.
-    `family` is a family's hash, in full or its beginning; `method` how parts were found, which
+    `subtask` is what its model is for (`analysis.subtasks`). `kind` is what a sample is: a
+    `graph`, a `subgraph`, a `joint` graph with its gradients. `family` is a family's hash, in full or its beginning; `method` how parts were found, which
     whole graphs were not. `limit` is shared out evenly where
     several names are given: of `cv` and `nlp` a limit of 6 takes the first three of each.
 
@@ -38,6 +38,7 @@ class Filters:
     """
 
     task: tuple[str, ...] = ()
+    subtask: tuple[str, ...] = ()
     framework: tuple[str, ...] = ()
     kind: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
@@ -64,9 +65,9 @@ class Filters:
 
     def keeps(self, row: Mapping[str, Any]) -> bool:
         """Tell whether the filters keep a row; `limit` is not looked at."""
-        for name in ("task", "framework", "kind", "source"):
+        for name in ("task", "subtask", "framework", "kind", "source"):
             accepted = getattr(self, name)
-            if accepted and row[name] not in accepted:
+            if accepted and row.get(name) not in accepted:
                 return False
         if self.method and row.get("method") not in self.method:
             return False

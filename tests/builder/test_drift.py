@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,15 @@ from typing import Any
 import pytest
 
 import graphnet_datasets
+from builder.capturing import BUILDER
+from builder.catalog import read_catalog
+from builder.provenance import is_cut
+from builder.starter import CATALOGS
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.analysis.splits import split_of
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.schema import BUILD_COLUMNS
 from graphnet_datasets.storage.table import read_table
 
 STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
@@ -41,7 +47,22 @@ def test_derived_columns_are_those_of_today(row: dict[str, Any]) -> None:
         )
 
 
-def test_every_family_is_in_the_split_of_its_hash() -> None:
+def test_every_group_is_in_the_split_of_its_name() -> None:
     for path in FILES:
-        families = read_table(path, columns=["family"]).column("family").to_pylist()
-        assert {split_of(family) for family in families} == {path.name.partition("-")[0]}, path
+        table = read_table(path, columns=["split_group", "split"])
+        groups = table["split_group"].to_pylist()
+        assert {split_of(group) for group in groups} == {path.name.partition("-")[0]}, path
+        assert set(table["split"].to_pylist()) == {path.name.partition("-")[0]}, path
+
+
+def test_each_row_says_how_it_was_made() -> None:
+    entries = {each.name: each for name in CATALOGS for each in read_catalog(BUILDER / name)}
+    for path in FILES:
+        for row in read_table(path, columns=["id", "tags", *BUILD_COLUMNS]).to_pylist():
+            entry = entries[row["id"]]
+            assert row["catalog_line"] == entry.line
+            assert json.loads(row["overrides"]) == json.loads(json.dumps(entry.overrides))
+            assert row["is_truncated"] == ("truncated" in row["tags"]) == is_cut(entry)
+            assert row["library"] == entry.library
+            assert row["seed"] == 0
+            assert (row["library_version"] is None) <= row["is_reimplementation"]

@@ -39,6 +39,7 @@ _ROW_COLUMNS = (
     "signature_hash",
     "family",
     "task",
+    "subtask",
     "framework",
     "source",
     "num_ops",
