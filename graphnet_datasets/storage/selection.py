@@ -28,10 +28,11 @@ LIST = "@"
 class Filters:
     """Which rows to keep; None keeps all, and of several values one has to match.
 
-    `subtask` is what its model is for (`analysis.subtasks`). `kind` is what a sample is: a
-    `graph`, a `subgraph`, a `joint` graph with its gradients. `family` is a family's hash, in full or its beginning; `method` how parts were found, which
-    whole graphs were not. `limit` is shared out evenly where
-    several names are given: of `cv` and `nlp` a limit of 6 takes the first three of each.
+    `subtask` is what its model is for (`analysis.subtasks`). `kind` is what a sample is: a `graph`,
+    a `subgraph`, a `joint` graph with its gradients. `family` is a family's hash, in full or its
+    beginning; `method` how parts were found, which whole graphs were not. `limit` is shared out
+    evenly where several names are given: of `cv` and `nlp` a limit of 6 takes the first three of
+    each.
 
     Raises:
         RunError: there is no such framework, task, kind or method.
