@@ -48,7 +48,8 @@ def find(name: str) -> Any:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_names_what_there_is(page: Path) -> None:
     text = page.read_text()
-    groups = {"graphnet_datasets.frameworks", "graphnet_datasets.compilers"}  # of entry points
+    kinds = ("frameworks", "compilers", "tuners", "allocators")
+    groups = {f"graphnet_datasets.{kind}" for kind in kinds}  # of entry points
     lacking = [name for name in {*NAME.findall(text)} - groups if find(name) is None]
     paths = {*FILE.findall(text)} - EXAMPLES
     lacking += [
