@@ -16,6 +16,7 @@ import torch._inductor
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.extract import extract
+from graphnet_datasets.inputs import misfits
 from graphnet_datasets.isolation import Reporter, serve
 from graphnet_datasets.sample import Provenance, Sample
 from graphnet_datasets.schema import sample_to_row
@@ -70,6 +71,8 @@ def _capture(entry: Entry, model: torch.nn.Module) -> Sample:
             f"`{entry.name}` breaks into {len(samples)} graphs: "
             f"{samples[0].provenance.break_reason}"
         )
+    for misfit in misfits(samples[0]):  # nothing was run, so nothing has refused them yet
+        raise CaptureError(f"{misfit} Choose other inputs for `{entry.name}`, or a larger config.")
     return samples[0]
 
 

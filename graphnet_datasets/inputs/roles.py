@@ -95,7 +95,7 @@ def find_roles(sample: Sample) -> dict[int, InputRole]:
 def _role(sample: Sample, index: int, found: Findings) -> InputRole:
     each = sample.inputs[index]
     stored = stored_elements(sample, each)
-    recorded = _recorded_range(each, stored)
+    recorded = recorded_range(each, stored)
     kind = _kind(sample, each, found, stored, recorded)
     low, high = _limits(found, recorded, is_stored=stored is not None)
     borders = found.thresholds | found.equals | {number + 1 for number in found.equals}
@@ -180,7 +180,8 @@ def counts_up(elements: npt.NDArray) -> bool:
     return bool((np.diff(elements.astype(np.int64), axis=-1) == 1).all())
 
 
-def _recorded_range(each: Input, stored: npt.NDArray | None) -> tuple[int, int] | None:
+def recorded_range(each: Input, stored: npt.NDArray | None) -> tuple[int, int] | None:
+    """Return the smallest and the largest element on record, stored or measured; None if none."""
     if stored is not None:
         return (int(stored.min()), int(stored.max())) if stored.size else None
     held = each.statistics

@@ -1,0 +1,37 @@
+"""Recorded elements that do not fit the graph: indices outside of what they index."""
+
+from __future__ import annotations
+
+from ..sample import Sample
+from .flows import trace
+from .roles import recorded_range, stored_elements
+
+
+def misfits(sample: Sample) -> list[str]:
+    """Return a sentence for each integer input whose recorded elements index out of range.
+
+    A graph that was captured without being run (on fake tensors, or out of a file) may hold such
+    elements: its eager run then fails, whatever compiles it.
+
+    >>> import numpy as np
+    >>> from graphnet_datasets.sample import Input, Op, Ref, Sample, Value
+    >>> ids = Input("input", Value("int64", (2,)), "ids", data=np.array([3, 9], "<i8").tobytes())
+    >>> table = Input("parameter", Value("float32", (8, 4)), "table")
+    >>> lookup = Op("torch.nn.functional.embedding", (Ref(0), Ref(1)))
+    >>> misfits(Sample("example", "torch", "nlp", (ids, table), (lookup,), Ref(2)))
+    ['The input `ids` holds elements from 3 to 9 and indexes what has places 0 to 7.']
+    """
+    found: list[str] = []
+    for index, findings in trace(sample).items():
+        each = sample.inputs[index]
+        held = recorded_range(each, stored_elements(sample, each))
+        if held is None:
+            continue
+        for low, high in findings.bounds:
+            if held[0] < low or (high is not None and held[1] > high):
+                found.append(
+                    f"The input `{each.source_name}` holds elements from {held[0]} to {held[1]} "
+                    f"and indexes what has places {low} to {'…' if high is None else high}."
+                )
+                break
+    return found
