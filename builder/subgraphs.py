@@ -38,11 +38,11 @@ NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRA
 MAX_BYTES = 25 * 2**20
 """What all tables of subgraphs may take in the wheel."""
 
-MAX_INPUT_BYTES = 2**29
+MAX_INPUT_BYTES = 2**30
 """Graphs whose inputs take more are cut without a run: any machine with 4 GiB free builds these."""
 
-MAX_FLOPS = 1e11
-"""Likewise: what one core computes in a few seconds."""
+MAX_FLOPS = 5e11
+"""Likewise: what one core computes in half a minute."""
 
 INDUCTOR_MAX_OPS = 150
 """Graphs of more operators are not fused by TorchInductor as well, which takes 25 ms an operator.
