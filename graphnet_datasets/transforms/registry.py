@@ -66,6 +66,7 @@ class Transform:
     is the config of the sample that it was made of. `complete` returns the options with what
     follows from one another, or raises a `TransformError` where they do not go together. `plan`
     returns the step for each of several samples, given with their families; None if it is the same.
+    `modules` returns which of a framework's modules it needs, for who imports them beforehand.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Transform:
     config: str = ""
     complete: Callable[[dict[str, Any]], dict[str, Any]] = dict
     plan: Callable[[Step, Iterable[tuple[Sample | None, str]]], list[Step] | None] = _no_plan
+    modules: Callable[[Mapping[str, Any]], tuple[str, ...]] = lambda _: ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +128,11 @@ class Step:
     def transform(self) -> Transform:
         """What it is a step of."""
         return TRANSFORMS[self.name]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Which of a framework's modules it needs."""
+        return self.transform.modules(self.options)
 
     @property
     def config(self) -> str:
@@ -342,7 +349,13 @@ def _complete_parts(options: dict[str, Any]) -> dict[str, Any]:
 TRANSFORMS: dict[str, Transform] = {
     transform.name: transform
     for transform in (
-        Transform("symbolise", _symbolise, {"check": bool}, {"check": True}),
+        Transform(
+            "symbolise",
+            _symbolise,
+            {"check": bool},
+            {"check": True},
+            modules=lambda _: ("probing",),
+        ),
         Transform(
             "sizes",
             _sizes,
@@ -367,6 +380,7 @@ TRANSFORMS: dict[str, Transform] = {
             _backward,
             {"kind": KINDS, "of": get_args(Of), "partition": get_args(Partition), "check": bool},
             {"of": "auto", "partition": "default", "check": True},
+            modules=lambda _: ("gradients",),
         ),
         Transform(
             "parts",
@@ -377,6 +391,7 @@ TRANSFORMS: dict[str, Transform] = {
             config="config",
             complete=_complete_parts,
             plan=_plan_parts,
+            modules=lambda options: ("fusion",) if "inductor" in options["method"] else (),
         ),
     )
 }

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._inductor.compile_fx import compile_fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.node import map_arg
 
@@ -42,8 +43,6 @@ def find_fused(
         UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
             `materialize`.
     """
-    from torch._inductor.compile_fx import compile_fx
-
     if torch.device(device).type == "cuda" and not torch.cuda.is_available():
         raise TransformError(
             "There is no GPU here for which TorchInductor could fuse.",

@@ -1,12 +1,14 @@
 """The fork server of a framework that transforms samples; without one it writes tables."""
 
+import contextlib
 import os
 
+from ...errors import GraphNetError
 from ...frameworks import FRAMEWORK_VARIABLE, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
 from ...isolation import serve
-from .worker import work
+from .worker import MODULES_VARIABLE, work
 
 
 def main() -> None:
@@ -16,6 +18,11 @@ def main() -> None:
         make_runtime(framework, "cpu", 1)  # several jobs run beside each other
         module(framework, "observing")
         module(framework, "results")
+        for name in os.environ.get(MODULES_VARIABLE, "").split():
+            with contextlib.suppress(
+                GraphNetError
+            ):  # without it each sample is refused, and says why
+                module(framework, name)
         prepare_blocks()
     serve(work)
 

@@ -23,7 +23,7 @@ from ..selection import Filters, select_rows
 from ..staging import PART_SUFFIX, Staging
 from .assembly import Assembly, write_dataset
 from .outcomes import GraphOutcome, TransformReport, outcome_of, read_report, write_report
-from .worker import PHASES
+from .worker import MODULES_VARIABLE, PHASES
 
 GIB = 2**30
 MAX_INPUT_BYTES = 2 * GIB
@@ -106,7 +106,8 @@ def transform_dataset(
 
         def open_for(framework: str) -> Pool:
             # What `limits` are for is one graph; tables are written here, within the usual ones.
-            work = _work(limits if framework else TRANSFORM_LIMITS, framework)
+            own = limits if framework else TRANSFORM_LIMITS
+            work = _work(own, framework, transformer.steps)
             pool = open_pool(work, executor if framework else "local", jobs)
             return stack.enter_context(contextlib.closing(pool))
 
@@ -114,8 +115,9 @@ def transform_dataset(
         return transformer.finish(rows, open_for(""))
 
 
-def _work(limits: Limits, framework: str) -> Work:
-    environment = {FRAMEWORK_VARIABLE: framework} if framework else {}
+def _work(limits: Limits, framework: str, steps: Iterable[Step]) -> Work:
+    modules = " ".join(sorted({name for step in steps for name in step.modules}))
+    environment = {FRAMEWORK_VARIABLE: framework, MODULES_VARIABLE: modules} if framework else {}
     return Work(f"{__package__}.server", PHASES, limits, environment)
 
 

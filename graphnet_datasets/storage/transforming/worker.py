@@ -24,6 +24,8 @@ from ..shards import write_shards
 from ..table import to_arrow
 
 PHASES = ("transform", "write")
+MODULES_VARIABLE = "GRAPHNET_DATASETS_TRANSFORM_MODULES"
+"""In a server's environment: which modules of its framework to import before it forks."""
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
