@@ -121,6 +121,9 @@ def collect_kernels(
         "threads": threads,
     }
     collecting = _Collecting(Path(out), {**job, "key": f"{__version__} {json.dumps(job)}"})
+    finished = collecting.find_finished()
+    if finished is not None:
+        return finished
     collecting.staging.check_free()
     rows = [
         row for row in select_rows(what, filters, dataset=dataset) if row["framework"] == "torch"
@@ -148,6 +151,16 @@ class _Collecting:
         self.job = job
         self.notes: dict[str, tuple[dict[str, Any], Path]] = {}
         self.num_resumed = 0
+
+    def find_finished(self) -> KernelReport | None:
+        """Return the report of a collection that was stopped when all but the tidying was done."""
+        if not self.staging.is_published:
+            return None
+        path = self.staging.target / REPORT_NAME
+        lines = path.read_text(encoding="utf-8").splitlines()
+        outcomes = tuple(GraphKernels(**json.loads(line)) for line in lines)
+        self.staging.discard()
+        return KernelReport(self.staging.target, path, outcomes, num_resumed=len(outcomes))
 
     def compile(self, rows: Sequence[Mapping[str, Any]], pool: Pool, count: Count) -> None:
         """Compile the rows that no part holds yet."""

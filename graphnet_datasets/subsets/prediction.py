@@ -3,7 +3,10 @@
 S(t) of a compiler is the geometric mean of what its samples contribute
 (`scores.log_contributions`). A subset predicts it if the mean of its own logarithms is near the
 mean of all, for each compiler and t. It is chosen greedily, the next sample always the one that
-brings the mean of the chosen XX
+brings the mean of the chosen nearest to the mean of all. So that it stands for compilers that are
+not in the records too, what is known of the graphs alone counts as well: their operators, task, and
+time in eager.
+
 Whether that helps a compiler, or graphs, that nobody has measured is another question, so it is
 asked: each compiler is left out in turn, and each fifth of the families.
 """
@@ -12,7 +15,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +34,11 @@ NUM_FOLDS = 5
 NUM_WAVES = 256
 WIDTH = 1.0
 """Distance of samples, in spreads of all, below which they count as alike."""
+NUM_TRIES = 10
+SHARE_TRIED = 0.75
+"""The choice for a compiler that is left out is made this often, out of such shares of the samples.
+
+One choice may be lucky. Where a share is hardly more than what is chosen, all are taken, once."""
 NUM_RANDOM = 200
 """Random subsets whose mean error the chosen one is held against."""
 
@@ -106,9 +115,9 @@ def predict(
     """
     if count < 1:
         raise ScoreError(f"{count} samples cannot be chosen; choose at least 1.")
-    names, ids, families, logs = _matrix(runs, duplicates)
-    chosen = herd(_features(logs), count)
-    errors = tuple(_error(logs, families, each) for each in counts if each <= len(ids))
+    names, ids, families, logs, known = _matrix(runs, duplicates)
+    chosen = herd(_features(logs, known), count)
+    errors = tuple(_error(logs, known, families, each) for each in counts if each <= len(ids))
     return Prediction(
         ids=tuple(ids[place] for place in chosen),
         predicted=_scores(names, logs[:, :, chosen]),
@@ -142,8 +151,10 @@ def herd(features: Floats, count: int) -> list[int]:
     return chosen
 
 
-def _matrix(runs: Any, duplicates: Duplicates) -> tuple[list[str], list[str], list[str], Floats]:
-    """Return compilers, ids, families, and logarithms: (compilers, t, samples)."""
+def _matrix(
+    runs: Any, duplicates: Duplicates
+) -> tuple[list[str], list[str], list[str], Floats, Floats]:
+    """Return compilers, ids, families, logarithms (compilers, t, samples), and what is known."""
     table = as_table(runs)
     of_arms = {
         name: log_contributions(arm, duplicates=duplicates)
@@ -166,12 +177,33 @@ def _matrix(runs: Any, duplicates: Duplicates) -> tuple[list[str], list[str], li
             for place in [{each: index for index, each in enumerate(own)}]
         ]
     )
-    known = dict(zip(table["sample_id"].to_pylist(), table["family"].to_pylist(), strict=True))
-    return list(of_arms), ids, [known[each] or each for each in ids], logs
+    rows_of = {row["sample_id"]: row for row in _columns(table)}
+    families = [rows_of[each].get("family") or each for each in ids]
+    return list(of_arms), ids, families, logs, _describe([rows_of[each] for each in ids])
 
 
-def _features(logs: Floats) -> Floats:
-    """Return a row a sample: its logarithms, each of one spread, and waves of them.
+def _columns(table: Any) -> list[dict[str, Any]]:
+    wanted = ("sample_id", "family", "task", "num_ops", "baseline_latency_ms")
+    return table.select([name for name in wanted if name in table.column_names]).to_pylist()
+
+
+def _describe(rows: Sequence[Mapping[str, Any]]) -> Floats:
+    """Return what is known of samples without any compiler, a row each: sizes, time and task."""
+    sizes = np.array([_log(row.get("num_ops")) for row in rows])
+    times = np.array([_log(row.get("baseline_latency_ms")) for row in rows])
+    found = [(each - each.mean()) / each.std() for each in (sizes, times) if each.std() > 1e-9]
+    tasks = sorted({str(row.get("task")) for row in rows})
+    found += [np.array([float(str(row.get("task")) == task) for row in rows]) for task in tasks]
+    return np.stack(found, axis=1)
+
+
+def _log(value: Any) -> float:
+    number = float(np.mean(value)) if value else 0.0
+    return math.log(number) if number > 0 else 0.0
+
+
+def _features(logs: Floats, known: Floats) -> Floats:
+    """Return a row a sample: its logarithms, each of one spread, and waves of them and `known`.
 
     Means of the logarithms are what S is made of. The waves (random Fourier features: Rahimi and
     Recht, "Random features for large-scale kernel machines", 2007) stand for their distribution, so
@@ -182,7 +214,8 @@ def _features(logs: Floats) -> Floats:
     spread = flat.std(axis=0)
     plain = flat[:, spread > 1e-9] / spread[spread > 1e-9]
     plain /= np.sqrt(max(plain.shape[1], 1))  # a sample is one away from the mean
-    waves = plain @ np.random.default_rng(0).normal(size=(plain.shape[1], NUM_WAVES)) / WIDTH
+    told = np.hstack([plain, known])
+    waves = told @ np.random.default_rng(0).normal(size=(told.shape[1], NUM_WAVES)) / WIDTH
     return np.hstack(
         [plain, np.cos(waves) / np.sqrt(NUM_WAVES), np.sin(waves) / np.sqrt(NUM_WAVES)]
     )
@@ -193,17 +226,18 @@ def _scores(names: Sequence[str], logs: Floats) -> dict[str, tuple[float, ...]]:
     return {name: tuple(row) for name, row in zip(names, means.tolist(), strict=True)}
 
 
-def _error(logs: Floats, families: Sequence[str], count: int) -> Error:
+def _error(logs: Floats, known: Floats, families: Sequence[str], count: int) -> Error:
     random = np.random.default_rng(0)
     num_compilers = len(logs)
     of_compilers: list[float] = []
     of_compilers_random: list[float] = []
     if num_compilers > 1:
         for left_out in range(num_compilers):
-            others = np.delete(logs, left_out, axis=0)
-            chosen = herd(_features(others), count)
-            of_compilers.append(_distance(logs[left_out], chosen, logs[left_out]))
-            of_compilers_random += _random_distances(logs[left_out], count, logs[left_out], random)
+            for some in _shares(logs.shape[-1], count, random):
+                own, others = logs[left_out][:, some], np.delete(logs, left_out, axis=0)[:, :, some]
+                chosen = herd(_features(others, known[some]), count)
+                of_compilers.append(_distance(own, chosen, own))
+                of_compilers_random += _random_distances(own, count, own, random)
     fold_of = np.array([_fold(family) for family in families])
     of_graphs: list[float] = []
     of_graphs_random: list[float] = []
@@ -211,7 +245,7 @@ def _error(logs: Floats, families: Sequence[str], count: int) -> Error:
         seen, unseen = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         if len(unseen) == 0 or len(seen) < count:
             continue
-        chosen = herd(_features(logs[:, :, seen]), count)
+        chosen = herd(_features(logs[:, :, seen], known[seen]), count)
         for each in logs:
             of_graphs.append(_distance(each[:, seen], chosen, each[:, unseen]))
             of_graphs_random += _random_distances(each[:, seen], count, each[:, unseen], random)
@@ -222,6 +256,18 @@ def _error(logs: Floats, families: Sequence[str], count: int) -> Error:
             for found in (of_compilers, of_compilers_random, of_graphs, of_graphs_random)
         ),
     )
+
+
+def _shares(
+    num_samples: int, count: int, random: np.random.Generator
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield samples to choose from: several times a share of them, or once all."""
+    size = int(SHARE_TRIED * num_samples)
+    if size < 2 * count:
+        yield np.arange(num_samples)
+        return
+    for _ in range(NUM_TRIES):
+        yield np.sort(random.choice(num_samples, size, replace=False))
 
 
 def _fold(family: str) -> int:

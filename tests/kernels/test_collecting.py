@@ -16,6 +16,7 @@ from graphnet_datasets.kernels.inductor import generate
 from graphnet_datasets.sample import Input, Op, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema.tables import KERNELS
+from graphnet_datasets.storage.staging import Staging
 from graphnet_datasets.storage.table import write_table
 from graphnet_datasets.transforms.subgraphs import subgraph_hash
 
@@ -67,6 +68,24 @@ def test_what_takes_too_long_is_given_up(tmp_path: Path) -> None:
     done = collect_kernels([FUSED], tmp_path / "mine", compiler="tc", jobs=1, limits=limits)
     assert done.out is None and done.refused[0].reason.startswith("its process ended")
     assert not (tmp_path / "mine").exists()
+
+
+def test_a_collection_that_was_stopped_while_tidying_is_finished(tmp_path: Path) -> None:
+    """The dataset is in its place already, and its hidden directory not gone yet."""
+    staging = Staging(tmp_path / "mine", "kernels")
+    staging.parts.mkdir(parents=True)
+    (staging.parts / "one.arrow").write_bytes(b"a part")
+    staged = staging.new_place()
+    staged.mkdir()
+    lines = [{"id": "test/fused", "num_kernels": 2}, {"id": "test/sorted", "reason": "too large"}]
+    (staged / "kernels-report.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    staging.publish(staged)
+    done = collect_kernels([FUSED, SORTED], tmp_path / "mine", compiler="inductor", jobs=1)
+    assert (done.num_kernels, done.num_resumed) == (2, 2)
+    assert [each.reason for each in done.refused] == ["too large"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    with pytest.raises(DatasetExistsError, match=r"exists\. Choose another path"):
+        collect_kernels([FUSED], tmp_path / "mine", compiler="inductor", jobs=1)
 
 
 @pytest.mark.slow

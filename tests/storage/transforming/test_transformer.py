@@ -227,6 +227,17 @@ def test_a_killed_transform_goes_on_where_it_was(tmp_path: Path) -> None:
     assert not parts.exists()
 
 
+def test_a_transform_that_was_stopped_while_tidying_is_finished(tmp_path: Path) -> None:
+    samples = [chain("a/one", 2)]
+    done = transform_dataset(samples, [HALF], tmp_path / "mine", jobs=1)
+    hidden = tmp_path / ".mine.transform"
+    (hidden / "parts").mkdir(parents=True)
+    (hidden / "finished").touch()
+    again = transform_dataset(samples, [HALF], tmp_path / "mine", jobs=1)
+    assert (again.num_resumed, again.outcomes) == (1, done.outcomes)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
 def test_other_steps_and_changed_rows_are_made_anew(tmp_path: Path) -> None:
     rows = [row(chain("a/chain", 3), "a")]
     place = tmp_path / ".mine.transform" / "parts"
