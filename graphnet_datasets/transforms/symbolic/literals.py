@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from ...sample import Op
-from ...sample.arguments import ListArg, SliceArg
+from ...sample.arguments import ListArg, Named, SliceArg
 from ...sample.targets import base_name
 
 Family: TypeAlias = Literal[
@@ -141,6 +141,9 @@ def find_literals(op: Op) -> tuple[int, ...]:
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> find_literals(Op("torch.Tensor.view", (Ref(0), 2, -1, 64)))
     (2, 64)
+    >>> double = Named("dtype", "float64")  # the end of an `arange` of paddle's
+    >>> find_literals(Op("paddle._C_ops.full", (ListArg((1,)), 32.0, double)))
+    (1, 32)
     """
     found: list[int] = []
 
@@ -160,6 +163,24 @@ def replace_literals(op: Op, numbers: Iterator[Any]) -> Op:
     (Ref(index=0), 5)
     """
     return _map(op, lambda _: next(numbers))
+
+
+def _is_bound(op: Op) -> bool:
+    """Tell whether an operator makes a number that paddle's `arange` takes as its bound.
+
+    It hands them over as tensors of one element in float64; sizes of other operators are integers.
+    """
+    if op.target != "paddle._C_ops.full" or len(op.args) < 3:
+        return False
+    shape, value, dtype = op.args[:3]
+    return (
+        shape == ListArg((1,))
+        and isinstance(dtype, Named)
+        and dtype.name == "float64"
+        and isinstance(value, float)
+        and value.is_integer()
+        and value >= 2
+    )
 
 
 def _map(op: Op, change: Callable[[int], Any]) -> Op:
@@ -183,9 +204,15 @@ def _map(op: Op, change: Callable[[int], Any]) -> Op:
             return SliceArg(start, stop, arg.step)
         return arg
 
+    def walk_at(at: int, arg: Any) -> Any:
+        if at == 1 and _is_bound(op):
+            found = change(int(arg))
+            return float(found) if isinstance(found, int) else found
+        return walk(arg) if places.holds(at) else arg
+
     return dataclasses.replace(
         op,
-        args=tuple(walk(arg) if places.holds(at) else arg for at, arg in enumerate(op.args)),
+        args=tuple(walk_at(at, arg) for at, arg in enumerate(op.args)),
         kwargs=tuple(
             (name, walk(arg) if name in places.keywords else arg) for name, arg in op.kwargs
         ),

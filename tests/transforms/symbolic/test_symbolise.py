@@ -159,6 +159,52 @@ def test_sizes_of_a_hostile_graph_stop_at_a_limit() -> None:
         symbolise(many, check=False, time_limit_s=0.05)
 
 
+def test_rows_that_stand_beside_one_another_are_all_repeated_for_the_batch() -> None:
+    """At a batch of one each of the two expansions could be one of nothing, if the other is too."""
+    whole = graph(
+        Op("torch.Tensor.expand", (Ref(1), 1, -1, -1)),
+        Op("torch.Tensor.expand", (Ref(2), 1, -1, -1)),
+        Op("torch.cat", (ListArg((Ref(3), Ref(0), Ref(4))), 1)),
+        inputs=(tensor(1, 7, 4), weight(1, 1, 4), weight(1, 3, 4)),
+    )
+    found = symbolise(whole)
+    assert found.kinds["batch"] == "batch"
+    assert shape_at(found.sample, batch=5) == (5, 11, 4)
+
+
+@pytest.mark.paddle
+def test_tables_of_positions_of_paddle_follow_the_sequence() -> None:
+    """Its `arange` takes bounds that other operators make, as numbers in float64."""
+    double, single = Named("dtype", "float64"), ListArg((1,))
+    place = Named("place", "cpu")
+    bounds = [Op("paddle._C_ops.full", (single, bound, double, place)) for bound in (0.0, 9.0, 1.0)]
+    whole = Sample(
+        "test/positions",
+        "paddle",
+        "nlp",
+        (
+            Input("input", Value("int64", (2, 9)), statistics=Statistics(2.0, 1.0, 0.0, 5.0)),
+            weight(6, 4),
+            weight(32, 4),
+        ),
+        (
+            Op("paddle._C_ops.embedding", (Ref(0), Ref(1), -1, False)),
+            *bounds,
+            Op(
+                "paddle._C_ops.arange",
+                (Ref(4), Ref(5), Ref(6), Named("dtype", "int64"), Named("place", "expected")),
+            ),
+            Op("paddle._C_ops.embedding", (Ref(7), Ref(2), -1, False)),
+            Op("paddle._C_ops.add", (Ref(3), Ref(8))),
+        ),
+        (Ref(9),),
+    )
+    found = symbolise(whole, allow_unchecked_operators=True)
+    (sequence,) = (each for each in found.sample.symbols if each.name == "sequence")
+    assert sequence.hint == 9
+    assert {each["sequence"] for each in map(dict, found.checked)} - {9}
+
+
 @pytest.mark.parametrize("framework", ["torch", pytest.param("paddle", marks=pytest.mark.paddle)])
 def test_embedded_graphs_at_their_own_sizes_give_their_bits_and_run_at_others(
     framework: str,
