@@ -108,7 +108,7 @@ class _PointWalk(Walk):
         super().__init__(
             sample, sizes, None, None, deadline, allow_unchecked_operators, is_quick=True
         )
-        self.mode = mode
+        self._mode = mode  # one for all points: fake tensors of several do not mix
         self._check_inputs()
         self.values = [self._input(index) for index in range(len(sample.inputs))]
 
