@@ -19,6 +19,7 @@ from ...inputs import MODES, Mode
 from ...sample import Op, Sample
 from ...sample.arguments import Arg, Ref
 from ..choices import check_choice, is_weight
+from ..collector import collecting_seldom
 from ..deadline import Deadline, drawing_until
 from ..input_limits import check_inputs, memory_limit
 from .building.custom_operators import check_trust, register
@@ -111,7 +112,8 @@ def materialize(
         customs = register(sample, trust_remote_code=trust_remote_code)
     builder = _Builder(sample, _device(device), customs)
     builder.add_arguments(weights)
-    builder.add_ops()
+    with collecting_seldom():
+        builder.add_ops()
     footprint = check_limits()
     if footprint is not None and not allow_unchecked_operators and footprint.unsettled:
         limit_bytes = memory_limit(memory_limit_bytes)
@@ -124,7 +126,8 @@ def materialize(
                 time_limit_s,
             )
         )
-    with drawing_until(Deadline(time_limit_s), f"Making the weights of `{sample.id}`"):
+    what = f"Making the weights of `{sample.id}`"
+    with drawing_until(Deadline(time_limit_s), what), collecting_seldom():
         return builder.finish(seed, mode)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from ...errors import UncheckedOperatorError
 from ...sample import Sample
+from ..collector import collecting_seldom
 from ..deadline import Deadline
 from ..input_limits import memory_limit
 from .building.regions import check_regions
@@ -66,7 +67,8 @@ def measure_footprint(
     check_regions(sample)
     sizes = sample.hints if sizes is None else sizes
     limits = (limit_bytes, observer, Deadline(time_limit_s), allow_unchecked_operators)
-    return Walk(sample, sizes, *limits, is_quick=is_quick).run()
+    with collecting_seldom():
+        return Walk(sample, sizes, *limits, is_quick=is_quick).run()
 
 
 def check_memory(
