@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,35 +55,38 @@ def validate(
     """
     if out is not None and out.exists():
         raise DatasetExistsError(f"`{out}` exists. Choose another, or delete it.")
-    from datasets.utils import tqdm
-
-    from ..sample import Sample
-    from ..storage.selection import Filters, select_rows
     from ..validation import CHECKS, Validator
 
     checks = tuple(only or CHECKS)
     for name in checks:
         if name not in CHECKS:
             raise typer.BadParameter(f"it is one of {', '.join(CHECKS)}", param_hint="--check")
-    filters = Filters(framework=tuple(framework or ()), limit=limit)
-    rows = select_rows(what, filters, dataset=dataset)
-    if not rows:
-        raise DatasetNotFoundError(f"There is no sample in {', '.join(what)}.")
     validations: list[Validation] = []
-    validator_of_all = Validator(
+    with Validator(
         memory_limit_bytes=round(memory_limit * 1e9),
         timeout_s=timeout,
         trust_remote_code=trust_remote_code,
-    )
-    with new_output(out), validator_of_all as validator:
-        for row in tqdm(rows, desc="Validating", unit="sample", disable=len(rows) == 1 or None):
-            validation = validator.validate(Sample.from_row(row), checks)
-            validations.append(validation)
-            row |= validation.to_columns()
-            if as_json:
-                echo(validation.to_json())
-        if out is not None:
-            _write(rows, out)
+    ) as validator:
+        if is_likely_torch(what, framework or ()):
+            validator.start("torch")  # imported while this process reads the table
+        from datasets.utils import tqdm
+
+        from ..sample import Sample
+        from ..storage.selection import Filters, select_rows
+
+        filters = Filters(framework=tuple(framework or ()), limit=limit)
+        rows = select_rows(what, filters, dataset=dataset)
+        if not rows:
+            raise DatasetNotFoundError(f"There is no sample in {', '.join(what)}.")
+        with new_output(out):
+            for row in tqdm(rows, desc="Validating", unit="sample", disable=len(rows) == 1 or None):
+                validation = validator.validate(Sample.from_row(row), checks)
+                validations.append(validation)
+                row |= validation.to_columns()
+                if as_json:
+                    echo(validation.to_json())
+            if out is not None:
+                _write(rows, out)
     num_invalid = sum(not validation.is_valid for validation in validations)
     if not as_json:
         print_table(
@@ -97,6 +101,19 @@ def validate(
         echo(f"{counted(len(validations), 'sample')}, {num_invalid} of them not valid{written}")
     if num_invalid:
         raise typer.Exit(1)
+
+
+def is_likely_torch(what: Sequence[str], frameworks: Sequence[str]) -> bool:
+    """Guess whether samples of torch are asked for; a wrong guess costs time alone.
+
+    >>> is_likely_torch(["torchvision/resnet18"], []), is_likely_torch(["cv"], ["paddle"])
+    (True, False)
+    >>> is_likely_torch(["paddle/lenet"], [])
+    False
+    """
+    if frameworks:
+        return "torch" in frameworks
+    return not all(each.startswith("paddle") for each in what)
 
 
 def _write(rows: list[dict[str, Any]], out: Path) -> None:

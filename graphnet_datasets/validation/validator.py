@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import signal
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from ..errors import SampleError
+from ..errors import RunError, SampleError
 from ..frameworks import FRAMEWORK_VARIABLE, framework_named
 from ..isolation import Ending, ForkServer, Limits, Outcome
 from ..sample import Sample
@@ -86,14 +88,46 @@ class Validator:
             default_timeout_s=timeout_s, memory_bytes=2 * memory_limit_bytes + 2**30
         )
         self._servers: dict[str, ForkServer] = {}
+        self._starting: dict[str, threading.Thread] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for server in self._servers.values():
+        for framework, server in self._servers.items():
             server.close()
+            if framework in self._starting:
+                self._starting.pop(framework).join()
+                server.close()  # a thread that had hardly begun has started it meanwhile
         self._servers.clear()
+
+    def start(self, framework: str) -> None:
+        """Begin to import a framework for the checks to come, while this process does other work.
+
+        Nothing happens where it is not installed, or no check runs its samples.
+        """
+        found = framework_named(framework)
+        if found.is_installed and found.validation and framework not in self._servers:
+            server = self._server(framework)
+
+            def begin() -> None:
+                with contextlib.suppress(RunError):  # the first check starts it again, and tells
+                    server.start()
+
+            self._starting[framework] = threading.Thread(target=begin, daemon=True)
+            self._starting[framework].start()
+
+    def _server(self, framework: str) -> ForkServer:
+        """Return the server of a framework's checks; one that is being started is waited for."""
+        if framework in self._starting:
+            self._starting.pop(framework).join()
+        if framework not in self._servers:
+            self._servers[framework] = ForkServer(
+                SERVER,
+                environment={FRAMEWORK_VARIABLE: framework, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"},
+                is_confined=True,
+            )
+        return self._servers[framework]
 
     def validate(self, sample: Sample, checks: Sequence[str] = CHECKS) -> Validation:
         """Make the given checks on one sample; see `validate`."""
@@ -120,16 +154,7 @@ class Validator:
         if not framework.validation:
             reason = f"No check runs samples of `{framework.name}`."
             return CheckResult(name, "skipped", reason, versions)
-        if sample.framework not in self._servers:
-            self._servers[sample.framework] = ForkServer(
-                SERVER,
-                environment={
-                    FRAMEWORK_VARIABLE: framework.name,
-                    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-                },
-                is_confined=True,
-            )
-        server = self._servers[sample.framework]
+        server = self._server(sample.framework)
         outcome = self._attempt(server, name, sample)
         if _is_killed_from_outside(outcome):
             outcome = self._attempt(server, name, sample)
