@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import RunError, TuningError
 from ..isolation import ForkServer, Limits
-from .candidate import Candidate
+from .candidate import Candidate, ProgramGraph
 from .interfaces import Space
 from .knobs import trace_knobs
 from .space_calls import (
@@ -130,6 +130,11 @@ class IsolatedSpace(Space):
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
         """Return the decisions in the trace's text."""
         return trace_knobs(candidate.trace_json)
+
+    def graph(self, candidate: Candidate) -> ProgramGraph:
+        """Return the scheduled program as a graph."""
+        nodes, edges, kinds = map(decode_array, self._of("graph", [candidate]))
+        return ProgramGraph(nodes, edges, kinds)
 
     def _of(self, method: str, candidates: Sequence[Candidate], **arguments: Any) -> Any:
         for each in candidates:

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import TuningError
-from .candidate import Candidate, Origin
+from .candidate import Candidate, Origin, ProgramGraph
 from .extract import load_target, load_workload, replay, tool_versions, trace_text
 from .interfaces import Space
 from .intrinsics import import_meta_schedule
 from .knobs import trace_knobs
 from .task import Task
+from .tir_graph import graph_of_function
 
 FEATURE_SET = "tvm-per-store-164"
 """The features of Ansor's cost model, a row for each statement that stores: of loops, of buffers
@@ -160,6 +161,16 @@ class TvmSpace(Space):
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
         """Return the decisions in the trace's text."""
         return trace_knobs(candidate.trace_json)
+
+    def graph(self, candidate: Candidate) -> ProgramGraph:
+        """Return the scheduled program as a graph.
+
+        Raises:
+            TuningError: the trace does not replay.
+        """
+        context = self._context_of(candidate)
+        schedule = replay(context.workload, candidate.trace_json)
+        return graph_of_function(schedule.mod["main"])
 
     def features_of_schedule(self, task: Task, schedule: Any) -> np.ndarray:
         """Return float32 [stores, 164] of a schedule of a task."""
