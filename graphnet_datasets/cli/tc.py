@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,25 +115,23 @@ def compile_file(
     constant: Constants = None,
     preset: Preset = "default",
     emit: Annotated[
-        str, typer.Option(help="What to print: c, schedule, its picture as svg, or nothing.")
+        str,
+        typer.Option(
+            help="What to print: c, cuda, schedule, the schedule as loops or svg, or nothing."
+        ),
     ] = "c",
 ) -> None:
     """Compile a definition for the given sizes and print the generated code or its schedule."""
-    if emit not in ("c", "schedule", "svg", "nothing"):
-        raise typer.BadParameter("it is c, schedule, svg or nothing", param_hint="--emit")
+    if emit not in (*_EMITTED, "nothing"):
+        known = f"it is {', '.join(_EMITTED)} or nothing"
+        raise typer.BadParameter(known, param_hint="--emit")
     definition, name = _chosen(file, entry)
     kernel, _ = _compiled(definition, name, shape, constant, preset, 0)
-    if emit == "c":
-        echo(kernel.source)
-    if emit == "schedule":
-        echo(str(kernel.schedule))
-    if emit == "svg":
-        from ..tensor_comprehensions.polyhedral.picture import to_svg
-
-        echo(to_svg(kernel.schedule))
+    if emit in _EMITTED:
+        echo(_EMITTED[emit](kernel))
     steps = kernel.kernel.seconds.items()
     times = ", ".join(f"{step} {value * 1e3:.0f} ms" for step, value in steps)
-    echo(f"{kernel!r}: {times}", err=emit in ("c", "svg"))
+    echo(f"{kernel!r}: {times}", err=emit in ("c", "cuda", "svg"))
 
 
 @group.command("bench", epilog="Example: graphnet tc bench mm.tc --shape A=64,64 --shape B=64,64")
@@ -284,6 +282,33 @@ def from_graph(
         f"# {len(plan.groups)} definitions, {1 - plan.fallback_share:.0%} of "
         f"{plan.num_operators} operators"
     )
+
+
+def _cuda(kernel: Any) -> str:
+    from ..tensor_comprehensions.cuda import write_cuda
+
+    return write_cuda(kernel.instance, kernel.options).source
+
+
+def _loops(kernel: Any) -> str:
+    from ..tensor_comprehensions.polyhedral import as_loops, domains
+
+    return as_loops(domains(kernel.instance), kernel.schedule)
+
+
+def _svg(kernel: Any) -> str:
+    from ..tensor_comprehensions.polyhedral.picture import to_svg
+
+    return to_svg(kernel.schedule)
+
+
+_EMITTED: dict[str, Callable[[Any], str]] = {
+    "c": lambda kernel: kernel.source,
+    "cuda": _cuda,
+    "schedule": lambda kernel: str(kernel.schedule),
+    "loops": _loops,
+    "svg": _svg,
+}
 
 
 def _define(file: Path) -> Definition:

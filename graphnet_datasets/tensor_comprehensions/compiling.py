@@ -140,8 +140,9 @@ def _generated(
 ) -> Compiled:
     analysed = time.perf_counter()
     between = needed.parts[0][1]
+    parallel = needed.parallel_loops()
     with limited(needed.max_operations):
-        groups = fuse(instance, between, options.intra_fusion)
+        groups = fuse(instance, between, options.intra_fusion, parallel)
         nests = _cheapest(instance, groups, machine, choices_of(options, threads))
         fused = fuse_outer(instance, between, nests, options.outer_fusion, machine, threads)
     choices = choices_of(options, threads)

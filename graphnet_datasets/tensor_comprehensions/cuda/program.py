@@ -61,7 +61,7 @@ def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgra
                 "float64 only. Convert it before."
             )
     needed = relations(instance)
-    groups = fuse(instance, needed.parts[0][1], options.intra_fusion)
+    groups = fuse(instance, needed.parts[0][1], options.intra_fusion, needed.parallel_loops())
     placed = [coalesce(piece) for nest in gather_nests(instance, groups) for piece in split(nest)]
     schedule = schedule_of(instance, [((), [each], [_order_of(each)]) for each in placed], GPU)
     needed.check(schedule)

@@ -5,6 +5,7 @@ from .domains import Domains, domains
 from .legality import check_schedule
 from .relations import Relations, relations
 from .schedule import Loop, Nested, Schedule, StatementSchedule
+from .scheduling import as_loops, parallel_loops
 
 __all__ = [
     "Dependences",
@@ -14,8 +15,10 @@ __all__ = [
     "Relations",
     "Schedule",
     "StatementSchedule",
+    "as_loops",
     "check_schedule",
     "dependences",
     "domains",
+    "parallel_loops",
     "relations",
 ]

@@ -1,11 +1,11 @@
 """Which neighbouring statements share loops.
 
 Statements run one after the other in the text, so that no two depend on each other both ways: each
-is a strongly connected component of its own, for which isl's scheduler has nothing to decide. They
-are taken in the order of the text and merged with the group before them when the strategy allows
-it. The loops of a merged group are those whose index is the same in every dependence between its
-statements, so that they stay parallel and no loop is skewed or shifted, which isl's scheduler would
-do for the sake of merging more (and takes minutes to find out for a few layers).
+is a strongly connected component of its own, whose parallel loops isl's scheduler finds (see
+`scheduling`). They are taken in the order of the text and merged with the group before them when
+the strategy allows it. The loops of a merged group are those whose index is the same in every
+dependence between its statements, so that they stay parallel and no loop is skewed or shifted,
+which isl's scheduler would do to merge more, and which takes it minutes for a few layers.
 
 - `min` never merges;
 - `preserve3` merges if the number of parallel loops does not fall, or stays at three or more;
@@ -14,7 +14,7 @@ do for the sake of merging more (and takes minutes to find out for a few layers)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from ..language.instance import Instance
@@ -25,12 +25,18 @@ from .isl import isl
 Strategy = Literal["max", "preserve3", "min"]
 
 
-def fuse(instance: Instance, needed: Dependences, strategy: Strategy) -> list[tuple[int, ...]]:
-    """Return groups of neighbouring statements, by number, in order."""
+def fuse(
+    instance: Instance, needed: Dependences, strategy: Strategy, parallel: Mapping[int, int]
+) -> list[tuple[int, ...]]:
+    """Return groups of neighbouring statements, by number, in order.
+
+    Args:
+        parallel: how many parallel loops each statement has alone (see `parallel_loops`).
+    """
     groups: list[tuple[int, ...]] = []
     loops: list[int] = []
     for number, statement in enumerate(instance.statements):
-        own = len(statement.subscripts)
+        own = parallel.get(number, len(statement.subscripts))
         if groups and strategy != "min":
             shared = shared_loops(instance, needed, groups[-1], number)
             kept = min(shared, loops[-1])

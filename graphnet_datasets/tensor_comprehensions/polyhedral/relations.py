@@ -17,6 +17,7 @@ from .domains import Domains, domains
 from .isl import MAX_OPERATIONS, limited
 from .legality import check_schedule
 from .schedule import Nested, Schedule
+from .scheduling import parallel_loops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,17 @@ class Relations:
     parts: tuple[tuple[Domains, Dependences], ...]
     is_whole: bool
     max_operations: int = MAX_OPERATIONS
+
+    def parallel_loops(self) -> dict[int, int]:
+        """Return how many parallel loops each statement has alone, by its number.
+
+        Raises:
+            SchedulingLimitError: that would take too long to find out.
+        """
+        if not self.is_whole:
+            return {}
+        with limited(self.max_operations):
+            return parallel_loops(*self.parts[0])
 
     def check(self, schedule: Schedule) -> None:
         """Check that a schedule keeps them (see `check_schedule`).
