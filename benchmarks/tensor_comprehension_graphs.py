@@ -1,7 +1,7 @@
 """How much of the embedded graphs the compiler `tc` covers and how well it agrees with eager.
 
     python benchmarks/tensor_comprehension_graphs.py --max-params 1e6 --limit 50
-    python benchmarks/tensor_comprehension_graphs.py --static --max-params 1e8 --max-ops 3000 --limit 600
+    python benchmarks/tensor_comprehension_graphs.py --static --max-ops 3000 --limit 600
 
 One JSON line per graph (share of the operators covered, error against eager relative to the largest
 value of each output, seconds of compiling) and one for all of them.
