@@ -101,7 +101,8 @@ starter: $(CATALOGS)/.ready
 
 # Runs each graph once for the statistics of what crosses; goes on where it was stopped.
 subgraphs: $(VENV)/.test
-	$(BIN)/python -m builder subgraphs --jobs $(WORKERS) --picture docs/images
+	$(BIN)/python -m builder subgraphs --jobs $(WORKERS) --picture docs/images \
+	    --docs docs/transforms.md
 
 catalog: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder catalog --out build/graphnet --docs docs/dataset.md --jobs $(WORKERS)

@@ -1,5 +1,7 @@
 """What the transforms cost: one JSON line a figure, medians of several calls in this process.
 
+`seconds` are of the clock, `cpu_seconds` of the processor, which other processes do not take away.
+
     python benchmarks/transforms.py [ID]
 
 On one graph of the embedded dataset (default: one of about 500 operators): cutting it into the
@@ -31,12 +33,18 @@ CALLS = 5
 def measure(name: str, call: Callable[[], Any], calls: int = CALLS, **known: Any) -> Any:
     """Print the median of some calls after a first one, and return what the last one gave."""
     found = call()
-    seconds = []
+    seconds, cpu_seconds = [], []
     for _ in range(calls):
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         found = call()
         seconds.append(time.perf_counter() - start)
-    line = {"name": name, "seconds": round(statistics.median(seconds), 4), **known}
+        cpu_seconds.append(time.process_time() - cpu_start)
+    line = {
+        "name": name,
+        "seconds": round(statistics.median(seconds), 4),
+        "cpu_seconds": round(statistics.median(cpu_seconds), 4),
+        **known,
+    }
     print(json.dumps(line), flush=True)
     return found
 

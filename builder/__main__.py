@@ -74,6 +74,7 @@ def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
     parser.add_argument("--build", type=Path, default=Path("build/subgraphs"), help="what is done")
     parser.add_argument("--picture", type=Path, help="a directory for the picture of coverage")
+    parser.add_argument("--docs", type=Path, help="a text with the markers of the table of them")
     parser.add_argument("--jobs", type=int, default=default_jobs())
 
 
@@ -142,11 +143,13 @@ def _columns(options: argparse.Namespace) -> int:
 
 
 def _subgraphs(options: argparse.Namespace) -> int:
-    from .subgraphs import NAMES, build, draw_coverage
+    from .subgraphs import NAMES, build, draw_coverage, write_coverage
 
     build(options.out, options.build, options.names or list(NAMES), options.jobs)
     if options.picture is not None:
         print(draw_coverage(options.out, options.picture))
+    if options.docs is not None:
+        write_coverage(options.out, options.docs)
     return 0
 
 

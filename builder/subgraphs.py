@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphnet_datasets.analysis.splits import SPLITS
-from graphnet_datasets.atomic import file_sha256, new_directory, write_bytes
+from graphnet_datasets.atomic import file_sha256, new_directory, write_bytes, write_text
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.report.coverage import plot_coverage
 from graphnet_datasets.report.style import save
@@ -130,6 +130,59 @@ def measure_coverage(folder: Path, num_ops: int) -> dict[str, Coverage]:
         )
         for method, rows in sorted(by_method.items(), reverse=True)
     }
+
+
+BEGIN, END = "<!-- subgraphs: make subgraphs -->", "<!-- end of subgraphs -->"
+
+
+def write_coverage(dataset: Path, path: Path) -> None:
+    """Replace what stands between the markers of a text by what the tables of a dataset hold.
+
+    Raises:
+        GraphNetError: the text has no markers.
+    """
+    text = path.read_text(encoding="utf-8")
+    if BEGIN not in text or END not in text:
+        raise GraphNetError(f"`{path}` has no lines `{BEGIN}` and `{END}`. Put them into it.")
+    graphs = select_rows("all", dataset=dataset)
+    num_ops = sum(row["num_ops"] for row in graphs)
+    lines = [
+        "| config | method | rows | places | operators covered | rows in families of several splits "
+        "| without statistics of all inputs | Parquet |",
+        "|---" * 8 + "|",
+    ]
+    for name in NAMES:
+        files = sorted((dataset / name).glob("*.parquet"))
+        size = f"{sum(file.stat().st_size for file in files) / 1e6:.1f} MB"
+        for method, found in measure_coverage(dataset / name, num_ops).items() if files else ():
+            cells = [
+                f"`{name}`",
+                f"`{method}`",
+                f"{found.num_rows:,}",
+                f"{found.num_occurrences:,}",
+                f"{found.num_covered / num_ops:.1%}",
+                f"{found.num_in_several_splits:,}",
+                f"{found.num_without_statistics:,}",
+                size,
+            ]
+            lines.append("| " + " | ".join(cells) + " |")
+            size = ""  # of all methods together
+    is_large = [
+        row["input_bytes"] > MAX_INPUT_BYTES or (row["flops"] or 0) > MAX_FLOPS for row in graphs
+    ]
+    is_small = [
+        row["framework"] == "torch" and row["num_ops"] <= INDUCTOR_MAX_OPS for row in graphs
+    ]
+    lines += [
+        "",
+        f"Of {len(graphs)} graphs with {num_ops:,} operators {sum(is_large)} were cut without a "
+        f"run. TorchInductor was asked for the {sum(is_small)} of torch that have up to "
+        f"{INDUCTOR_MAX_OPS} operators.",
+    ]
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    content = "\n".join([before + BEGIN, *lines, END + after])
+    write_text(path, content)
 
 
 def draw_coverage(dataset: Path, directory: Path) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.subgraphs import build, draw_coverage
+from builder.subgraphs import BEGIN, END, build, draw_coverage, write_coverage
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.storage.layout import write_readme
@@ -32,7 +32,16 @@ def test_tables_stand_beside_the_graphs_and_leave_them_alone(
     typical = load_dataset(dataset, "typical", split="all")
     assert [Sample.from_row(row).num_ops for row in typical] == typical["num_ops"][:]
     picture = draw_coverage(dataset, tmp_path).read_text()
-    assert "<svg" in picture
+    assert "<svg" in picture and draw_coverage(dataset, tmp_path).read_text() == picture
+    text = tmp_path / "text.md"
+    text.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_coverage(dataset, text)
+    lines = text.read_text().splitlines()
+    assert (lines[:2], lines[-2:]) == (["before", BEGIN], [END, "after"]) and "old" not in lines
+    assert lines[4].startswith("| `typical` | `repeats` | 1 | 2 | 60.0% | 0 | 0 | 0.0 MB |")
+    text.write_text("no markers")
+    with pytest.raises(GraphNetError, match="has no lines"):
+        write_coverage(dataset, text)
     written = {path: path.read_bytes() for path in dataset.rglob("*.parquet")}
     build(dataset, tmp_path / "build", ["typical"], jobs=1)
     assert {path: path.read_bytes() for path in dataset.rglob("*.parquet")} == written
