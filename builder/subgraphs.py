@@ -175,8 +175,8 @@ def write_coverage(dataset: Path, path: Path) -> None:
     ]
     lines += [
         "",
-        f"Of {len(graphs)} graphs with {num_ops:,} operators {sum(is_large)} were cut without a "
-        f"run. TorchInductor was asked for the {sum(is_small)} of torch that have up to "
+        f"Of {len(graphs)} graphs with {num_ops:,} operators {sum(is_large)} were cut without "
+        f"a run. TorchInductor was asked for the {sum(is_small)} of torch that have up to "
         f"{INDUCTOR_MAX_OPS} operators.",
     ]
     before, _, rest = text.partition(BEGIN)
