@@ -147,8 +147,8 @@ def write_coverage(dataset: Path, path: Path) -> None:
     graphs = select_rows("all", dataset=dataset)
     num_ops = sum(row["num_ops"] for row in graphs)
     lines = [
-        "| config | method | rows | places | operators covered | rows in families of several splits "
-        "| without statistics of all inputs | Parquet |",
+        "| config | method | rows | places | operators covered | rows in families of several "
+        "splits | without statistics of all inputs | Parquet |",
         "|---" * 8 + "|",
     ]
     for name in NAMES:
