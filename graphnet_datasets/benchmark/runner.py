@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..compilers import resolve_name
+from ..compilers import resolve_name, resolve_paths
 from ..errors import RunError
 from ..schema import Status, sample_from_row
 from ..storage.selection import Filters, is_path
@@ -106,6 +106,7 @@ def run(
     named = [compiler] if isinstance(compiler, str) else list(dict.fromkeys(compiler))
     resolved = [resolve_name(each) for each in named]  # says at once which file is missing
     compilers = resolved if executor == "ray" else named  # other nodes have other directories
+    given = resolve_paths(options or {})
     rows, compilers_of = match_compilers(dataset, filters, source, compilers)
     devices = parse_devices(device)
     is_kept = keep_outputs or against is not None
@@ -124,7 +125,7 @@ def run(
         )
         stack.callback(runs_on.close)
         candidates = {
-            framework: [runs_on.find_candidate(name, framework, options or {}) for name in names]
+            framework: [runs_on.find_candidate(name, framework, given) for name in names]
             for framework, names in compilers_of.items()
         }
         # Of several devices, which are alike, it does not matter which one a sample was run on.

@@ -2,7 +2,7 @@
 
 from .base import Compiler
 from .builtin import usual_compilers
-from .options import Option, parse_options
+from .options import Option, parse_options, resolve_paths
 from .registry import (
     Entry,
     find_entry,
@@ -23,6 +23,7 @@ __all__ = [
     "parse_options",
     "register_compiler",
     "resolve_name",
+    "resolve_paths",
     "source_hash",
     "usual_compilers",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..errors import CompilerError
@@ -56,6 +57,27 @@ def check_options(
                 f"The option `{name}` of the compiler `{compiler}` cannot be {value!r}: {problem}."
             )
     return {name: options.get(name, option.default) for name, option in table.items()}
+
+
+def resolve_paths(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with paths as another working directory needs them.
+
+    A text with a slash in it, or one that begins with `~`, is a path where something lies there.
+
+    >>> resolve_paths({"cache": "/tmp/../tmp", "mode": "max-autotune", "level": 3})
+    {'cache': '/tmp', 'mode': 'max-autotune', 'level': 3}
+    """
+    return {name: _resolved(value) for name, value in options.items()}
+
+
+def _resolved(value: Any) -> Any:
+    if not isinstance(value, str) or not ("/" in value or value.startswith("~")):
+        return value
+    try:
+        path = Path(value).expanduser()
+        return str(path.resolve()) if path.exists() else value
+    except (OSError, RuntimeError, ValueError):  # no name of a file at all
+        return value
 
 
 def parse_options(settings: Iterable[str]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Tasks cut from a lowered graph of TVM, and their workloads as text and back.
 
-The text of a workload is that of TVM's IR as JSON, made the same for equal operators of different
-graphs: variables are numbered where their names stand for nothing else, and the version of TVM is
-left out. Blocks keep their names, by which traces find them.
+The text of a workload is that of TVM's IR as JSON. Variables are numbered where their names stand
+for nothing else, and the version of TVM is left out, so that most equal operators of different
+graphs have equal texts; TVM's structural hash tells that of all. Blocks keep their names, by which
+traces find them.
 
 What is parsed here was made by somebody: `load_workload`, `load_target` and `replay` are for
 isolated processes.
@@ -159,7 +160,7 @@ def structural_hash(workload: Any) -> str:
 
 
 def workload_text(workload: Any) -> str:
-    """Return the text of a workload, equal for operators that differ in names of variables only."""
+    """Return the text of a workload, without the names that a graph gave to its variables."""
     tvm = importlib.import_module("tvm")
     content = json.loads(tvm.ir.save_json(workload))
     return json.dumps(number_variables(content), separators=(",", ":"))

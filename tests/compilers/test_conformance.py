@@ -15,7 +15,11 @@ from graphnet_datasets.errors import CompilerError  # noqa: E402
 
 from .graphs import CASES, Case  # noqa: E402
 
-ENTRIES = [each for each in list_entries() if each.framework == "torch"]
+NEED_MORE = {"tvm-tuned", "tvm-oneshot", "tvm-bolt", "dispatch"}
+"""They need records, a predictor or minutes: their tests are in `tests/tuning`."""
+ENTRIES = [
+    each for each in list_entries() if each.framework == "torch" and each.name not in NEED_MORE
+]
 SLOW = {"inductor", "aotinductor"}
 """They call a C++ compiler for every graph, and once more for the machine's abilities."""
 

@@ -11,17 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphnet_datasets.errors import DatasetExistsError, TuningError
-from graphnet_datasets.isolation import Limits
-from graphnet_datasets.tuning import Candidate, Origin, Progress, Task, TrialStatus
-from graphnet_datasets.tuning.collecting import TaskReport, collect_tasks
-from graphnet_datasets.tuning.isolated_space import IsolatedSpace
-from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan, foreign, target_of
-from graphnet_datasets.tuning.records import read_records, read_tasks
-from graphnet_datasets.tuning.running import RunPlan, TaskChoice, tune_samples, usable
-from graphnet_datasets.tuning.worker import compare, make_arrays
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from .live import SAMPLE, needs_tvm
+from graphnet_datasets import Sample  # noqa: E402
+from graphnet_datasets.errors import CompilerError, DatasetExistsError, TuningError  # noqa: E402
+from graphnet_datasets.isolation import Limits  # noqa: E402
+from graphnet_datasets.storage.selection import select_rows  # noqa: E402
+from graphnet_datasets.tuning import Candidate, Origin, Progress, Task, TrialStatus  # noqa: E402
+from graphnet_datasets.tuning.collecting import TaskReport, collect_tasks  # noqa: E402
+from graphnet_datasets.tuning.compiler import TvmOneShot, TvmTuned  # noqa: E402
+from graphnet_datasets.tuning.isolated_space import IsolatedSpace  # noqa: E402
+from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan, foreign, target_of  # noqa: E402
+from graphnet_datasets.tuning.records import read_records, read_tasks, write_tuning  # noqa: E402
+from graphnet_datasets.tuning.running import RunPlan, TaskChoice, tune_samples, usable  # noqa: E402
+from graphnet_datasets.tuning.worker import compare, make_arrays  # noqa: E402
+
+from .live import SAMPLE, needs_tvm  # noqa: E402
 
 slow_with_tvm = [pytest.mark.slow, needs_tvm]
 
@@ -52,8 +57,22 @@ def measurer(task: Task) -> Iterator[LiveMeasurer]:
         yield made
 
 
-def columns(row: Any) -> dict[str, Any]:
-    return {**row.to_row(), "times_ms": None, "created_at": None}
+@pytest.fixture(scope="module")
+def records(
+    report: TaskReport,
+    space: IsolatedSpace,
+    measurer: LiveMeasurer,
+    task: Task,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    rows = [
+        dataclasses.replace(row, record_id=str(number), tuner_s=0.5)
+        for number, row in enumerate(measurer.measure(space.sample(task, 2, seed=0)))
+    ]
+    broken = dataclasses.replace(
+        rows[0], record_id="b", trace_json='[["x"], []]', times_ms=(1e-6, 1e-6)
+    )
+    return write_tuning(tmp_path_factory.mktemp("records") / "mine", report.tasks, [*rows, broken])
 
 
 class TestCutting:
@@ -256,3 +275,40 @@ class TestRunning:
         assert kept == [report.tasks[0]] and sum(skipped.values()) == 2
         with pytest.raises(TuningError, match="No task is left to tune"):
             usable([broken], space)
+
+
+class TestCompilers:
+    pytestmark = slow_with_tvm
+
+    def test_the_best_correct_record_of_a_task_is_run(self, records: Path, task: Task) -> None:
+        from graphnet_datasets.frameworks import make_inputs, materialize
+
+        sample = Sample.from_row(select_rows(SAMPLE)[0])
+        module = materialize(sample, weights="parameters")
+        inputs = make_inputs(sample, weights="parameters")
+        compiler = TvmTuned({"records": str(records), "num_threads": 1})
+        with torch.no_grad():
+            outputs = compiler.compile(module, dict(inputs))(**inputs)
+            expected = module(**inputs)
+        for mine, right in zip(
+            torch.utils._pytree.tree_leaves(outputs),
+            torch.utils._pytree.tree_leaves(expected),
+            strict=True,
+        ):
+            torch.testing.assert_close(mine, right, rtol=1e-4, atol=1e-4)
+        found = compiler.coverage
+        assert (found.num_tuned, found.num_broken) == (1, 1) and found.num_tasks > 1
+        assert 2 * task.flops <= found.tuned_flops < found.flops and found.tuning_s > 1.0
+        assert compiler.warnings == [found.text()]
+
+    def test_records_that_fit_nothing_are_an_error(self, records: Path) -> None:
+        module = torch.nn.Linear(4, 3)
+        inputs = {"input": torch.ones(2, 4)}
+        for threads, why in ((1, "one of the graph's 1"), (2, "they are for other targets")):
+            compiler = TvmTuned({"records": str(records), "num_threads": threads})
+            with pytest.raises(CompilerError, match=rf"No record in .* fits a task.*{why}"):
+                compiler.compile(module, inputs)
+        with pytest.raises(CompilerError, match="needs records"):
+            TvmTuned({"num_threads": 1}).compile(module, inputs)
+        with pytest.raises(CompilerError, match="needs a predictor"):
+            TvmOneShot({"num_threads": 1}).compile(module, inputs)
