@@ -52,7 +52,7 @@ class Tvm(Compiler):
 
         def run(**inputs: Any) -> Any:
             arguments = [
-                tvm.runtime.from_dlpack(tensor.contiguous()) for tensor in flat.arguments(inputs)
+                tvm.runtime.from_dlpack(_aligned(tensor)) for tensor in flat.arguments(inputs)
             ]
             return flat.rebuild([torch.from_dlpack(result) for result in main(*arguments)])
 
@@ -64,6 +64,13 @@ class Tvm(Compiler):
         return lowered(graph, target)
 
 
+def _aligned(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor as TVM takes it: contiguous, and beginning at a multiple of 64 bytes."""
+    tensor = tensor.contiguous()
+    return tensor if tensor.data_ptr() % ALIGNMENT_BYTES == 0 else tensor.clone()
+
+
+ALIGNMENT_BYTES = 64
 PIPELINE = "zero"
 """The passes of TVM that every compiler here runs and tuning cuts its tasks behind: legalise, fold
 constants, fuse. `DecomposeOpsForInference` is not among them: it makes the inference form of every

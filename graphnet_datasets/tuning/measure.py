@@ -23,6 +23,7 @@ from ..isolation import Ending, Finished, Limits, LocalPool, PoolJob, Work
 from .candidate import Candidate
 from .interfaces import Measurer
 from .measurement import Measurement, TrialStatus
+from .target import foreign, target_of
 from .task import Task
 from .worker import PHASES, affinity
 
@@ -261,47 +262,6 @@ class LiveMeasurer(Measurer):
                 found = write_bytes(self._directory / f"{task.task_id}.npz", done.result)
             self._references[task.task_id] = found
         return found
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TargetFacts:
-    """What of a target decides where it can be measured."""
-
-    kind: str
-    mcpu: str
-    threads: int
-
-
-def target_of(task: Task) -> TargetFacts:
-    """Return the facts of a task's target, out of its text.
-
-    Raises:
-        TuningError: the text is no target.
-    """
-    try:
-        found = json.loads(task.target_json)
-        return TargetFacts(
-            str(found["kind"]), str(found.get("mcpu", "")), int(found.get("num-cores", 1))
-        )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise TuningError(
-            f"The target of the task `{task.task_name}` cannot be read: {error}."
-        ) from error
-
-
-def foreign(target: TargetFacts, mcpu: str) -> str:
-    """Say why tasks of a target cannot be measured on a processor that LLVM calls `mcpu`, or "".
-
-    >>> foreign(TargetFacts("llvm", "znver4", 1), "znver4")
-    ''
-    >>> foreign(TargetFacts("cuda", "", 1), "znver4")
-    'is for `cuda`, and only tasks for processors (`llvm`) can be measured'
-    """
-    if target.kind != "llvm":
-        return f"is for `{target.kind}`, and only tasks for processors (`llvm`) can be measured"
-    if target.mcpu != mcpu:
-        return f"is for the processor `{target.mcpu}`, and this one is `{mcpu}`"
-    return ""
 
 
 def status_of(done: Finished) -> tuple[TrialStatus, str]:

@@ -22,9 +22,10 @@ from .collecting import Count, check_tvm, collect_tasks
 from .isolated_space import IsolatedSpace
 from .journal import Journal
 from .loop import Budget, Progress, TuningResult, tune
-from .measure import MEASURE_LIMITS, LiveMeasurer, TimingPlan, foreign, target_of
+from .measure import MEASURE_LIMITS, LiveMeasurer, TimingPlan
 from .records import fill_tuning, read_tasks
 from .registry import make_allocator, make_tuner
+from .target import foreign, target_of
 from .task import Task
 
 REPORT_NAME = "tune-report.json"

@@ -19,6 +19,7 @@ from .space_calls import (
     send_message,
 )
 from .task import Task
+from .templates.space import TemplateSpace
 
 
 def serve_space(path: Path, kind: str) -> None:
@@ -40,6 +41,8 @@ def make_space(kind: str) -> TvmSpace:
     """Return the space of a kind: `sketches` or `templates`."""
     if kind == "sketches":
         return TvmSpace()
+    if kind == "templates":
+        return TemplateSpace()
     raise TuningError(f"There is no space `{kind}`.")
 
 

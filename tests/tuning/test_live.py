@@ -21,9 +21,10 @@ from graphnet_datasets.tuning import Candidate, Origin, Progress, Task, TrialSta
 from graphnet_datasets.tuning.collecting import TaskReport, collect_tasks  # noqa: E402
 from graphnet_datasets.tuning.compiler import TvmOneShot, TvmTuned  # noqa: E402
 from graphnet_datasets.tuning.isolated_space import IsolatedSpace  # noqa: E402
-from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan, foreign, target_of  # noqa: E402
+from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan  # noqa: E402
 from graphnet_datasets.tuning.records import read_records, read_tasks, write_tuning  # noqa: E402
 from graphnet_datasets.tuning.running import RunPlan, TaskChoice, tune_samples, usable  # noqa: E402
+from graphnet_datasets.tuning.target import foreign, target_of  # noqa: E402
 from graphnet_datasets.tuning.worker import compare, make_arrays  # noqa: E402
 
 from .live import SAMPLE, needs_tvm  # noqa: E402
@@ -312,3 +313,20 @@ class TestCompilers:
             TvmTuned({"num_threads": 1}).compile(module, inputs)
         with pytest.raises(CompilerError, match="needs a predictor"):
             TvmOneShot({"num_threads": 1}).compile(module, inputs)
+
+
+class TestTemplates:
+    pytestmark = slow_with_tvm
+
+    def test_every_candidate_of_a_product_is_correct(
+        self, measurer: LiveMeasurer, task: Task
+    ) -> None:
+        with IsolatedSpace(kind="templates") as templates:
+            everything = templates.enumerate(task)
+            assert everything and len(everything) <= 40
+            assert all(each.origin is Origin.TEMPLATE for each in everything)
+            assert templates.mutate(everything[0], 0) is None
+            drawn = templates.sample(task, 3, seed=0)
+        assert {each.trace_hash for each in drawn} < {each.trace_hash for each in everything}
+        rows = list(measurer.measure(drawn))
+        assert [each.status for each in rows] == ["ok"] * 3, [each.error for each in rows]
