@@ -82,6 +82,8 @@ def test_shapes_propagate_to_what_was_recorded(name: str) -> None:
     for index, (found, op) in enumerate(zip(results, sample.ops, strict=True)):
         if found is None or op.results is None:
             continue
+        if op.target == "operator.getitem" and not op.results:
+            continue  # dynamo notes nothing of elements that it takes out for `tolist` itself
         assert len(found) == len(op.results), (index, op.target)
         for value, recorded in zip(found, op.results, strict=True):
             if value.shape is not None and recorded.shape is not None:

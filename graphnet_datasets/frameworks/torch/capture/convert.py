@@ -220,7 +220,7 @@ class _Converter:
             target,
             tuple(self._arg(arg) for arg in args),
             tuple((keyword, self._arg(arg)) for keyword, arg in node.kwargs.items()),
-            self._results(node.meta.get(self.value_key)),
+            self._noted(node),
             self.module_path(node.meta.get("nn_module_stack") or {}),
         )
         self._append(op, node)
@@ -283,6 +283,11 @@ class _Converter:
         return isinstance(arg, torch.fx.Node) and isinstance(self.refs.get(arg), tuple)
 
     # Values and arguments
+
+    def _noted(self, node: torch.fx.Node) -> tuple[Value, ...] | None:
+        # Dynamo notes nothing of an element that it takes out of a tensor for `tolist`.
+        is_known = self.value_key in node.meta or node.target is not operator.getitem
+        return self._results(node.meta.get(self.value_key)) if is_known else None
 
     def _results(self, example: Any) -> tuple[Value, ...]:
         if isinstance(example, torch.Tensor):
