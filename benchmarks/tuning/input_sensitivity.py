@@ -123,6 +123,11 @@ def draw_list(rng: np.random.Generator) -> tuple[np.ndarray]:
     return (values,)
 
 
+def log_range(values: np.ndarray) -> float:
+    """Return log2 of the range of 32 sampled values."""
+    return math.log2(float(np.ptp(values[:: max(1, len(values) // 32)])) + 1)
+
+
 def disorder(values: np.ndarray) -> float:
     """Return the share of 64 sampled neighbours that are not in order."""
     step = max(1, (len(values) - 1) // 64)
@@ -137,7 +142,9 @@ LIST_WAYS: Ways = {
 }
 LIST_FEATURES: Features = [
     lambda values: math.log2(len(values)),
-    lambda values: math.log2(float(np.ptp(values[:: max(1, len(values) // 32)])) + 1),
+    log_range,
+    # what counting depends on, and what no tree of either alone can say
+    lambda values: log_range(values) - math.log2(len(values)),
     disorder,
 ]
 

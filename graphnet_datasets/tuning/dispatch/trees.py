@@ -78,15 +78,15 @@ class DecisionTree:
 
 
 def cost_matrix(times: np.ndarray) -> np.ndarray:
-    """Return C [k, k] and so what choosing j costs an input of label i, relative to its best time.
+    """Return C [k, k]: how much longer j takes than i on an input of label i, in the mean.
 
     `times` are [n, k]; the label of an input is its fastest.
 
     >>> cost_matrix(np.array([[1.0, 3.0], [1.0, 2.0], [4.0, 2.0]])).tolist()
-    [[0.0, 1.5], [1.0, 0.0]]
+    [[0.0, 1.5], [2.0, 0.0]]
     """
     labels = times.argmin(axis=1)
-    slowdown = times / times.min(axis=1, keepdims=True) - 1
+    slowdown = times - times.min(axis=1, keepdims=True)
     costs = np.zeros((times.shape[1],) * 2)
     for label in np.unique(labels):
         costs[label] = slowdown[labels == label].mean(axis=0)
@@ -116,7 +116,8 @@ def fit_tree(
     from sklearn.tree import DecisionTreeClassifier
 
     costs = cost_matrix(times)
-    regret = times.max(axis=1) / times.min(axis=1) - 1
+    regret = times.max(axis=1) - times.min(axis=1)
+    regret = regret / max(regret.mean(), 1e-300)
     classifier = DecisionTreeClassifier(
         max_depth=max_depth, min_samples_leaf=max(1, len(inputs) // 100), random_state=seed
     ).fit(inputs[:, features], labels, sample_weight=regret + 1e-3)

@@ -10,7 +10,7 @@ Level 2. The clusters are thrown away: each input is labelled anew with the land
 on it and accurate enough. Classifiers from features to labels are trained with the cost of choosing
 landmark j for an input of label i,
 
-    C_ij = mean over inputs n of label i of (T[n, j] - T[n, i]) / T[n, i],
+    C_ij = mean over inputs n of label i of T[n, j] - T[n, i],
 
 and that one is kept which makes the sum of T[n, c(n)] + e least by cross-validation, where e is
 what the features that it looks at take to compute. They are
@@ -19,11 +19,12 @@ what the features that it looks at take to compute. They are
 - a decision tree for each subset of features;
 - incremental: trees over the cheapest one, two, three … features, the first that is sure decides.
 
-Ours: K = 8 (about 100 in the paper, as far as we know). An infinite time (failed, or not accurate
-enough) counts as `PENALTY` times the input's slowest. Of more than `MAX_SUBSETS_OF` features the
-subsets are those that a greedy forward selection visits. The constant is the landmark with the
-least sum of times, where the paper tries the most frequent label too. Decisions in leaves minimise
-the expected cost.
+Ours: the cost is in seconds and not relative, since the sum of seconds is what the classifier is
+chosen by. K = 8 (about 100 in the paper, as far as we know). An infinite time (failed, or not
+accurate enough) counts as `PENALTY` times the input's slowest. Of more than `MAX_SUBSETS_OF`
+features the subsets are those that a greedy forward selection visits. The constant is the landmark
+with the least sum of times, where the paper tries the most frequent label too. Decisions in leaves
+minimise the expected cost.
 """
 
 from __future__ import annotations
