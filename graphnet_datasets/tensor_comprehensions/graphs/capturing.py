@@ -13,6 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...compilers.exporting import export_flat
 from ...compilers.flat import FlatModule
+from .decompositions import decompositions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def capture_graph(
         # torch 2.13 warns of its own copying of tree specifications.
         warnings.simplefilter("ignore", FutureWarning)
         flat, program = export_flat(compiler, module, example_inputs, dynamic=False)
-        program = program.run_decompositions()
+        program = program.run_decompositions(decompositions())
     bound: list[torch.Tensor | int | None] = []
     position = 0
     for spec in program.graph_signature.input_specs:
