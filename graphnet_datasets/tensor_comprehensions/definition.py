@@ -237,8 +237,7 @@ class Definition:
         arrays = [framework.to_numpy(each) for each in inputs]
         result = autotune(instance, arrays, start=first, config=config, log=log, progress=progress)
         if table is not None and store:
-            ran = sorted(result.candidates, key=lambda each: each.median_ms)
-            table.add(key, ran[: config.num_saved])
+            table.add(key, result.ranked()[: config.num_saved])
         return result.options
 
     def cached_options(self, name: str, *examples: Any, cache: str | Path) -> Options | None:

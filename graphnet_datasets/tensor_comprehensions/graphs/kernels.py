@@ -148,8 +148,7 @@ class KernelCache:
         start = [self.options] if self.options is not None else []
         result = autotune(instance, arrays, start=start, config=config)
         if self.table is not None:
-            ran = sorted(result.candidates, key=lambda each: each.median_ms)
-            self.table.add(key, ran[: config.num_saved])
+            self.table.add(key, result.ranked()[: config.num_saved])
         return result.options
 
     @property

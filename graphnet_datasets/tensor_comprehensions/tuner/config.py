@@ -23,6 +23,8 @@ class TunerConfig:
         mutation: how likely each option of a child is drawn anew.
         elites: how many of the best stay as they are; at most half of the population.
         num_saved: how many of the best a cache keeps.
+        num_finalists: how many of the best are timed once more at the end, in turn with what the
+            search began with, so that a lucky moment decides nothing; 0 for none.
         min_valid: with fewer candidates that ran, all but the best are drawn anew.
         seed: of all that is drawn.
         budget_s: seconds after which no further candidate is begun, None for no limit.
@@ -40,6 +42,7 @@ class TunerConfig:
     mutation: float = 0.07
     elites: int = 3
     num_saved: int = 10
+    num_finalists: int = 3
     min_valid: int = 3
     seed: int = 0
     budget_s: float | None = None
@@ -107,16 +110,29 @@ class TuningResult:
 
     Attributes:
         candidates: all that were tried, in order.
+        finalists: the best of them and the first, with the times of their last runs only.
         seconds: how long it took.
     """
 
     candidates: tuple[Candidate, ...]
     seconds: float
+    finalists: tuple[Candidate, ...] = ()
 
     @property
     def best(self) -> Candidate:
-        """The fastest candidate."""
-        return min(self.candidates, key=lambda each: each.median_ms)
+        """The fastest candidate: of the finalists if there are any."""
+        return min(self.finalists or self.candidates, key=lambda each: each.median_ms)
+
+    def ranked(self) -> list[Candidate]:
+        """Return what is worth keeping, fastest first: the finalists, then what is no faster."""
+        again = {each.source_hash for each in self.finalists}
+        best = self.best.median_ms
+        rest = [
+            each
+            for each in self.candidates
+            if each.source_hash not in again and each.times_ms and each.median_ms >= best
+        ]
+        return sorted([*self.finalists, *rest], key=lambda each: each.median_ms)
 
     @property
     def options(self) -> Options:
