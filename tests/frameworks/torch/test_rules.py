@@ -116,6 +116,12 @@ def of_makers(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
     if last == "arange":
         bounds = [draw.randint(-3, 9) for _ in range(draw.randint(1, 3))]
         return (*bounds,), options
+    if last == "linspace":
+        return (0, draw.choice((1, 2.5)), draw.randint(0, 5)), options
+    if last in ("index_select", "gather"):
+        wanted = shape(draw, 1) if last == "index_select" else shape(draw, len(sizes))
+        kind = draw.choice((I64, I64, I64, torch.int32 if last == "index_select" else F32))
+        return (x, axis, tensor(draw, wanted, kind)), {}
     if last == "tensor":
         return (draw.choice(([], [], [1.0])),), options
     options.pop("device", None)
@@ -168,7 +174,11 @@ def of_makers(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
         batch, heads, length, other, width = (draw.randint(1, 4) for _ in range(5))
         query = tensor(draw, (batch, length, heads, width)).transpose(1, 2)
         held = [torch.zeros(batch, other, heads, width, device="meta").transpose(1, 2)] * 2
-        rest = draw.choice(({}, {"is_causal": True}, {"scale": 0.5}, {"dropout_p": 0.1}))
+        cover = torch.zeros(*(draw.choice((1, size)) for size in (batch, heads, length, other)),
+                            dtype=draw.choice((BOOL, F32, F16)), device="meta")  # fmt: skip
+        rest: dict[str, Any] = draw.choice(
+            ({}, {"is_causal": True}, {"scale": 0.5}, {"dropout_p": 0.1}, {"attn_mask": cover})
+        )
         return (query, *held), rest
     if last == "prelu":
         sizes = shape(draw, draw.randint(2, 4))
@@ -224,7 +234,7 @@ def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
         image = tensor(draw, (draw.randint(1, 2), channels, *[draw.choice((1, 5, 8))] * rank))
         kernel = tensor(draw, (2 * groups, channels // groups, *[draw.choice((1, 3))] * rank))
         bias = tensor(draw, (2 * groups,)) if draw.random() < 0.5 else None
-        padding = draw.choice((0, 1, (1,) * rank, "same"))
+        padding = draw.choice((0, 1, (1,) * rank, "same", "valid"))
         return (image, kernel, bias, draw.choice((1, 2, (2,) * rank)), padding, 1, groups), {}
     if last == "batch_norm":
         sizes = shape(draw, draw.randint(2, 4))
@@ -263,7 +273,8 @@ def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
         return (x, *([-1] * draw.randint(0, 1)), *wanted), {}
     if last == "getitem":
         if draw.random() < 0.2:
-            return (x, tensor(draw, shape(draw, draw.randint(1, 2)), draw.choice((I64, BOOL)))), {}
+            place = tensor(draw, shape(draw, draw.randint(1, 2)), draw.choice((I64, BOOL)))
+            return (x, draw.choice((place, (place, place), (place, place[-1:])))), {}
         return (x, index(draw, sizes)), {}
     if last == "split":
         size = sizes[axis % len(sizes)]
@@ -307,17 +318,19 @@ def index(draw: random.Random, sizes: tuple[int, ...]) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+def on_the_cpu(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+
+
 def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     operator = lookup(name)
     if name in OF_THE_CPU:  # whose order of memory tensors without a device do not follow
         with FakeTensorMode():
-            held = [
-                torch.empty_strided(each.shape, each.stride(), dtype=each.dtype)
-                if isinstance(each, torch.Tensor)
-                else each
-                for each in args
-            ]
-            return resolve(operator)(*held, **kwargs)
+            held = [on_the_cpu(each) for each in args]
+            named = {name: on_the_cpu(each) for name, each in kwargs.items()}
+            return resolve(operator)(*held, **named)
     if operator.kind == "method":
         return getattr(args[0], operator.last_name)(*args[1:], **kwargs)
     return resolve(operator)(*args, **kwargs)
@@ -342,7 +355,8 @@ def test_a_rule_says_what_torch_says(name: str) -> None:
     for number in range(400):
         args, kwargs = arguments(name, draw)
         known: dict[int, Storage] = {}
-        found = apply_rule(name, as_forms(args, known), kwargs)
+        named = {key: as_forms(each, known) for key, each in kwargs.items()}
+        found = apply_rule(name, as_forms(args, known), named)
         if found is NotImplemented:
             continue
         num_covered += 1

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from .forms import Form, Sizes, UnfitError
-from .rule_operands import are_numbers, axis_of, given, order_of, plain, strides_in
+from .forms import Form, UnfitError
+from .rule_operands import are_numbers, axis_of, broadcast, given, order_of, plain, strides_in
 
 
 def _like(form: Form) -> Form:
@@ -125,7 +125,7 @@ def _compare(left: Any, right: Any) -> Form:
         other = given(right)
         if other.dtype != form.dtype or not other.is_contiguous:
             raise UnfitError
-        shape = _broadcast(shape, other.shape)
+        shape = broadcast(shape, other.shape)
     if not form.is_contiguous or form.dtype.is_complex or () in (form.shape, shape):
         raise UnfitError
     return Form(shape, None, torch.bool)
@@ -156,7 +156,7 @@ def _paired(form: Form, other: Form) -> Form:
         return _of_dtype(_like(form), dtype)
     if () in (form.shape, other.shape):
         return _of_dtype(_like(other if form.shape == () else form), dtype)
-    shape = _broadcast(form.shape, other.shape)
+    shape = broadcast(form.shape, other.shape)
     if form.is_contiguous and other.is_contiguous:
         return Form(shape, None, dtype)
     if form.shape == shape and _is_ordered(form):
@@ -221,18 +221,6 @@ def _binary_in_place(left: Any, right: Any) -> Form:
     return _in_place(form)
 
 
-def _broadcast(left: Sizes, right: Sizes) -> Sizes:
-    if len(left) < len(right):
-        left, right = right, left
-    padded = (1,) * (len(left) - len(right)) + right
-    sizes = []
-    for one, other in zip(left, padded, strict=True):
-        if one != other and 1 not in (one, other):
-            raise UnfitError
-        sizes.append(max(one, other))
-    return tuple(sizes)
-
-
 def _power(base: Any, exponent: Any) -> Form:
     if type(exponent) not in (int, float):
         raise UnfitError
@@ -243,7 +231,7 @@ def _masked_fill(input: Any, mask: Any, value: Any) -> Form:
     form, cover = plain(input), given(mask)
     if cover.dtype is not torch.bool or type(value) not in (int, float):
         raise UnfitError
-    if _broadcast(form.shape, cover.shape) != form.shape:
+    if broadcast(form.shape, cover.shape) != form.shape:
         raise UnfitError
     return Form(form.shape, None, form.dtype)
 
@@ -256,7 +244,7 @@ def _where(condition: Any, input: Any, other: Any) -> Form:
         raise UnfitError
     dtype, shape = forms[0].dtype, cover.shape
     for each in forms:
-        shape = _broadcast(shape, each.shape)
+        shape = broadcast(shape, each.shape)
         if each.dtype != dtype or not each.is_contiguous:
             raise UnfitError
     if not cover.is_contiguous or (numbers and not dtype.is_floating_point):
@@ -271,7 +259,7 @@ ELEMENT_RULES: Mapping[str, Callable[..., Any]] = {
             "torch.sqrt", "torch.Tensor.sqrt", "torch.rsqrt", "torch.Tensor.rsqrt", "torch.exp",
             "torch.Tensor.exp", "torch.sin", "torch.Tensor.sin", "torch.cos", "torch.Tensor.cos",
             "torch.log", "torch.Tensor.log", "torch.abs", "torch.Tensor.abs", "torch.erf",
-            "torch.Tensor.floor",
+            "torch.Tensor.floor", "torch.square", "torch.Tensor.square",
         ),
         _elementwise,
     ),

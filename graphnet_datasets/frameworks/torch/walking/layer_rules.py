@@ -176,9 +176,18 @@ def _fused_attention(
 ) -> Form:
     """Attention that the CPU has a kernel for: its result lies in memory as the query does."""
     asked, looked_at, taken = given(query), given(key), given(value)
+    if attn_mask is not None:
+        cover = given(attn_mask)
+        wanted = (*asked.shape[:-1], *looked_at.shape[2:3])
+        if (
+            is_causal is not False
+            or len(cover.shape) != 4
+            or cover.dtype not in (torch.bool, asked.dtype)
+            or any(size not in (1, most) for size, most in zip(cover.shape, wanted, strict=False))
+        ):
+            raise UnfitError
     if (
-        attn_mask is not None
-        or dropout_p != 0.0
+        dropout_p != 0.0
         or type(is_causal) is not bool
         or enable_gqa is not False
         or type(scale) not in (int, float, type(None))

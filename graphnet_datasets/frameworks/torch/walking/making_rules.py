@@ -73,6 +73,12 @@ def _arange(*bounds: Any, **options: Any) -> Form:
     return _made((len(range(start, end, step)),), torch.int64, options)
 
 
+def _linspace(start: Any, end: Any, steps: Any, **options: Any) -> Form:
+    if not are_numbers(start, end) or type(steps) is not int:
+        raise UnfitError
+    return _made((steps,), torch.get_default_dtype(), options)
+
+
 def _nothing(data: Any, **options: Any) -> Form:
     """An empty list as a tensor, with which caches of keys and values begin."""
     if type(data) is not list or data or set(options) - {"dtype", "device"}:
@@ -85,6 +91,7 @@ MAKING_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(("torch.zeros", "torch.ones"), _filled),
     "torch.full": _full,
     "torch.arange": _arange,
+    "torch.linspace": _linspace,
     "torch.tensor": _nothing,
     **dict.fromkeys(("torch.Tensor.new_zeros", "torch.Tensor.new_ones"), _new),
     "torch.Tensor.new_full": _new_full,

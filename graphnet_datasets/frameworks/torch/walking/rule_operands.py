@@ -107,3 +107,16 @@ def is_ambiguous(form: Form) -> bool:
     if form.strides == contiguous_strides(form.shape):
         return False
     return form.shape[1] == 1 or all(size == 1 for size in form.shape[2:])
+
+
+def broadcast(left: Sizes, right: Sizes) -> Sizes:
+    """Return the shape in which two shapes meet."""
+    if len(left) < len(right):
+        left, right = right, left
+    padded = (1,) * (len(left) - len(right)) + right
+    sizes = []
+    for one, other in zip(left, padded, strict=True):
+        if one != other and 1 not in (one, other):
+            raise UnfitError
+        sizes.append(max(one, other))
+    return tuple(sizes)

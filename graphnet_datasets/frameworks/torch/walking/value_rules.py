@@ -84,6 +84,8 @@ def _convolution(rank: int) -> Callable[..., Any]:
     ) -> Form:
         form, kernel = given(input), plain(weight)
         is_last = has_channels_last(form)
+        if padding == "valid":
+            padding = 0
         steps, pads, gaps = (integers(each, rank) for each in (stride, padding, dilation))
         if (
             len(form.shape) != rank + 2
@@ -239,6 +241,31 @@ def _embedding(input: Any, weight: Any, padding_idx: Any = None, *rest: Any) -> 
     return Form((*places.shape, table.shape[1]), None, table.dtype)
 
 
+def _index_select(input: Any, dim: Any, index: Any) -> Form:
+    form, places = given(input), given(index)
+    axis = axis_of(form, dim)
+    if len(places.shape) != 1 or places.dtype not in (torch.int64, torch.int32):
+        raise UnfitError
+    if not form.is_contiguous or (len(form.shape) in (4, 5) and is_ambiguous(form)):
+        raise UnfitError
+    shape = (*form.shape[:axis], places.shape[0], *form.shape[axis + 1 :])
+    return Form(shape, None, form.dtype)
+
+
+def _gather(input: Any, dim: Any, index: Any) -> Form:
+    form, places = given(input), given(index)
+    axis = axis_of(form, dim)
+    if places.dtype is not torch.int64 or not places.is_contiguous:
+        raise UnfitError
+    if len(places.shape) != len(form.shape) or any(
+        size > most
+        for place, (size, most) in enumerate(zip(places.shape, form.shape, strict=True))
+        if place != axis
+    ):
+        raise UnfitError
+    return Form(places.shape, None, form.dtype)
+
+
 VALUE_RULES: Mapping[str, Callable[..., Any]] = {
     "torch.nn.functional.linear": _linear,
     "torch.addmm": _addmm,
@@ -258,5 +285,7 @@ VALUE_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(("torch.sum", "torch.Tensor.sum"), _sum),
     **dict.fromkeys(("torch.cumsum", "torch.Tensor.cumsum"), _cumulated),
     "torch.nn.functional.embedding": _embedding,
+    **dict.fromkeys(("torch.index_select", "torch.Tensor.index_select"), _index_select),
+    **dict.fromkeys(("torch.gather", "torch.Tensor.gather"), _gather),
 }  # fmt: skip
 """By the names that the table of operators keeps."""

@@ -11,6 +11,7 @@ import torch
 from .forms import Form, Sizes, UnfitError, view_strides
 from .rule_operands import (
     axis_of,
+    broadcast,
     given,
     sizes_of,
 )
@@ -165,7 +166,9 @@ def _getitem(value: Any, index: Any) -> Any:
         return value[index]
     form = given(value)
     if type(index) is Form:
-        return _picked(form, given(index))
+        return _picked(form, [given(index)])
+    if type(index) is tuple and index and all(type(part) is Form for part in index):
+        return _picked(form, [given(part) for part in index])
     parts = list(index) if type(index) is tuple else [index]
     if Ellipsis in [part for part in parts if type(part) in (type(Ellipsis),)]:
         place = next(at for at, part in enumerate(parts) if part is Ellipsis)
@@ -208,13 +211,18 @@ def _getitem(value: Any, index: Any) -> Any:
     return form.with_view((*shape, *form.shape[axis:]), (*strides, *form.strides[axis:]), offset)
 
 
-def _picked(form: Form, places: Form) -> Form:
-    """Return the parts of a tensor that a tensor of indices names."""
-    if not form.shape or not places.shape or places.dtype not in (torch.int64, torch.int32):
+def _picked(form: Form, places: list[Form]) -> Form:
+    """Return the parts of a tensor that tensors of indices name, along its first axes."""
+    if len(places) > len(form.shape) or not form.is_contiguous:
         raise UnfitError
-    if not form.is_contiguous or not places.is_contiguous:
-        raise UnfitError
-    return Form((*places.shape, *form.shape[1:]), None, form.dtype)
+    shape: Sizes = ()
+    for each in places:
+        if not each.shape or each.dtype not in (torch.int64, torch.int32):
+            raise UnfitError
+        if not each.is_contiguous:
+            raise UnfitError
+        shape = broadcast(shape, each.shape)
+    return Form((*shape, *form.shape[len(places) :]), None, form.dtype)
 
 
 def _split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form, ...]:
