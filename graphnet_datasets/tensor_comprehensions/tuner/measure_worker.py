@@ -42,10 +42,12 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None: 
                 {"error": f"The output `{each['name']}` differs by {difference:.3g} of its scale."}
             )
             return
-    if first_ms > payload["limit_ms"]:  # once more, for threads that the first run had to start
+    for _ in range(3):  # threads that had to start, or a processor that others took
+        if first_ms <= payload["limit_ms"]:
+            break
         start = time.perf_counter()
         function(pointers, payload["threads"])
-        first_ms = (time.perf_counter() - start) * 1e3
+        first_ms = min(first_ms, (time.perf_counter() - start) * 1e3)
     if first_ms > payload["limit_ms"]:
         reporter.send({"error": f"The first run took {first_ms:.3g} ms, far more than the best."})
         return
