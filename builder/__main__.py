@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 
-from .capturing import BUILDER, PACKAGE, Capture, Keys, default_jobs, known
+from .capturing import BUILDER, FAILURE, PACKAGE, Capture, Keys, default_jobs, known
 from .catalog import Entry, read_catalog
 from .executors import capture_all
+from .progress import follow, summary
 from .starter import CATALOGS, calibrate, write_card, write_dataset, write_failures
+
+INTERRUPTED = 130
+"""What a shell reports for a program that Ctrl-C ended: 128 + SIGINT."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,6 +43,13 @@ def main(arguments: list[str] | None = None) -> int:
     except GraphNetError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        build = getattr(options, "build", options.__dict__.get("out"))
+        print(
+            f"Stopped. What was captured is in `{build}`; the same command goes on from there.",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
 
 
 def _add_starter(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +65,9 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
         "--no-calibration", action="store_true", help="leave out the statistics that fit graphs"
     )
     parser.add_argument(
+        "--only-failed", action="store_true", help="try again what failed, write nothing"
+    )
+    parser.add_argument(
         "--allow-failures", action="store_true", help="write the dataset without what failed"
     )
 
@@ -61,6 +75,9 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
 def _add_columns(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_columns)
     parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    parser.add_argument(
+        "--add", type=Path, help="a build directory: add what it has of the catalogs beside these"
+    )
     parser.add_argument(
         "--regroup", action="store_true", help="make groups and splits anew: graphs may move"
     )
@@ -93,6 +110,9 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
         "--retry", action="store_true", help="try again what failed in this build directory"
     )
     parser.add_argument(
+        "--only-failed", action="store_true", help="nothing but what failed; write nothing"
+    )
+    parser.add_argument(
         "--no-capture", action="store_true", help="take what the build directory holds"
     )
 
@@ -109,11 +129,14 @@ def _starter(options: argparse.Namespace) -> int:
     entries = [
         entry for path in catalogs for entry in read_catalog(path) if options.only in entry.name
     ]
-    captures = _shown(capture_all(entries, options.build, options.jobs), len(entries))
+    keys = Keys()
+    if options.only_failed:
+        entries = _failed(entries, options.build, keys)
+    captures = _captured(entries, options, keys)
     num_failures = write_failures(captures, options.build / "failures.json")
     if num_failures:
         print(f"{num_failures} of {len(entries)} entries failed; see {options.build}/failures.json")
-    if options.only or (num_failures and not options.allow_failures):
+    if options.only or options.only_failed or (num_failures and not options.allow_failures):
         return int(bool(num_failures))
     counts = write_dataset(captures, options.out)
     print(f"{sum(counts.values())} graphs in {options.out}: {counts}")
@@ -128,11 +151,18 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _columns(options: argparse.Namespace) -> int:
-    from .placing import known_groups, place, standing, write_placed
+    from .placing import captured, known_groups, place, standing, write_placed
 
     entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
-    known = {} if options.regroup else known_groups(options.out)
-    placed = place(standing(options.out, entries), known)
+    groups_of = {} if options.regroup else known_groups(options.out)
+    rows = list(standing(options.out, entries))
+    if options.add is not None:
+        there = {row.id for row in rows}
+        keys = Keys()
+        waiting = [entry for name, entry in entries.items() if name not in there]
+        found = (known(each, keys.path(each, options.add), False) for each in waiting)
+        rows += captured([each for each in found if each is not None], is_analysed=True)
+    placed = place(rows, groups_of)
     write_placed(placed, options.out)
     write_card(options.out)
     groups = {group for _, group in placed.rows}
@@ -163,17 +193,14 @@ def _catalog(options: argparse.Namespace) -> int:
         found = (known(entry, keys.path(entry, options.build), True) for entry in entries)
         captures = [capture for capture in found if capture is not None]
     else:
-        captures = _shown(
-            capture_all(
-                entries,
-                options.build,
-                options.jobs,
-                executor=options.executor,
-                keys=keys,
-                is_failure_kept=not options.retry,
-            ),
-            len(entries),
+        chosen = _failed(entries, options.build, keys) if options.only_failed else entries
+        is_kept = not (options.retry or options.only_failed)
+        captures = _captured(
+            chosen, options, keys, executor=options.executor, is_failure_kept=is_kept
         )
+        if options.only_failed:
+            print(f"{summary(captures)} of what had failed")
+            return 0
         order = {entry.name: position for position, entry in enumerate(entries)}
         captures.sort(key=lambda capture: order[capture.entry.name])
     num_failures = sum(capture.path is None for capture in captures)
@@ -221,16 +248,27 @@ def _entries(sources: list[str], limit: int | None) -> list[Entry]:
     return list({entry.name: entry for entry in entries}.values())
 
 
-def _shown(captures: Iterable[Capture], total: int) -> list[Capture]:
-    """Return what an iterator gives, with a bar and a line for each failure meanwhile."""
-    from rich.progress import track
+def _captured(
+    entries: list[Entry], options: argparse.Namespace, keys: Keys, **more: Any
+) -> list[Capture]:
+    """Capture entries, and say how it goes on."""
+    num_known = sum(
+        known(entry, keys.path(entry, options.build), more.get("is_failure_kept", False))
+        is not None
+        for entry in entries
+    )
+    captures = capture_all(entries, options.build, options.jobs, keys=keys, **more)
+    return follow(captures, len(entries), num_known)
 
-    shown: list[Capture] = []
-    for capture in track(captures, description="capture", total=total):
-        shown.append(capture)
-        if capture.path is None:
-            print(capture.entry.name, capture.reason, flush=True)
-    return shown
+
+def _failed(entries: list[Entry], build: Path, keys: Keys) -> list[Entry]:
+    """Return the entries whose last capture failed."""
+    paths = {entry.name: keys.path(entry, build) for entry in entries}
+    return [
+        entry
+        for entry in entries
+        if paths[entry.name].with_suffix(FAILURE).is_file() and not paths[entry.name].is_file()
+    ]
 
 
 if __name__ == "__main__":

@@ -11,19 +11,22 @@ from graphnet_datasets import without_weights
 from .catalog import CatalogError, Entry
 from .libraries import Library, library_of
 
+MAX_WEIGHT_BYTES = 2**30
+"""What the parameters of a model may take that is captured with weights after all."""
 
-def build_model(entry: Entry) -> torch.nn.Module:
+
+def build_model(entry: Entry, *, with_weights: bool = False) -> torch.nn.Module:
     """Return the entry's model in its mode and dtype.
 
-    Its parameters are on the meta device and its buffers have elements; where the constructor calls
-    parts of the model, parameters have them too.
+    Its parameters are on the meta device and its buffers have elements; with `with_weights`, and
+    where the constructor calls parts of the model, parameters have them too.
 
     Raises:
         CatalogError: the builder is unknown or does not take the overrides.
         MissingExtraError: the library of the entry is not installed.
     """
     library = library_of(entry)
-    if library.has_weights:
+    if library.has_weights or with_weights:
         model = _build(entry, library, with_weights=True)
     else:
         try:
@@ -35,6 +38,11 @@ def build_model(entry: Entry) -> torch.nn.Module:
             model = _build(entry, library, with_weights=True)
     model.train(entry.mode == "train")
     return model.to(getattr(torch, entry.dtype))
+
+
+def weigh(model: torch.nn.Module) -> int:
+    """Return the bytes of a model's parameters, wherever they are."""
+    return sum(each.numel() * each.element_size() for each in model.parameters())
 
 
 def _build(entry: Entry, library: Library, *, with_weights: bool) -> torch.nn.Module:

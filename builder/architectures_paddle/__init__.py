@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from paddle import nn
 
-from . import audio, language, mixed, science, vision, zoo
+from . import audio, choosing, language, mixed, science, vision, zoo
 
 ARCHITECTURES: Mapping[str, Callable[..., nn.Layer]] = {
     **zoo.ARCHITECTURES,
@@ -18,4 +18,5 @@ ARCHITECTURES: Mapping[str, Callable[..., nn.Layer]] = {
     **audio.ARCHITECTURES,
     **science.ARCHITECTURES,
     **mixed.ARCHITECTURES,
+    **choosing.ARCHITECTURES,
 }

@@ -40,6 +40,9 @@ def walk() -> Iterator[str]:
         if override is not None and override.is_left_out:
             continue
         model_class = getattr(convolutions, name)
+        if override is not None and override.overrides and override.inputs:
+            yield _line(name, override.overrides, override.inputs)
+            continue
         needed = _required(inspect.signature(model_class.__init__))
         called = _required(inspect.signature(model_class.forward))
         if "edge_attr" in needed or {"edge_dim", "dim"} & set(needed):
@@ -48,11 +51,17 @@ def walk() -> Iterator[str]:
             continue
         given = " ".join(f"{argument}={ARGUMENTS[argument]}" for argument in needed)
         inputs = " ".join(f"{argument}={INPUTS[argument]}" for argument in called)
-        fields = (
-            f"torch_geometric/{name}", "scientific", "torch_geometric", name, given, inputs,
-            "float32", "eval", "", "small",
-        )  # fmt: skip
-        yield " | ".join(fields)
+        if override is not None:
+            given, inputs = override.overrides or given, override.inputs or inputs
+        yield _line(name, given, inputs)
+
+
+def _line(name: str, given: str, inputs: str) -> str:
+    fields = (
+        f"torch_geometric/{name}", "scientific", "torch_geometric", name, given, inputs,
+        "float32", "eval", "", "small",
+    )  # fmt: skip
+    return " | ".join(fields)
 
 
 def _required(signature: inspect.Signature) -> list[str]:

@@ -139,7 +139,7 @@ _OWN = {
     "classification": "resnet vgg densenet squeezenet shufflenet inverted_residual_net convmixer "
     "mlp_mixer vision_transformer",
     "video-classification": "convnet_3d",
-    "detection": "retinanet yolo text_detector",
+    "detection": "retinanet yolo text_detector box_decoder",
     "segmentation": "unet deeplab",
     "super-resolution": "super_resolution upscaler",
     "text-recognition": "text_recognizer recognizer",
@@ -147,7 +147,7 @@ _OWN = {
     "autoencoding": "image_autoencoder vector_quantizer",
     "rendering": "radiance_field siren",
     "causal-lm": "decoder_language_model rotary_language_model recurrent_language_model "
-    "convolutional_memory language_stack",
+    "convolutional_memory language_stack expert_language_model",
     "translation": "translator transformer_translator attention_translator",
     "token-classification": "tagger sequence_tagger",
     "sequence-classification": "text_convolutions",
@@ -172,7 +172,7 @@ _OWN = {
     "simulation": "physics_net fourier_operator deeponet branch_and_trunk mesh_simulator "
     "weather_mixer navier_stokes_step conv_lstm neural_ode",
     "molecules": "atom_potential equivariant_net",
-    "features": "encoder_model encoder decoder transformer",
+    "features": "relative_encoder encoder_model encoder decoder transformer",
 }
 """Functions of `builder.architectures` and `builder.architectures_paddle`."""
 _OWN_OF = {name: subtask for subtask, names in _OWN.items() for name in names.split()}
