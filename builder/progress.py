@@ -58,10 +58,10 @@ def follow(
     a bar is drawn; elsewhere a line with the state comes every `QUIET_S` seconds, so that a log can
     be followed.
     """
-    out = out or sys.stdout
+    place: TextIO = out or sys.stdout
     course = Course(total)
     found: list[Capture] = []
-    with _display(out, total) as display:
+    with _display(place, total) as display:
         for capture in captures:
             is_new = len(found) >= known
             if is_new and course.began is None:

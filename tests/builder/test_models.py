@@ -10,6 +10,7 @@ import torch
 from builder import models
 from builder.catalog import CatalogError, parse_line
 from builder.libraries import LIBRARIES
+from builder.models import build_model, weigh
 
 LINE = "torch/looks-first | other | torch | mlp | | input=normal(2,4) | float32 | eval | |"
 
@@ -59,3 +60,26 @@ def test_a_wrong_override_names_the_entry() -> None:
     line = LINE.replace("| mlp | |", "| mlp | sides=[4,2] |")
     with pytest.raises(CatalogError, match="torch/looks-first"):
         models.build_model(parse_line(line))
+
+
+def test_what_fails_on_fake_elements_is_told_from_other_errors() -> None:
+    from builder.worker import is_data_dependent
+
+    class GuardOnDataDependentSymNode(RuntimeError):  # noqa: N818 (torch calls it so)
+        """Named as torch's."""
+
+    assert is_data_dependent(GuardOnDataDependentSymNode("u0 > 3"))
+    wrapped = ValueError("capture failed")
+    wrapped.__cause__ = RuntimeError("Could not guard on data-dependent expression Eq(u0, 1)")
+    assert is_data_dependent(wrapped)
+    assert not is_data_dependent(RuntimeError("shapes do not match"))
+
+
+def test_a_model_can_be_built_with_weights_after_all() -> None:
+    entry = parse_line(
+        "torch/a | other | torch | mlp | sizes=[4,8,2] | input=normal(2,4) | float32 | eval | |"
+    )
+    bare, whole = build_model(entry), build_model(entry, with_weights=True)
+    assert {each.device.type for each in bare.parameters()} == {"meta"}
+    assert {each.device.type for each in whole.parameters()} == {"cpu"}
+    assert weigh(bare) == weigh(whole) == 4 * (4 * 8 + 8 + 8 * 2 + 2)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.__main__ import main
+from builder.capturing import PACKAGE
 from builder.catalog import CatalogError, parse_line, read_catalog
 from builder.starter import CATALOGS
 from graphnet_datasets import Sample
@@ -85,3 +86,17 @@ def test_the_worker_needs_no_torch() -> None:
     code = "import sys; sys.modules['torch'] = None\nimport builder.paddle_worker"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_embedded_graphs_of_paddle_call_what_those_of_others_often_call() -> None:
+    """Operators that samples of the original GraphNet call, and plain networks do not."""
+    called: set[str] = set()
+    for path in (PACKAGE / "starter" / "graphnet").glob("*/*.parquet"):
+        if path.parent.name in TASKS:
+            for row in read_table(path, columns=["framework", "op_histogram"]).to_pylist():
+                if row["framework"] == "paddle":
+                    called |= {each["target"].rpartition(".")[2] for each in row["op_histogram"]}
+    assert called >= {
+        "equal", "arange", "greater_than", "not_equal", "minimum", "gather", "tile", "meshgrid",
+        "one_hot", "topk", "where",
+    }  # fmt: skip

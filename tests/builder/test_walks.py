@@ -98,3 +98,13 @@ def test_the_files_of_all_sources_follow_the_format() -> None:
         for entry in read_catalog(BUILDER / file)
     ]
     assert len(names) == len(set(names)) > 270
+
+
+def test_a_line_for_a_convolution_takes_the_place_of_the_walks() -> None:
+    pytest.importorskip("torch_geometric", reason="needs the extra `catalogs`")
+    from builder.walks import geometric
+
+    lines = {parse_line(line).name: parse_line(line) for line in geometric.walk()}
+    assert lines["torch_geometric/DNAConv"].overrides == {"channels": 32}
+    assert lines["torch_geometric/DNAConv"].inputs[0].shape == (100, 3, 32)
+    assert "torch_geometric/WLConv" not in lines
