@@ -139,6 +139,10 @@ def test_a_dropped_task_gets_nothing_and_a_state_goes_on(name: str) -> None:
     assert first.next() is None
     with pytest.raises(TuningError, match="of other tasks"):
         make_allocator(name, tasks[:4]).restore(state)
+    with pytest.raises(TuningError, match="is broken: KeyError: 'trials'"):
+        second.restore({key: each for key, each in state.items() if key != "trials"})
+    with pytest.raises(TuningError, match="a curve for each of 10 tasks"):
+        second.restore({**state, "curves": state["curves"][:3]})
 
 
 def test_the_gradient_is_the_formula_of_the_paper() -> None:

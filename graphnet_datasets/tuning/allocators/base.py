@@ -81,7 +81,7 @@ class CurveAllocator(TaskAllocator):
         """Take a state.
 
         Raises:
-            TuningError: it is of another allocator or of other tasks.
+            TuningError: it is broken, of another allocator or of other tasks.
         """
         if state.get("allocator") != type(self).__name__:
             raise TuningError(
@@ -93,14 +93,28 @@ class CurveAllocator(TaskAllocator):
                 "The state of the allocator is of other tasks. Resume with the tasks, in their "
                 "order, that the run began with."
             )
-        self.curves = [
-            [math.inf if each is None else float(each) for each in curve]
-            for curve in state["curves"]
-        ]
-        self.trials = [int(each) for each in state["trials"]]
-        self.seconds = [float(each) for each in state["seconds"]]
-        self.is_live = [bool(each) for each in state["is_live"]]
-        self.draws = int(state["draws"])
+        count = len(self.tasks)
+        try:
+            curves = [
+                [math.inf if each is None else float(each) for each in curve]
+                for curve in state["curves"]
+            ]
+            trials = [int(each) for each in state["trials"]]
+            seconds = [float(each) for each in state["seconds"]]
+            is_live = [bool(each) for each in state["is_live"]]
+            draws = int(state["draws"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise TuningError(
+                f"The state of the allocator is broken: {type(error).__name__}: {error}. Start the "
+                "run anew in another directory."
+            ) from error
+        if {len(curves), len(trials), len(seconds), len(is_live)} != {count}:
+            raise TuningError(
+                f"The state of the allocator does not have a curve for each of {count} tasks. "
+                "Start the run anew in another directory."
+            )
+        self.curves, self.trials, self.seconds = curves, trials, seconds
+        self.is_live, self.draws = is_live, draws
 
     def seconds_per_slot(self, index: int) -> float:
         """Return the mean seconds of a slot of the task so far; 1 where nothing was recorded."""
