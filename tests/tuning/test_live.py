@@ -18,6 +18,7 @@ from graphnet_datasets.errors import CompilerError, DatasetExistsError, TuningEr
 from graphnet_datasets.isolation import Limits  # noqa: E402
 from graphnet_datasets.storage.selection import select_rows  # noqa: E402
 from graphnet_datasets.tuning import Candidate, Origin, Progress, Task, TrialStatus  # noqa: E402
+from graphnet_datasets.tuning.bolt_compiler import TvmBolt  # noqa: E402
 from graphnet_datasets.tuning.collecting import TaskReport, collect_tasks  # noqa: E402
 from graphnet_datasets.tuning.compiler import TvmOneShot, TvmTuned  # noqa: E402
 from graphnet_datasets.tuning.isolated_space import IsolatedSpace  # noqa: E402
@@ -330,3 +331,15 @@ class TestTemplates:
         assert {each.trace_hash for each in drawn} < {each.trace_hash for each in everything}
         rows = list(measurer.measure(drawn))
         assert [each.status for each in rows] == ["ok"] * 3, [each.error for each in rows]
+
+    def test_shapes_are_profiled_while_they_are_compiled(self) -> None:
+        module = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU())
+        inputs = {"input": torch.randn(16, 64, generator=torch.Generator().manual_seed(0))}
+        options = {"num_threads": 1, "min_flops": 1000, "candidates": 2}
+        compiler = TvmBolt(options)
+        with torch.no_grad():
+            outputs = compiler.compile(module, dict(inputs))(**inputs)
+            torch.testing.assert_close(outputs, module(**inputs), rtol=1e-4, atol=1e-4)
+        assert compiler.coverage.num_tuned == 1 and compiler.coverage.tuning_s > 0
+        with pytest.raises(CompilerError, match="is a product or a convolution"):
+            TvmBolt({**options, "min_flops": 10**9}).compile(module, inputs)

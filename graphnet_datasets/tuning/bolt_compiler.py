@@ -1,0 +1,90 @@
+"""`tvm-bolt`: templates for products and convolutions, each shape profiled when it is compiled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from ..compilers.options import Option
+from ..compilers.tvm import Tvm
+from .compiler import Chosen, ScheduledTvm, best_of
+from .extract import Extraction
+from .interfaces import Measurer
+from .measure import LiveMeasurer, TimingPlan
+from .measurement import Measurement
+from .task import Task
+from .templates.space import TemplateSpace
+from .tuners.bolt import BoltTuner
+
+_BATCH = 4
+
+
+class TvmBolt(ScheduledTvm):
+    """Run the fastest candidate of a template for each product and convolution of the graph.
+
+    Each shape is profiled once in each compilation: its candidates, at most 40, are built, checked
+    and timed in processes of their own, the tasks with most flops first, until `tune_s` is over.
+    """
+
+    name = "tvm-bolt"
+    option_table: ClassVar[Mapping[str, Option]] = {
+        **Tvm.option_table,
+        "tune_s": Option(240.0, "Seconds for the candidates of all shapes together."),
+        "min_flops": Option(1_000_000, "Tasks of fewer flops stay as `tvm` has them."),
+        "candidates": Option(40, "Candidates of a shape at most."),
+    }
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._tuning_s = 0.0
+
+    def schedules(self, found: Extraction) -> Mapping[str, Sequence[Chosen]]:
+        """Return the correct candidates of each shape that there was time for."""
+        started = time.monotonic()
+        space = TemplateSpace()
+        tasks = [
+            task
+            for task in sorted(found.tasks, key=lambda each: -each.flops * each.weight)
+            if task.flops >= self.options["min_flops"] and space.enumerate(task)
+        ]
+        rows: list[Measurement] = []
+        if tasks:
+            with LiveMeasurer(tasks, plan=TimingPlan(repeat=3, min_repeat_ms=5)) as measurer:
+                for number, task in enumerate(tasks):
+                    left = self.options["tune_s"] - (time.monotonic() - started)
+                    if left <= 0:
+                        self.warnings.append(
+                            f"untuned: no time was left for {len(tasks) - number} of "
+                            f"{len(tasks)} shapes"
+                        )
+                        break
+                    share = left / (len(tasks) - number)
+                    rows += self._profile(task, BoltTuner(space), measurer, share)
+        self._tuning_s = time.monotonic() - started
+        return best_of(rows)
+
+    def tuning_s(self) -> float:
+        """Return the seconds that profiling took: a part of the compile time."""
+        return self._tuning_s
+
+    def nothing(self, found: Extraction, target_json: str) -> str:
+        """Say that there is no product or convolution that a template is for."""
+        del target_json
+        return (
+            f"None of the graph's {len(found.tasks)} tasks is a product or a convolution of at "
+            f"least {self.options['min_flops']:,} flops with a candidate that is correct. Set "
+            "`min_flops` lower, or take `tvm`."
+        )
+
+    def _profile(
+        self, task: Task, tuner: BoltTuner, measurer: Measurer, seconds: float
+    ) -> list[Measurement]:
+        end = time.monotonic() + seconds
+        rows: list[Measurement] = []
+        while len(rows) < self.options["candidates"] and (not rows or time.monotonic() < end):
+            batch = tuner.propose(task, min(_BATCH, self.options["candidates"] - len(rows)))
+            if not batch:
+                break
+            rows += measurer.measure(batch)
+        return rows
