@@ -124,6 +124,7 @@ ATTRIBUTES_BY_NAME = {
     "graphnet_datasets/frameworks/torch/watching.py": "operators of a graph out of the table",
     "graphnet_datasets/tensor_comprehensions/language/functions.py": "names of the table beside it",
     "graphnet_datasets/tensor_comprehensions/arguments.py": "dtypes of checked definitions",
+    "graphnet_datasets/tensor_comprehensions/cuda/kernel.py": "dtypes of checked definitions",
     "graphnet_datasets/tensor_comprehensions/graphs/kernels.py": "dtypes of checked definitions",
     "graphnet_datasets/tensor_comprehensions/torch_ops.py": "dtypes of checked definitions",
 }
