@@ -106,8 +106,10 @@ def choices_of(
     reshape `layout` says where the literals stand among sizes that are given or left open.
     """
     fixed = tuple(sizes.fitter.constant(number) for number in literals)
+    axes = _axes_from_the_end(layout, len(operand or ())) if family == "reshape" else {}
     candidates = [
-        _candidates(family, at, literals, operand or (), sizes) for at in range(len(literals))
+        _candidates(family, at, literals, operand or (), sizes, axes.get(at))
+        for at in range(len(literals))
     ]
     _limit(candidates)
     found: list[tuple[float, int, Choice]] = []
@@ -128,6 +130,18 @@ def choices_of(
     return listed if fixed in listed else [*listed, fixed]
 
 
+def _axes_from_the_end(layout: Layout, num_axes: int) -> dict[int, int]:
+    """Return the axes of an operand in whose place literals behind a size left open stand."""
+    axes: dict[int, int] = {}
+    is_behind = False
+    for place, each in enumerate(layout):
+        axis = num_axes - len(layout) + place
+        if type(each) is int and is_behind and axis >= 0:
+            axes[each] = axis
+        is_behind = is_behind or each is None
+    return axes
+
+
 def _limit(candidates: list[list[tuple[float, Row]]]) -> None:
     """Keep fewer candidates of each literal while there are too many combinations."""
     most = _MAX_CANDIDATES
@@ -138,7 +152,12 @@ def _limit(candidates: list[list[tuple[float, Row]]]) -> None:
 
 
 def _candidates(
-    family: Family, at: int, literals: Sequence[int], operand: Shape, sizes: Sizes
+    family: Family,
+    at: int,
+    literals: Sequence[int],
+    operand: Shape,
+    sizes: Sizes,
+    axis: int | None = None,
 ) -> list[tuple[float, Row]]:
     number = literals[at]
     constant = sizes.fitter.constant(number)
@@ -149,7 +168,7 @@ def _candidates(
             found[row] = min(cost, found.get(row, cost))
 
     for place, row in enumerate(operand):
-        note(row, 0.0 if place == at else 0.5)
+        note(row, 0.0 if place == (at if axis is None else axis) else 0.5)
     if family == "reshape":
         for first, last in itertools.combinations(range(len(operand) + 1), 2):
             note(product_of(operand[first:last]), 1.0)
@@ -164,6 +183,8 @@ def _candidates(
         for row in sizes.derived(number, operand):
             note(row, _DERIVED)
     stays = _cost_of_staying(family, number, operand, found)
+    if axis is not None and operand[axis] == constant:
+        stays = 0.0  # it is the size of the axis in whose place it stands
     later = _LATER * at  # of two sizes that may follow one, the first does
     listed = [(cost + later, row) for row, cost in found.items()]
     return sorted([*listed, (stays, constant)])[:_MAX_CANDIDATES]

@@ -172,6 +172,20 @@ def test_rows_that_stand_beside_one_another_are_all_repeated_for_the_batch() -> 
     assert shape_at(found.sample, batch=5) == (5, 11, 4)
 
 
+def test_a_mask_of_windows_is_repeated_for_the_batch() -> None:
+    """Behind a size that is left open, literals stand in the place of the operand's last axes."""
+    whole = graph(
+        Op("torch.Tensor.expand", (Ref(1), 1, -1, -1, -1)),
+        Op("torch.Tensor.reshape", (Ref(2), -1, 1, 5)),
+        Op("torch.Tensor.reshape", (Ref(0), -1, 3, 5)),
+        Op("operator.add", (Ref(4), Ref(3))),
+        inputs=(tensor(1, 4, 3, 5), weight(1, 4, 1, 5)),
+    )
+    found = symbolise(whole)
+    assert found.kinds["batch"] == "batch"
+    assert shape_at(found.sample, batch=6) == (24, 3, 5)
+
+
 @pytest.mark.paddle
 def test_tables_of_positions_of_paddle_follow_the_sequence() -> None:
     """Its `arange` takes bounds that other operators make, as numbers in float64."""
