@@ -15,6 +15,7 @@ from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.calibrating import calibrate_tables
 from graphnet_datasets.storage.layout import write_readme
 
+from . import card
 from .capturing import Capture
 from .placing import captured, known_groups, place, read_columns, write_placed
 
@@ -23,7 +24,7 @@ CATALOGS = ("starter.txt", "chosen.txt", "paddle.txt")
 
 _COUNTED = (
     "task", "num_ops", "split", "family", "split_group", "source", "is_truncated",
-    "is_reimplementation",
+    "is_reimplementation", "license",
 )  # fmt: skip
 
 MAX_BYTES = 8 * 2**20
@@ -49,7 +50,8 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
 
 def write_card(out: Path) -> None:
     """Write the README of the embedded dataset, with counts of its rows."""
-    write_readme(out, _body(read_columns(out, _COUNTED)))
+    rows = read_columns(out, _COUNTED)
+    write_readme(out, f"{_body(rows)}\n{card.text()}", card.metadata(rows))
 
 
 def calibrate(out: Path, jobs: int) -> None:

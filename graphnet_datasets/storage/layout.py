@@ -70,11 +70,16 @@ def read_layout(directory: str | os.PathLike[str]) -> Layout:
     return layout
 
 
-def write_readme(directory: str | os.PathLike[str], body: str | None = None) -> Path:
+def write_readme(
+    directory: str | os.PathLike[str],
+    body: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Path:
     """Write the README of a dataset directory from the Parquet files that lie in its folders.
 
     `body` is the text below the YAML; None keeps the text that is there, or writes a table of the
-    configs. Equal files give equal text.
+    configs. `metadata` are further entries of the YAML (licence, tags); None keeps those that are
+    there. Equal files give equal text.
 
     Raises:
         DatasetNotFoundError, SchemaError: as in `read_layout`, or a file is damaged.
@@ -104,7 +109,13 @@ def write_readme(directory: str | os.PathLike[str], body: str | None = None) -> 
     path = root / "README.md"
     if body is None:
         body = DatasetCard.load(path).text if path.is_file() else _default_body(counts)
-    data = DatasetCardData(configs=configs, dataset_info=features)
+    if metadata is None:
+        metadata = {
+            name: value
+            for name, value in _card_data(root).items()
+            if name not in ("configs", "dataset_info")
+        }
+    data = DatasetCardData(**metadata, configs=configs, dataset_info=features)
     text = f"---\n{data.to_yaml()}\n---\n{body.strip()}\n"
     return write_text(path, text)
 

@@ -1,0 +1,73 @@
+"""What the card of the embedded dataset says beside its counts: metadata, columns, use, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphnet_datasets.schema import GRAPHS_SCHEMA
+from graphnet_datasets.schema.descriptions import describe_columns
+
+_USE = """## Reading it with other libraries
+
+```python
+import datasets, duckdb, polars
+
+cv = datasets.load_dataset("graphnet", "cv", split="train")  # beside a copy of this folder
+small = polars.scan_parquet("graphnet/cv/*.parquet").filter(polars.col("num_ops") < 100).collect()
+largest = duckdb.sql("SELECT id, num_ops FROM 'graphnet/cv/*.parquet' ORDER BY num_ops DESC")
+```
+
+`graphnet export graphnet` writes such a copy. Name files by a pattern: the folder holds this text
+beside the tables, and the configs of parts of graphs (`sole_op`, `fusible`, `typical`) have further
+columns.
+
+## How it was made
+
+Each graph is one line of a catalog (`catalog_line`): the model is built from its configuration
+without weights, called once with example inputs, and captured in a process of its own. Equal graphs
+are in it once. Derived columns are computed from the graph.
+
+## Limits
+
+Weights are random or described by statistics: what a graph computes means nothing, only how it
+computes. Statistics are those of initialised models, not of trained ones, and `calibrated_inputs`
+stand where these make a graph's outputs vanish or overflow. Graphs tagged `truncated` have fewer
+layers than their models. Costs are counted, not measured, and null where elements decide sizes.
+
+## Citation
+
+```bibtex
+@misc{graphnet2025,
+  title = {GraphNet technical report},
+  eprint = {2510.24035},
+  archivePrefix = {arXiv},
+  year = {2025}
+}
+```
+"""
+
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
+
+
+def metadata(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the entries of the YAML that say what the dataset is.
+
+    >>> metadata([{"license": "MIT"}, {"license": "Apache-2.0"}])["license"]
+    ['apache-2.0', 'mit']
+    """
+    return {
+        "pretty_name": "GraphNet Datasets",
+        "license": sorted({row["license"].lower() for row in rows if row["license"]}),
+        "size_categories": [next(name for most, name in _SIZES if len(rows) < most)],
+        "tags": ["computational-graphs", "compilers", "torch", "paddle", "performance"],
+    }
+
+
+def text() -> str:
+    """Return what stands below the counts: use, making, limits, citation, and every column."""
+    lines = [
+        f"| `{name}` | {kind} | {meaning} |"
+        for name, kind, meaning in describe_columns(GRAPHS_SCHEMA)
+    ]
+    return "\n".join([_USE, "## Columns", "", "| column | type | what |", "|---|---|---|", *lines])
