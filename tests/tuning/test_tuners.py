@@ -262,6 +262,20 @@ def test_a_tuner_of_ones_own_is_found_by_its_name_or_reference() -> None:
     assert type(by_path).__name__ == "FixedTuner"
 
 
+def test_an_installed_package_offers_a_tuner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata = tmp_path / "offering-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        f"[graphnet_datasets.tuners]\noffered = {__name__}:FixedTuner\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "offered" in list_tuners()
+    assert isinstance(make_tuner("offered", SmallSpace()), FixedTuner)
+
+
 def as_text(space: Any, *, seed: int) -> str:
     return f"{space} {seed}"
 

@@ -20,7 +20,7 @@ what the features that it looks at take to compute. They are
 - incremental: trees over the cheapest one, two, three … features, the first that is sure decides.
 
 Ours: the cost is in seconds and not relative, since the sum of seconds is what the classifier is
-chosen by. K = 8 (about 100 in the paper, as far as we know). An infinite time (failed, or not
+chosen by. K = 16 (about 100 in the paper, as far as we know). An infinite time (failed, or not
 accurate enough) counts as `PENALTY` times the input's slowest. Of more than `MAX_SUBSETS_OF`
 features the subsets are those that a greedy forward selection visits. The constant is the landmark
 with the least sum of times, where the paper tries the most frequent label too. Decisions in leaves
@@ -54,7 +54,7 @@ class TwoLevelDispatcher(Dispatcher):
         MissingExtraError: scikit-learn is not installed.
     """
 
-    def __init__(self, *, clusters: int = 8, max_depth: int = 6, seed: int = 0) -> None:
+    def __init__(self, *, clusters: int = 16, max_depth: int = 6, seed: int = 0) -> None:
         if clusters < 1:
             raise TuningError(f"{clusters} clusters give no landmark; take at least 1.")
         self.clusters, self.max_depth, self.seed = clusters, max_depth, seed
