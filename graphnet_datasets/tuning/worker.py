@@ -55,6 +55,9 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
 
         serve_space(directory / payload["socket"], payload["space"])
         return
+    if kind in ("export", "import"):
+        exchange(kind, payload["source"], Path(payload["target"]), reporter)
+        return
     job = json.loads(Path(payload["job"]).read_text()) if "job" in payload else {}
     if kind == "anchor":
         reporter.enter("time")
@@ -65,6 +68,23 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         (directory / RESULT_FILE).write_bytes(content)
     else:
         measure(job, reporter)
+
+
+def exchange(kind: str, source: str, target: Path, reporter: Reporter) -> None:
+    """Write records as a database of TVM, or such a database as records."""
+    from .records import fill_tuning, read_records
+    from .tvm_database import read_tvm_database, write_tvm_database
+
+    if kind == "export":
+        found = read_records(source, with_features=False)
+        write_tvm_database(found, target)
+        reporter.send({"count": sum(each.is_ok for each in found.measurements)})
+        return
+    found = read_tvm_database(source)
+    if not found.measurements:
+        raise TuningError(f"No record in `{source}` can be read. {found.skipped_text}")
+    fill_tuning(target, found.tasks.values(), found.measurements)
+    reporter.send({"skipped": dict(found.skipped)})
 
 
 def measure(job: Mapping[str, Any], reporter: Reporter) -> None:

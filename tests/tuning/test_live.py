@@ -21,6 +21,10 @@ from graphnet_datasets.tuning import Candidate, Origin, Progress, Task, TrialSta
 from graphnet_datasets.tuning.bolt_compiler import TvmBolt  # noqa: E402
 from graphnet_datasets.tuning.collecting import TaskReport, collect_tasks  # noqa: E402
 from graphnet_datasets.tuning.compiler import TvmOneShot, TvmTuned  # noqa: E402
+from graphnet_datasets.tuning.exporting import (  # noqa: E402
+    export_tvm_database,
+    import_tvm_database,
+)
 from graphnet_datasets.tuning.isolated_space import IsolatedSpace  # noqa: E402
 from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan  # noqa: E402
 from graphnet_datasets.tuning.records import read_records, read_tasks, write_tuning  # noqa: E402
@@ -343,3 +347,20 @@ class TestTemplates:
         assert compiler.coverage.num_tuned == 1 and compiler.coverage.tuning_s > 0
         with pytest.raises(CompilerError, match="is a product or a convolution"):
             TvmBolt({**options, "min_flops": 10**9}).compile(module, inputs)
+
+
+class TestExchange:
+    pytestmark = slow_with_tvm
+
+    def test_records_go_to_tvm_and_come_back(self, records: Path, tmp_path: Path) -> None:
+        found = read_records(records)
+        good = [each for each in found.measurements if each.record_id != "b"]
+        mine = write_tuning(tmp_path / "mine", found.tasks.values(), good)
+        assert export_tvm_database(mine, tmp_path / "database") == len(good)
+        with pytest.raises(DatasetExistsError):
+            export_tvm_database(mine, tmp_path / "database")
+        assert import_tvm_database(tmp_path / "database", tmp_path / "back") == {}
+        back = read_records(tmp_path / "back")
+        assert [each.trace_json for each in back.measurements] == [each.trace_json for each in good]
+        assert np.allclose(back.measurements[0].times_ms, good[0].times_ms)
+        assert {each.task_id for each in back.measurements} <= set(found.tasks)

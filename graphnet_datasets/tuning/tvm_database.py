@@ -1,0 +1,163 @@
+"""Databases of TVM, `JSONDatabase`: two files of lines, of workloads and of records.
+
+For isolated processes: both are parsed by TVM.
+"""
+
+from __future__ import annotations
+
+import collections
+import importlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ..atomic import replaced
+from ..errors import TuningError
+from .candidate import Candidate, Origin
+from .extract import (
+    argument_types,
+    bytes_of,
+    family_of,
+    flops_of,
+    load_target,
+    load_workload,
+    structural_hash,
+    target_text,
+    tool_versions,
+    workload_text,
+)
+from .intrinsics import import_meta_schedule
+from .measurement import Measurement, TrialStatus
+from .records import TuningRecords
+from .task import Task, task_key
+
+
+def write_tvm_database(found: TuningRecords, directory: str | os.PathLike[str]) -> Path:
+    """Write records as a `JSONDatabase` of TVM: two files of lines, which `work_dir` takes.
+
+    Correct records come with all repetitions, in seconds.
+
+    Raises:
+        TuningError: a workload or a target cannot be read.
+    """
+
+    ms = import_meta_schedule()
+    places: dict[str, int] = {}
+    workloads: list[str] = []
+    records: list[str] = []
+    for row in found.measurements:
+        task = found.tasks[row.task_id]
+        if not row.is_ok:
+            continue
+        if row.task_id not in places:
+            workload = load_workload(task.workload_json)
+            load_target(task.target_json)
+            places[row.task_id] = len(workloads)
+            workloads.append(json.dumps(ms.database.Workload(workload).as_json()))
+        types = [["TENSOR", dtype, list(shape)] for shape, dtype in _types_of(task)]
+        seconds = [each / 1e3 for each in row.times_ms]
+        body = [json.loads(row.trace_json), seconds, json.loads(task.target_json), types]
+        records.append(json.dumps([places[row.task_id], body]))
+    root = Path(directory)
+    root.mkdir(parents=True, exist_ok=True)
+    for name, lines in (
+        ("database_workload.json", workloads),
+        ("database_tuning_record.json", records),
+    ):
+        with replaced(root / name) as temporary, temporary.open("w") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    return root
+
+
+def _types_of(task: Task) -> list[tuple[tuple[int, ...], str]]:
+    return list(zip(task.arg_shapes, task.arg_dtypes, strict=True))
+
+
+def read_tvm_database(directory: str | os.PathLike[str]) -> TuningRecords:
+    """Return the records of a `JSONDatabase` of TVM as tasks and measurements.
+
+    Lines that cannot be read, that name no workload, or have no times are left out by count; times
+    become repetitions.
+
+    Raises:
+        TuningError: there is no such database.
+    """
+
+    ms = import_meta_schedule()
+
+    tvm = importlib.import_module("tvm")
+    root = Path(directory)
+    files = [root / "database_workload.json", root / "database_tuning_record.json"]
+    missing = [each for each in files if not each.is_file()]
+    if missing:
+        raise TuningError(f"There is no database of TVM in `{directory}`: no `{missing[0].name}`.")
+    skipped: collections.Counter[str] = collections.Counter()
+    workloads: list[Any] = []
+    for line in files[0].read_text().splitlines():
+        try:
+            workloads.append(ms.database.Workload.from_json(json.loads(line)).mod)
+        except Exception:  # whatever TVM raises
+            workloads.append(None)
+            skipped["its workload cannot be read"] += 1
+    tasks: dict[str, Task] = {}
+    rows: list[Measurement] = []
+    for number, line in enumerate(files[1].read_text().splitlines()):
+        try:
+            place, (trace, seconds, target_data, _) = json.loads(line)
+            workload = workloads[place]
+            target = tvm.target.Target(target_data)
+            times = tuple(1e3 * float(each) for each in seconds or ())
+        except Exception:  # whatever is wrong with the line, or TVM raises
+            skipped["it is not a record"] += 1
+            continue
+        if workload is None or not times or not all(0 < each < 1e10 for each in times):
+            skipped["it has no workload, or no times"] += 1
+            continue
+        task = task_of(workload, target_text(target))
+        tasks.setdefault(task.task_id, task)
+        text = json.dumps(trace, separators=(",", ":"))
+        rows.append(
+            Measurement.of(
+                Candidate(task.task_id, text, Origin.RANDOM),
+                TrialStatus.OK,
+                times_ms=times,
+                repeat=len(times),
+                record_id=f"{root.name}/{number}",
+                tuner="tvm",
+                trial=number,
+            )
+        )
+    return TuningRecords(tasks, tuple(rows), dict(skipped))
+
+
+def task_of(workload: Any, target_json: str) -> Task:
+    """Return the task of a workload whose graph is not known."""
+
+    text = workload_text(workload)
+    types = argument_types(workload)
+    shapes = tuple(shape for shape, _ in types)
+    names = _block_names(workload)
+    versions = tool_versions()
+    return Task(
+        task_id=task_key(text, target_json),
+        workload_json=text,
+        target_json=target_json,
+        task_name=names,
+        family=family_of(names, shapes),
+        arg_shapes=shapes,
+        arg_dtypes=tuple(dtype for _, dtype in types),
+        flops=flops_of(workload),
+        bytes=sum(bytes_of(shape, dtype) for shape, dtype in types),
+        structural_hash=structural_hash(workload),
+        hash_version=f"tvm {versions['tvm']}",
+        tool_versions=versions,
+    )
+
+
+def _block_names(workload: Any) -> str:
+
+    tvm = importlib.import_module("tvm")
+    schedule = tvm.s_tir.Schedule(workload)
+    blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
+    return "_".join(str(schedule.get(each).name_hint) for each in blocks)[:200]
