@@ -55,15 +55,17 @@ def test_there_are_enough_and_they_take_little() -> None:
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_each_comes_once_in_a_split_that_holds_no_leak(config: str) -> None:
-    hashes: set[str] = set()
+    hashes: set[tuple[str, str]] = set()
     ids: set[str] = set()
     for split, rows in columns(config).items():
         for row in rows:
             assert row["splits"][0] == split == split_of(row["family"])
             assert row["splits"] == [each for each in SPLITS if each in row["splits"]]
-            assert row["num_occurrences"] >= row["num_families"] >= len(row["splits"])
+            assert row["num_families"] >= len(row["splits"])
+            # Another method may look at fewer graphs; families are those of all methods.
+            assert row["method"] == "inductor" or row["num_occurrences"] >= row["num_families"]
             assert row["kind"] == "subgraph"
-        hashes.update(row["subgraph_hash"] for row in rows)
+        hashes.update((row["subgraph_hash"], row["method"]) for row in rows)
         ids.update(row["id"] for row in rows)
         sizes = [row["num_ops"] for row in rows]
         assert sizes == sorted(sizes)

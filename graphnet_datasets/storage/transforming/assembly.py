@@ -3,7 +3,8 @@
 Equal parts of graphs are merged by their hash. One that occurs in families of several splits goes
 into the first of train, validation, test: what is trained on may occur in the test's graphs, but no
 part that is in the split test has been seen in training. Its `splits` name all. What two methods
-find is a row of each, with the occurrences that the method found; both go into the same split.
+find is a row of each, with the occurrences that the method found, of the same sample in the same
+split; families and splits are those in which any of them found it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ class _Row:
     families: set[str] = dataclasses.field(default_factory=set)
     splits: set[str] = dataclasses.field(default_factory=set)
     is_merged: bool = False
+    method: str | None = None
+    origin: _Row | None = None
+    """The row whose sample it takes over: that of the method which has it from the better place."""
 
     def listed(self) -> tuple[str, int, dict[str, Any]]:
         columns: dict[str, Any] = {"id": self.id}
@@ -39,7 +43,9 @@ class _Row:
             columns["num_occurrences"] = self.count
             columns["num_families"] = len(self.families)
             columns["splits"] = [each for each in SPLITS if each in self.splits]
-        return self.part, self.position, columns
+            columns["method"] = self.method
+        source = self.origin or self
+        return source.part, source.position, columns
 
 
 class Assembly:
@@ -48,7 +54,7 @@ class Assembly:
     def __init__(self) -> None:
         self._rows: dict[str, list[_Row]] = {}
         self._merged: dict[tuple[str, str, str], _Row] = {}
-        self._splits: dict[tuple[str, str], set[str]] = {}
+        self._same: dict[tuple[str, str], list[_Row]] = {}
 
     @property
     def num_rows(self) -> int:
@@ -71,12 +77,14 @@ class Assembly:
     ) -> None:
         row.rank = (SPLITS.index(split), not made["has_statistics"])
         row.is_merged = True
-        same = (config, made["subgraph_hash"])
-        row.splits = self._splits.setdefault(same, row.splits)
-        key = (*same, made["method"])
+        row.method = made["method"]
+        key = (config, made["subgraph_hash"], str(row.method))
         known = self._merged.get(key)
         if known is None:
             known = self._merged[key] = row
+            same = self._same.setdefault(key[:2], [])
+            same.append(row)
+            row.families, row.splits = same[0].families, same[0].splits
             self._rows.setdefault(config, []).append(row)
         elif row.rank < known.rank:  # the one to keep is of the split it goes to, with statistics
             for name in ("id", "part", "position", "rank"):
@@ -88,6 +96,11 @@ class Assembly:
     def plans(self, out: Path) -> list[dict[str, Any]]:
         """Return what to write to which files, rows sorted as their table is."""
         plans = []
+        for same in self._same.values():
+            best = min(same, key=lambda row: row.rank)
+            for row in same:
+                if row is not best:
+                    row.origin, row.id = best, best.id
         for config, rows in sorted(self._rows.items()):
             _make_ids_unique(rows)
             rows.sort(key=lambda row: (row.num_ops, row.id))

@@ -134,7 +134,9 @@ def test_what_two_methods_find_is_told_apart_and_does_not_leak(tmp_path: Path) -
     assert counts == {"rules": 3, "inductor": 2}
     assert len({each["subgraph_hash"] for each in found}) == 1
     assert [each["splits"] for each in found] == [["train", "test"]] * 2
-    assert sorted(each["id"] for each in found) == ["a/small/ops_0-2", "b/large/ops_0-2"]
+    assert sorted(each["id"] for each in found) == ["b/large/ops_0-2", "b/large/ops_0-2-2"]
+    assert {each["family"] for each in found} == {family_in("train")}
+    assert [each["num_families"] for each in found] == [2, 2]
     (only,) = select_rows(tmp_path / "mine", Filters(method=("inductor",)))
     assert only["id"] == by_method["inductor"]["id"]
     with pytest.raises(RunError, match=r"There is no method `inducto`\. Did you mean"):
