@@ -29,6 +29,7 @@ class Journal:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with Journal(Path(folder), {"seed": 0}) as journal:
     ...         journal.append(row)
+    ...         journal.save_state({})
     ...     with Journal(Path(folder), {"seed": 0}) as journal:
     ...         [each.error for each in journal.rows]
     ['gone']

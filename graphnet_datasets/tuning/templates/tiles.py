@@ -67,7 +67,7 @@ def column_sizes(size: int) -> list[int]:
     """Return up to four widths of a tile: whole vectors where they divide `size`, else what does.
 
     >>> column_sizes(64), column_sizes(10)
-    ([64, 32, 16], [10, 5])
+    ([64, 32, 16], [10, 5, 2])
     """
     fitting = divisors(size, 4 * VECTOR_LANES)
     whole = [each for each in fitting if each % VECTOR_LANES == 0]
