@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import paddle
 import paddle.nn.functional as F  # noqa: N812
@@ -91,8 +92,8 @@ class ExpertLanguageModel(nn.Layer):
             x = block(x)
             values, indices = paddle.topk(F.softmax(router(x)), self.chosen)
             weights = (F.one_hot(indices, self.experts) * values.unsqueeze(-1)).sum(2)
-            hidden = F.gelu(paddle.einsum("bsw,ewh->besh", x, rise))
-            mixed = paddle.einsum("besh,ehw->besw", hidden, fall)
+            hidden = F.gelu(cast(Tensor, paddle.einsum("bsw,ewh->besh", x, rise)))
+            mixed = cast(Tensor, paddle.einsum("besh,ehw->besw", hidden, fall))
             x = x + (mixed * weights.transpose([0, 2, 1]).unsqueeze(-1)).sum(1)
         return paddle.matmul(x, self.tokens.weight, transpose_y=True)
 
