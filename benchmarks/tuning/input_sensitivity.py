@@ -9,7 +9,7 @@ way prepares (a CSR, the list of tiles) is part of its time. `sort` sorts intege
 range, in four ways. Both are measured live on one thread: landmarks and classifiers come from half
 of the inputs, and on the other half features and decision are inside of the timed call. `compilers`
 takes run records: the configuration is the compiler (eager is one), the time is relative to
-eager's, features are columns of the record and free, and families are held out together.
+eager's, features are the number of operators and eager's time, and families are held out together.
 
 Prints one JSON object per figure; `over_best_single` is the total time of the best single
 configuration (chosen on the training half) over that of the dispatcher, `share_of_oracle` how much
@@ -31,6 +31,11 @@ from threadpoolctl import threadpool_limits
 
 from graphnet_datasets.benchmark.records.records import read_runs
 from graphnet_datasets.tuning.curves import bootstrap
+from graphnet_datasets.tuning.dispatch.compilers import (
+    eager_ms_of,
+    graph_features,
+    relative_time,
+)
 from graphnet_datasets.tuning.dispatch.two_level import TwoLevelDispatcher
 
 TILE = 64
@@ -261,21 +266,20 @@ def compilers(given: argparse.Namespace) -> None:
     by_sample: dict[str, dict[str, Any]] = {}
     for row in rows:
         by_sample.setdefault(row["sample_id"], {})[row["compiler"]] = row
-    samples = [each for each in by_sample.values() if len(each) >= len(names) - 1]
+    samples = [
+        each
+        for each in by_sample.values()
+        if len(each) >= len(names) - 1 and any(eager_ms_of(row) for row in each.values())
+    ]
     if len(samples) < 10:
         raise SystemExit(f"{len(samples)} samples have a record of every compiler; 10 are needed.")
-    tasks = sorted({str(row["task"]) for row in rows})
     features, times, families = [], [], []
     for each in samples:
         row = next(iter(each.values()))
-        features.append(
-            [
-                math.log2(1 + (row["num_ops"] or 0)),
-                math.log2(1e-6 + (row["floor_ms"] or 0)),
-                *(float(row["task"] == task) for task in tasks),
-            ]
-        )
-        times.append([relative_time(each.get(name), given.t) for name in names])
+        eager_ms = next((ms for held in each.values() if (ms := eager_ms_of(held))), math.nan)
+        features.append(graph_features(row["num_ops"] or 0, eager_ms))
+        relative = [relative_time(each.get(name), given.t) for name in names[1:]]
+        times.append([1.0, *relative])
         families.append(row["family"] or row["sample_id"])
     values, relative = np.array(features), np.array(times)
     folds = np.array(sorted(set(families)))
@@ -289,14 +293,6 @@ def compilers(given: argparse.Namespace) -> None:
     held = np.where(np.isfinite(held), held, 1.0)
     train = np.where(np.isfinite(relative[is_train]), relative[is_train], 1.0)
     report("compilers", dispatcher, names, train, held, held[np.arange(len(held)), chosen])
-
-
-def relative_time(row: dict[str, Any] | None, t: int) -> float:
-    """Return the time of a run over eager's; 1 for eager, infinite where it failed or is wrong."""
-    if row is None or row["compiler"] == "eager":
-        return 1.0
-    is_right = row["status"] == "ok" and row["min_t"] is not None and row["min_t"] <= t
-    return 1 / row["speedup"] if is_right and row["speedup"] else math.inf
 
 
 if __name__ == "__main__":

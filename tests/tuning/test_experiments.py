@@ -168,7 +168,7 @@ def test_input_sensitivity_of_compilers(tmp_path: Path, run: Callable[..., Figur
                     "framework": "torch",
                     "compiler": compiler,
                     "num_ops": num_ops,
-                    "floor_ms": num_ops / 100,
+                    "baseline_latency_ms": [num_ops / 100] * 3,
                     "status": "run_failed" if compiler == "b" and num_ops > 190 else "ok",
                     "speedup": speedup,
                     "min_t": -6.0,
