@@ -37,7 +37,7 @@ $(VENV)/.demo: setup.cfg constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: setup.cfg constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[torch,paddle,compilers,tc,tuning,tuning-gp,tuning-gnn,evaluate,report,ray,builder,dev]'
+	$(INSTALL) --editable '.[torch,paddle,compilers,tc,tc-cuda,tuning,tuning-gp,tuning-gnn,evaluate,report,ray,builder,dev]'
 	@touch $@
 
 $(VENV)/.quick: setup.cfg constraints.txt | $(VENV)/bin/python

@@ -22,7 +22,7 @@ MODULES: Mapping[str, str] = {
     "materialize": "`materialize(sample, **options)`: something that runs the sample",
     "tensors": "`make_inputs(sample, seed, mode, device, weights, sizes, **limits)`: its arguments",
     "operators": "`lookup`, `mutates`, `draws_random_numbers`: the table of operators",
-    "runtime": "`make_runtime(device, num_threads)`, `import_all(with_compiler)`: "
+    "runtime": "`make_runtime(device, num_threads)`, `import_all(with_compiler, with_fakes)`: "
     "how a run handles its tensors",
     "results": "`find_results(sample)`: what each operator gives, without running it",
     "printer": "`print_source(sample, names)`: its text; for directories also `print_model`, "

@@ -14,7 +14,8 @@ def misfits(sample: Sample) -> list[str]:
     elements: its eager run then fails, whatever compiles it.
 
     >>> import numpy as np
-    >>> from graphnet_datasets.sample import Input, Op, Ref, Sample, Value
+    >>> from graphnet_datasets.sample import Input, Op, Sample, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> ids = Input("input", Value("int64", (2,)), "ids", data=np.array([3, 9], "<i8").tobytes())
     >>> table = Input("parameter", Value("float32", (8, 4)), "table")
     >>> lookup = Op("torch.nn.functional.embedding", (Ref(0), Ref(1)))

@@ -25,7 +25,7 @@ def open_pool(work: Work, executor: str = "local", jobs: int | None = None) -> P
         MissingExtraError: Ray is asked for and not installed.
         RunError: there is no such executor, no cluster, or no worker can be started on it.
 
-    >>> open_pool(Work("graphnet_datasets.validation.server"), "slurm")
+    >>> open_pool(Work("graphnet_datasets.validation.server", ("load",)), "slurm")
     Traceback (most recent call last):
     graphnet_datasets.errors.RunError: There is no executor `slurm`. Choose one of local, ray.
     """

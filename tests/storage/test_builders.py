@@ -8,7 +8,7 @@ import sys
 LOAD = """
 import sys
 from graphnet_datasets import load_dataset
-rows = load_dataset("graphnet", "cv", "test", filters=[("num_ops", "<", 40)])
+rows = load_dataset("graphnet", "cv", "train", filters=[("num_ops", "<", 40)])
 assert len(rows)
 from datasets import streaming
 from datasets.utils.patching import patch_submodule

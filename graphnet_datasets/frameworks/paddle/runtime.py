@@ -245,9 +245,9 @@ def make_runtime(device: str, num_threads: int) -> PaddleRuntime:
     return PaddleRuntime(device, num_threads)
 
 
-def import_all(*, with_compiler: bool = False) -> None:
+def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> None:
     """Import what every job needs, for a process that forks its jobs: that is all of paddle."""
-    del with_compiler
+    del with_compiler, with_fakes
     from . import materialize, shapes  # noqa: F401
 
 

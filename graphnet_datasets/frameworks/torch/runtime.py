@@ -268,11 +268,15 @@ def make_runtime(device: str, num_threads: int) -> TorchRuntime:
     return TorchRuntime(device, num_threads)
 
 
-def import_all(*, with_compiler: bool = False) -> None:
+def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> None:
     """Import what every job needs, for a process that forks its jobs; no device is touched.
 
     `with_compiler`: what `torch.compile` imports too, which takes as long as all the rest.
+    `with_fakes`: what fake tensors of symbolic sizes import, which few graphs of a run need and
+    most of those that are cut or transformed.
     """
+    if with_fakes:
+        importlib.import_module("torch.fx.experimental.symbolic_shapes")
     if with_compiler:
         importlib.import_module("torch._inductor.compile_fx")  # once instead of in every run
 

@@ -13,6 +13,7 @@ def main() -> None:
     """Import what all jobs need, and serve them."""
     framework = os.environ[FRAMEWORK_VARIABLE]
     make_runtime(framework, "cpu", 1)  # several jobs run beside each other; sums keep their order
+    module(framework, "runtime").import_all(with_fakes=True)
     module(framework, "calibration")
     prepare_blocks()
     serve(work)

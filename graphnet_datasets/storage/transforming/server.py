@@ -16,6 +16,7 @@ def main() -> None:
     framework = os.environ.get(FRAMEWORK_VARIABLE)
     if framework:
         make_runtime(framework, "cpu", 1)  # several jobs run beside each other
+        module(framework, "runtime").import_all(with_fakes=True)
         module(framework, "observing")
         module(framework, "results")
         for name in os.environ.get(MODULES_VARIABLE, "").split():

@@ -88,6 +88,8 @@ def _apply(
             yield from ((chain, each) for each in apply(sample, chain, running))
     except GraphNetError as error:
         yield chain, TransformError(str(error), reason=f"the row cannot be read: {error}")
+    except MemoryError:  # the process's limit: without a run it takes less
+        raise
     except Exception as error:  # whatever a sample provokes: it has to be accounted for
         kind = type(error).__name__
         yield (

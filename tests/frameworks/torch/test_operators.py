@@ -301,3 +301,8 @@ def test_state_operators_are_marked() -> None:
     for name in ("torch.amp.autocast_mode._enter_autocast", "torch._C._set_grad_enabled"):
         assert lookup(name).is_state
     assert not lookup("torch.relu").is_state
+
+
+def test_what_another_library_puts_in_the_place_of_an_operator_is_that_operator() -> None:
+    hash_tensor = pytest.importorskip("torch_geometric.hash_tensor")
+    assert name_of(hash_tensor._new_index_select) == "torch.index_select"

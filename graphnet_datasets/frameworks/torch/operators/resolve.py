@@ -142,8 +142,13 @@ def name_of(target: Callable[..., Any] | str) -> str:
         found = None
     if found is None:
         module = getattr(target, "__module__", None) or ""
-        return canonical(f"{module}.{getattr(target, '__name__', type(target).__name__)}")
+        written = f"{module}.{getattr(target, '__name__', type(target).__name__)}"
+        return canonical(_PUT_IN_PLACE.get(written, written))
     return found
+
+
+_PUT_IN_PLACE = {"torch_geometric.hash_tensor._new_index_select": "torch.index_select"}
+"""Functions that other libraries put in the place of torch's when they are imported."""
 
 
 @functools.cache
