@@ -303,6 +303,9 @@ def test_state_operators_are_marked() -> None:
     assert not lookup("torch.relu").is_state
 
 
-def test_what_another_library_puts_in_the_place_of_an_operator_is_that_operator() -> None:
+@pytest.mark.parametrize("name", ["index_select", "select"])
+def test_what_another_library_puts_in_the_place_of_an_operator_is_that_operator(name: str) -> None:
     hash_tensor = pytest.importorskip("torch_geometric.hash_tensor")
-    assert name_of(hash_tensor._new_index_select) == "torch.index_select"
+    found = getattr(torch, name)
+    assert found is getattr(hash_tensor, f"_new_{name}")
+    assert name_of(found) == f"torch.{name}"

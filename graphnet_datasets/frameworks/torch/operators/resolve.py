@@ -147,7 +147,10 @@ def name_of(target: Callable[..., Any] | str) -> str:
     return found
 
 
-_PUT_IN_PLACE = {"torch_geometric.hash_tensor._new_index_select": "torch.index_select"}
+_PUT_IN_PLACE = {
+    "torch_geometric.hash_tensor._new_index_select": "torch.index_select",
+    "torch_geometric.hash_tensor._new_select": "torch.select",
+}
 """Functions that other libraries put in the place of torch's when they are imported."""
 
 
