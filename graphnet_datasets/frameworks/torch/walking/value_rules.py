@@ -162,20 +162,24 @@ def _layer_norm(
     return Form(form.shape, None, form.dtype)
 
 
-def _mean(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
-    form = plain(input)
+def _reduced(form: Form, dim: Any, keepdim: Any) -> tuple[int, ...]:
+    """Return the shape that is left when one or several axes are reduced."""
     dims = (dim,) if type(dim) is int else dim
     if type(dims) not in (tuple, list) or not dims or type(keepdim) is not bool:
         raise UnfitError
     axes = {axis_of(form, each) for each in dims}
     if len(axes) != len(dims):
         raise UnfitError
-    shape = [
+    return tuple(
         1 if axis in axes else size
         for axis, size in enumerate(form.shape)
         if keepdim or axis not in axes
-    ]
-    return Form(tuple(shape), None, form.dtype)
+    )
+
+
+def _mean(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
+    form = plain(input)
+    return Form(_reduced(form, dim, keepdim), None, form.dtype)
 
 
 def _sum(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
@@ -187,18 +191,7 @@ def _sum(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
         if keepdim:
             raise UnfitError
         return Form((), None, dtype)
-    dims = (dim,) if type(dim) is int else dim
-    if type(dims) not in (tuple, list) or not dims:
-        raise UnfitError
-    axes = {axis_of(form, each) for each in dims}
-    if len(axes) != len(dims):
-        raise UnfitError
-    shape = [
-        1 if axis in axes else size
-        for axis, size in enumerate(form.shape)
-        if keepdim or axis not in axes
-    ]
-    return Form(tuple(shape), None, dtype)
+    return Form(_reduced(form, dim, keepdim), None, dtype)
 
 
 def _cumulated(input: Any, dim: Any) -> Form:
