@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,14 @@ from ..analysis.splits import SPLITS
 from ..atomic import write_text
 from ..benchmark.handover import COMPILERS_VARIABLE
 from ..errors import DatasetNotFoundError
-from ..isolation import Limits, Pool, PoolJob, Work, check_executor, open_pool
+from ..isolation import Limits, Work, check_executor, open_pool
 from ..schema.tables import KERNELS
-from ..storage.job_files import write_job
+from ..storage.collection import Collection, Count
 from ..storage.layout import write_readme
-from ..storage.parts import PartReader, encode_part, read_notes, save_part
+from ..storage.parts import PartReader
 from ..storage.selection import Filters, select_rows
 from ..storage.shards import write_shards
-from ..storage.staging import PART_SUFFIX, Staging
+from ..storage.staging import Staging
 from ..terminal import counted
 from ..version import __version__
 from .generators import check_generator
@@ -34,9 +33,6 @@ GIB = 2**30
 KERNEL_LIMITS = Limits(phase_timeouts_s={"compile": 600.0, "run": 120.0}, memory_bytes=8 * GIB)
 REPORT_NAME = "kernels-report.jsonl"
 FOLDER = "kernels"
-
-Count = Callable[[int, int], None]
-"""Told how many graphs are done, of how many."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +133,7 @@ def collect_kernels(
     with collecting.staging.hold():
         pool = open_pool(work, executor, jobs)
         try:
-            collecting.compile(rows, pool, on_progress or (lambda _done, _total: None))
+            collecting.collection.fill(rows, pool, on_progress or (lambda _done, _total: None))
         finally:
             pool.close()
         return collecting.finish(rows)
@@ -148,9 +144,8 @@ class _Collecting:
 
     def __init__(self, target: Path, job: Mapping[str, Any]) -> None:
         self.staging = Staging(target, "kernels")
-        self.job = job
-        self.notes: dict[str, tuple[dict[str, Any], Path]] = {}
-        self.num_resumed = 0
+        nothing = {"split": SPLITS[0], "num_kernels": 0}
+        self.collection = Collection(self.staging, job, KERNELS.schema, nothing)
 
     def find_finished(self) -> KernelReport | None:
         """Return the report of a collection that was stopped when all but the tidying was done."""
@@ -162,32 +157,16 @@ class _Collecting:
         self.staging.discard()
         return KernelReport(self.staging.target, path, outcomes, num_resumed=len(outcomes))
 
-    def compile(self, rows: Sequence[Mapping[str, Any]], pool: Pool, count: Count) -> None:
-        """Compile the rows that no part holds yet."""
-        by_id = {str(row["id"]): row for row in rows}
-        for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
-            self._take(path, by_id)
-        self.num_resumed = len(self.notes)
-        count(len(self.notes), len(by_id))
-        waiting = [row for name, row in by_id.items() if name not in self.notes]
-        for finished in pool.run(self._jobs(waiting)):
-            Path(finished.job.payload["row"]).unlink(missing_ok=True)
-            content = finished.result
-            if content is None:
-                content = self._lost(by_id[finished.job.name], finished.reason)
-            self._take(save_part(content, self.staging.parts), by_id)
-            count(len(self.notes), len(by_id))
-
     def finish(self, rows: Sequence[Mapping[str, Any]]) -> KernelReport:
         """Write the dataset and the report from the parts."""
-        notes = [self.notes[name] for name in dict.fromkeys(str(row["id"]) for row in rows)]
+        notes, num_resumed = self.collection.parts_of(rows), self.collection.num_resumed
         outcomes = tuple(_outcome(note) for note, _ in notes)
         target = self.staging.target
         report = "".join(f"{json.dumps(dataclasses.asdict(each))}\n" for each in outcomes)
         if not any(each.num_kernels for each in outcomes):
             path = target.with_name(f"{target.name}.{REPORT_NAME}")
             write_text(path, report)
-            return KernelReport(None, path, outcomes, self.num_resumed)
+            return KernelReport(None, path, outcomes, num_resumed)
         staged = self.staging.new_place()
         for split in SPLITS:
             chosen = [
@@ -198,37 +177,7 @@ class _Collecting:
         write_text(staged / REPORT_NAME, report)
         write_readme(staged)
         self.staging.publish(staged)
-        return KernelReport(target, target / REPORT_NAME, outcomes, self.num_resumed)
-
-    def _jobs(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[PoolJob]:
-        folder = self.staging.directory / "jobs"
-        folder.mkdir(exist_ok=True)
-        for number, row in enumerate(rows):
-            path = folder.absolute() / f"{number}.arrow"
-            write_job(path, row, {**self.job, "digest": _digest(row)})
-            yield PoolJob(str(row["id"]), {"row": str(path)})
-
-    def _take(self, path: Path, by_id: Mapping[str, Mapping[str, Any]]) -> None:
-        """Note what a part holds, unless it is of another call or of a row that has changed."""
-        try:
-            note = read_notes(path)
-        except ValueError:
-            path.unlink()
-            return
-        row = by_id.get(note["id"])
-        if row is None or note["key"] != self.job["key"] or note["digest"] != _digest(row):
-            path.unlink()
-        else:
-            self.notes[note["id"]] = note, path
-
-    def _lost(self, row: Mapping[str, Any], reason: str) -> bytes:
-        """Return the part of a graph whose process did not return, which is not tried again."""
-        first = f"its process ended: {reason.partition(':')[0]}"
-        notes = {
-            "key": self.job["key"], "digest": _digest(row), "id": row["id"], "split": SPLITS[0],
-            "num_kernels": 0, "refused": [first, reason],
-        }  # fmt: skip
-        return encode_part([], notes, KERNELS.schema)
+        return KernelReport(target, target / REPORT_NAME, outcomes, num_resumed)
 
 
 def _rows_of(notes: Iterable[tuple[Mapping[str, Any], Path]]) -> Iterator[pa.Table]:
@@ -241,8 +190,3 @@ def _rows_of(notes: Iterable[tuple[Mapping[str, Any], Path]]) -> Iterator[pa.Tab
 def _outcome(note: Mapping[str, Any]) -> GraphKernels:
     reason, message = note["refused"] or ("", "")
     return GraphKernels(note["id"], note["num_kernels"], reason, message)
-
-
-def _digest(row: Mapping[str, Any]) -> str:
-    """Return a hash by which a row is known that has changed since it was compiled."""
-    return hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:16]

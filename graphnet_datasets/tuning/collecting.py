@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from ..atomic import write_text
 from ..errors import CompilerUnavailableError, DatasetNotFoundError
-from ..isolation import Limits, LocalPool, Pool, PoolJob, Work, num_processors
+from ..isolation import Limits, LocalPool, Work, num_processors
 from ..schema.tables import TUNING_TASKS
-from ..storage.parts import PartReader, encode_part, read_notes, save_part
+from ..storage.collection import Collection, Count
+from ..storage.parts import PartReader
 from ..storage.selection import Filters, select_rows
-from ..storage.staging import PART_SUFFIX, Staging
-from ..storage.table import to_arrow
+from ..storage.staging import Staging
 from ..terminal import counted
 from ..version import __version__
-from .extract_worker import JOB_KEY, PHASES
+from .extract_worker import PHASES
 from .records import fill_tuning
 from .task import Task, TaskSource
 
@@ -32,9 +29,6 @@ TASK_LIMITS = Limits(
     phase_timeouts_s={"load": 120.0, "export": 300.0, "lower": 300.0}, memory_bytes=6 * GIB
 )
 REPORT_NAME = "tasks-report.jsonl"
-
-Count = Callable[[int, int], None]
-"""Told how many graphs are done, of how many."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +127,7 @@ def collect_tasks(
     with collecting.staging.hold():
         pool = LocalPool(work, min(jobs or num_processors(), len(rows)))
         try:
-            collecting.cut(rows, pool, on_progress or (lambda _done, _total: None))
+            collecting.collection.fill(rows, pool, on_progress or (lambda _done, _total: None))
         finally:
             pool.close()
         return collecting.finish(rows)
@@ -185,29 +179,12 @@ class _Collecting:
 
     def __init__(self, target: Path, job: Mapping[str, Any]) -> None:
         self.staging = Staging(target, "tasks")
-        self.job = job
-        self.notes: dict[str, tuple[dict[str, Any], Path]] = {}
-        self.num_resumed = 0
-
-    def cut(self, rows: Sequence[Mapping[str, Any]], pool: Pool, count: Count) -> None:
-        """Cut the rows that no part holds yet."""
-        by_id = {str(row["id"]): row for row in rows}
-        for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
-            self._take(path, by_id)
-        self.num_resumed = len(self.notes)
-        count(len(self.notes), len(by_id))
-        waiting = [row for name, row in by_id.items() if name not in self.notes]
-        for finished in pool.run(self._jobs(waiting)) if waiting else ():
-            Path(finished.job.payload["row"]).unlink(missing_ok=True)
-            content = finished.result
-            if content is None:
-                content = self._lost(by_id[finished.job.name], finished.reason)
-            self._take(save_part(content, self.staging.parts), by_id)
-            count(len(self.notes), len(by_id))
+        nothing = {"num_tasks": 0, "skipped": {}}
+        self.collection = Collection(self.staging, job, TUNING_TASKS.schema, nothing)
 
     def finish(self, rows: Sequence[Mapping[str, Any]]) -> TaskReport:
         """Write the dataset and the report from the parts."""
-        notes = [self.notes[name] for name in dict.fromkeys(str(row["id"]) for row in rows)]
+        notes, num_resumed = self.collection.parts_of(rows), self.collection.num_resumed
         outcomes = tuple(
             GraphTasks(note["id"], note["num_tasks"], note["skipped"], *(note["refused"] or ()))
             for note, _ in notes
@@ -218,46 +195,14 @@ class _Collecting:
         if not tasks:
             path = target.with_name(f"{target.name}.{REPORT_NAME}")
             write_text(path, report)
-            return TaskReport(None, path, (), outcomes, self.num_resumed)
+            return TaskReport(None, path, (), outcomes, num_resumed)
         staged = self.staging.new_place()
         fill_tuning(staged, tasks, ())
         write_text(staged / REPORT_NAME, report)
         self.staging.publish(staged)
-        return TaskReport(target, target / REPORT_NAME, tasks, outcomes, self.num_resumed)
-
-    def _jobs(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[PoolJob]:
-        folder = self.staging.directory / "jobs"
-        folder.mkdir(exist_ok=True)
-        for number, row in enumerate(rows):
-            path = folder.absolute() / f"{number}.arrow"
-            table = to_arrow([row])
-            job = json.dumps({**self.job, "digest": _digest(row)})
-            schema = table.schema.with_metadata({JOB_KEY: job})
-            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-                writer.write_table(table.replace_schema_metadata(schema.metadata))
-            yield PoolJob(str(row["id"]), {"row": str(path)})
-
-    def _take(self, path: Path, by_id: Mapping[str, Mapping[str, Any]]) -> None:
-        """Note what a part holds, unless it is of another call or of a row that has changed."""
-        try:
-            note = read_notes(path)
-        except ValueError:
-            path.unlink()
-            return
-        row = by_id.get(note["id"])
-        if row is None or note["key"] != self.job["key"] or note["digest"] != _digest(row):
-            path.unlink()
-        else:
-            self.notes[note["id"]] = note, path
-
-    def _lost(self, row: Mapping[str, Any], reason: str) -> bytes:
-        """Return the part of a graph whose process did not return, which is not tried again."""
-        first = f"its process ended: {reason.partition(':')[0]}"
-        notes = {
-            "key": self.job["key"], "digest": _digest(row), "id": row["id"], "num_tasks": 0,
-            "skipped": {}, "refused": [first, reason],
-        }  # fmt: skip
-        return encode_part([], notes, TUNING_TASKS.schema)
+        return TaskReport(
+            target, target / REPORT_NAME, tasks, outcomes, self.collection.num_resumed
+        )
 
 
 def _tasks_of(notes: Iterable[tuple[Mapping[str, Any], Path]]) -> Iterator[Task]:
@@ -266,8 +211,3 @@ def _tasks_of(notes: Iterable[tuple[Mapping[str, Any], Path]]) -> Iterator[Task]
         for index in range(note["num_tasks"]):
             (row,) = reader.row(path, index).to_pylist()
             yield Task.from_row(row)
-
-
-def _digest(row: Mapping[str, Any]) -> str:
-    """Return a hash by which a row is known that has changed since it was cut."""
-    return hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:16]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from ..compilers.exporting import export_flat
 from ..compilers.tvm import lowered, to_relax, tvm_target
@@ -17,21 +14,18 @@ from ..isolation import RESULT_FILE, Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
 from ..schema.tables import TUNING_TASKS
+from ..storage.job_files import read_job
 from ..storage.parts import encode_part
 from ..storage.table import to_arrow
 from .extract import Extraction, extract_tasks
 from .task import TaskSource
 
 PHASES = ("load", "export", "lower")
-JOB_KEY = b"job"
-"""What the schema's metadata of a job's file holds beside its row, as JSON."""
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Cut the row of the payload's file; the job's part becomes its result."""
-    with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
-        (row,) = reader.read_all().to_pylist()
-        job = json.loads((reader.schema.metadata or {})[JOB_KEY])
+    row, job = read_job(payload["row"])
     tasks, skipped, refused = (), {}, None
     try:
         found = cut(row, job, reporter)
