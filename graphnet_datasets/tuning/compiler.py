@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import collections
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -94,17 +95,17 @@ class ScheduledTvm(Tvm):
         with database:
             return lowered(graph, target)
 
+    @abc.abstractmethod
     def schedules(self, found: Extraction) -> Mapping[str, Sequence[Chosen]]:
         """Return schedules by task, the best first."""
-        raise NotImplementedError
 
     def tuning_s(self) -> float:
         """Return the seconds that finding the schedules took, when and wherever that was."""
         return 0.0
 
+    @abc.abstractmethod
     def nothing(self, found: Extraction, target_json: str) -> str:
         """Return the message of the error that no task has a schedule."""
-        raise NotImplementedError
 
     def _database(
         self,

@@ -18,7 +18,7 @@ import importlib.metadata
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,6 @@ def extract_tasks(graph: Any, target: Any, source: TaskSource | None = None) -> 
     ms = import_meta_schedule()
     skipped: collections.Counter[str] = collections.Counter()
     found: dict[str, Task] = {}
-    versions = tool_versions()
     target_json = target_text(target)
     for each in ms.relax_integration.extract_tasks(graph, target, {}):
         workload = each.dispatched[0]
@@ -97,26 +96,14 @@ def extract_tasks(graph: Any, target: Any, source: TaskSource | None = None) -> 
         if len(text) > MAX_WORKLOAD_CHARACTERS:
             skipped["its text is too long: it holds large constants"] += 1
             continue
-        name, weight = str(each.task_name), int(each.weight)
-        shapes = tuple(shape for shape, _ in arguments)
-        identity = task_key(text, target_json)
-        if identity in found:
-            weight += found[identity].weight
-        found[identity] = Task(
-            task_id=identity,
-            workload_json=text,
-            target_json=target_json,
-            task_name=name,
-            family=family_of(name, shapes),
-            arg_shapes=shapes,
-            arg_dtypes=tuple(dtype for _, dtype in arguments),
-            flops=flops_of(workload),
-            bytes=sum(bytes_of(shape, dtype) for shape, dtype in arguments),
+        weight = int(each.weight)
+        task = make_task(workload, str(each.task_name), target_json, text, arguments)
+        if task.task_id in found:
+            weight += found[task.task_id].weight
+        found[task.task_id] = dataclasses.replace(
+            task,
             sources=() if source is None else (dataclasses.replace(source, count=weight),),
-            structural_hash=structural_hash(workload),
-            hash_version=f"tvm {versions['tvm']}",
             pipeline=PIPELINE,
-            tool_versions=versions,
         )
     return Extraction(tuple(found.values()), dict(skipped))
 
@@ -130,6 +117,32 @@ def argument_types(workload: Any) -> list[tuple[tuple[int, ...], str]]:
     arg_info = importlib.import_module("tvm.s_tir.meta_schedule.arg_info")
     infos = arg_info.ArgInfo.from_entry_func(workload, remove_preproc=True)
     return [(tuple(int(size) for size in each.shape), str(each.dtype)) for each in infos]
+
+
+def make_task(
+    workload: Any,
+    name: str,
+    target_json: str,
+    text: str,
+    arguments: Sequence[tuple[tuple[int, ...], str]],
+) -> Task:
+    """Return the task of a workload, given its JSON and `argument_types`, without sources."""
+    shapes = tuple(shape for shape, _ in arguments)
+    versions = tool_versions()
+    return Task(
+        task_id=task_key(text, target_json),
+        workload_json=text,
+        target_json=target_json,
+        task_name=name,
+        family=family_of(name, shapes),
+        arg_shapes=shapes,
+        arg_dtypes=tuple(dtype for _, dtype in arguments),
+        flops=flops_of(workload),
+        bytes=sum(bytes_of(shape, dtype) for shape, dtype in arguments),
+        structural_hash=structural_hash(workload),
+        hash_version=f"tvm {versions['tvm']}",
+        tool_versions=versions,
+    )
 
 
 def bytes_of(shape: tuple[int, ...], dtype: str) -> int:

@@ -17,20 +17,16 @@ from ..errors import TuningError
 from .candidate import Candidate, Origin
 from .extract import (
     argument_types,
-    bytes_of,
-    family_of,
-    flops_of,
     load_target,
     load_workload,
-    structural_hash,
+    make_task,
     target_text,
-    tool_versions,
     workload_text,
 )
 from .intrinsics import import_meta_schedule
 from .measurement import Measurement, TrialStatus
 from .records import TuningRecords
-from .task import Task, task_key
+from .task import Task
 
 
 def write_tvm_database(found: TuningRecords, directory: str | os.PathLike[str]) -> Path:
@@ -133,26 +129,8 @@ def read_tvm_database(directory: str | os.PathLike[str]) -> TuningRecords:
 
 def task_of(workload: Any, target_json: str) -> Task:
     """Return the task of a workload whose graph is not known."""
-
-    text = workload_text(workload)
-    types = argument_types(workload)
-    shapes = tuple(shape for shape, _ in types)
-    names = _block_names(workload)
-    versions = tool_versions()
-    return Task(
-        task_id=task_key(text, target_json),
-        workload_json=text,
-        target_json=target_json,
-        task_name=names,
-        family=family_of(names, shapes),
-        arg_shapes=shapes,
-        arg_dtypes=tuple(dtype for _, dtype in types),
-        flops=flops_of(workload),
-        bytes=sum(bytes_of(shape, dtype) for shape, dtype in types),
-        structural_hash=structural_hash(workload),
-        hash_version=f"tvm {versions['tvm']}",
-        tool_versions=versions,
-    )
+    text, types = workload_text(workload), argument_types(workload)
+    return make_task(workload, _block_names(workload), target_json, text, types)
 
 
 def _block_names(workload: Any) -> str:

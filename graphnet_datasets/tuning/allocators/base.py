@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Sequence
 
@@ -36,9 +37,9 @@ class CurveAllocator(TaskAllocator):
         self.is_live = [True] * count
         self.draws = 0
 
+    @abc.abstractmethod
     def pick(self, live: list[int]) -> int:
         """Return the index of the task that gets the next slot, one of `live`."""
-        raise NotImplementedError
 
     def next(self) -> Slot | None:
         """Return a slot for a task that had none yet, or else the one that `pick` says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import itertools
 from collections.abc import Sequence
 
@@ -32,9 +33,9 @@ class MemoryTuner(Tuner):
         self._proposed: dict[str, dict[str, None]] = {}  # dictionaries keep the order
         self._rows: dict[str, list[Measurement]] = {}
 
+    @abc.abstractmethod
     def choose(self, task: Task, n: int) -> list[Candidate]:
         """Return up to `n` candidates; those that were proposed before are left out afterwards."""
-        raise NotImplementedError
 
     def propose(self, task: Task, n: int) -> list[Candidate]:
         """Return up to `n` candidates that were not proposed before."""
