@@ -21,7 +21,7 @@ from ..storage.staging import Staging
 from ..terminal import counted
 from ..version import __version__
 from .extract_worker import PHASES
-from .records import fill_tuning
+from .records import fill_tuning, read_tasks
 from .task import Task, TaskSource
 
 GIB = 2**30
@@ -114,6 +114,9 @@ def collect_tasks(
     check_tvm()
     job = {"mcpu": mcpu, "threads": threads}
     collecting = _Collecting(Path(out), {**job, "key": f"{__version__} {json.dumps(job)}"})
+    finished = collecting.find_finished()
+    if finished is not None:
+        return finished
     collecting.staging.check_free()
     rows = [
         row for row in select_rows(what, filters, dataset=dataset) if row["framework"] == "torch"
@@ -181,6 +184,18 @@ class _Collecting:
         self.staging = Staging(target, "tasks")
         nothing = {"num_tasks": 0, "skipped": {}}
         self.collection = Collection(self.staging, job, TUNING_TASKS.schema, nothing)
+
+    def find_finished(self) -> TaskReport | None:
+        """Return the report of a collection that was stopped when all but the tidying was done."""
+        if not self.staging.is_published:
+            return None
+        target = self.staging.target
+        path = target / REPORT_NAME
+        lines = path.read_text(encoding="utf-8").splitlines()
+        outcomes = tuple(GraphTasks(**json.loads(line)) for line in lines)
+        tasks = tuple(merge_tasks(read_tasks(target).tasks.values()))
+        self.staging.discard()
+        return TaskReport(target, path, tasks, outcomes, num_resumed=len(outcomes))
 
     def finish(self, rows: Sequence[Mapping[str, Any]]) -> TaskReport:
         """Write the dataset and the report from the parts."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 import json
@@ -261,6 +262,12 @@ def replay(workload: Any, trace_json: str) -> Any:
 
 def tool_versions() -> dict[str, str]:
     """Return the versions of what generates code here."""
+    return dict(_tool_versions())
+
+
+@functools.cache
+def _tool_versions() -> dict[str, str]:
+    """Read them once: the metadata of a package is searched for on the disk."""
     tvm = importlib.import_module("tvm")
     versions = {"tvm": str(tvm.__version__)}
     versions["ffi"] = importlib.metadata.version("apache-tvm-ffi")

@@ -14,6 +14,8 @@ from typing import Any
 from ..atomic import write_text
 from ..errors import TuningError
 from ..isolation import Limits
+from ..schema import CONFIGS
+from ..schema.tables import TUNING_TASKS
 from ..storage.selection import Filters
 from ..storage.staging import Staging
 from ..terminal import counted
@@ -23,7 +25,8 @@ from .isolated_space import IsolatedSpace
 from .journal import Journal
 from .loop import Budget, Progress, TuningResult, tune
 from .measure import MEASURE_LIMITS, LiveMeasurer, TimingPlan
-from .records import fill_tuning, read_tasks
+from .measurement import Measurement
+from .records import fill_tuning, read_records, read_tasks
 from .registry import make_allocator, make_tuner
 from .target import foreign, target_of
 from .task import Task
@@ -158,6 +161,9 @@ def tune_samples(
     check_tvm()
     plan, choice = plan or TimingPlan(), choice or TaskChoice()
     staging = Staging(Path(out), "tuning", kept="*/*.json*")
+    finished = _finished(staging)
+    if finished is not None:
+        return finished
     staging.check_free()
     with staging.hold():
         tasks = _tasks_of(what, staging, threads, dataset, filters, on_collect)
@@ -258,8 +264,8 @@ def _tasks_of(
     on_collect: Count | None,
 ) -> list[Task]:
     names = [what] if isinstance(what, str | os.PathLike) else list(what)
-    if len(names) == 1 and (Path(names[0]) / "tuning_tasks").is_dir():
-        return list(read_tasks(names[0]).tasks.values())
+    if len(names) == 1 and _is_dataset_of_tasks(names[0]):
+        return list(read_tasks(Path(names[0])).tasks.values())
     place = staging.directory / "tasks"
     if not place.exists():
         report = collect_tasks(
@@ -274,6 +280,30 @@ def _tasks_of(
         if report.out is None:
             raise TuningError(f"The samples have no task to tune.\n{report.summary()}")
     return list(read_tasks(place).tasks.values())
+
+
+def _is_dataset_of_tasks(name: Any) -> bool:
+    """Tell whether a name is a directory with tasks; that of a config stands for its graphs."""
+    if not isinstance(name, str | os.PathLike) or name in CONFIGS:
+        return False
+    return (Path(name) / TUNING_TASKS.name).is_dir()
+
+
+def _finished(staging: Staging) -> TuningRun | None:
+    """Return the run that was stopped when all but the tidying was done."""
+    if not staging.is_published:
+        return None
+    found = read_records(staging.target)
+    report = json.loads((staging.target / REPORT_NAME).read_text(encoding="utf-8"))
+    rows = list(found.measurements)
+    best: dict[str, Measurement] = {}
+    for row in sorted(rows, key=lambda each: each.latency_ms):
+        if row.is_ok:
+            best.setdefault(row.task_id, row)
+    tasks, seconds = tuple(found.tasks.values()), float(report["seconds"])
+    plan = RunPlan(tasks, len(rows), math.inf, 0, len(rows), report["skipped"])
+    staging.discard()
+    return TuningRun(staging.target, plan, TuningResult(rows, best, report["ended"], seconds))
 
 
 def _published(
