@@ -51,6 +51,21 @@ def test_repeated_blocks_are_compiled_once_and_the_rest_is_left_to_eager() -> No
     assert "left to eager 1 times: aten.cumsum.default: it has no rule" in compiler.warnings
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_rounded_after_every_operator_as_eager_does(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    module, x = Block().to(dtype).eval(), torch.randn(35, 12).to(dtype)
+    compiler = make_compiler("tc")
+    assert isinstance(compiler, TensorComprehensions)
+    found, expected = compiler.compile(module, {"x": x})(x=x), module(x).detach()
+    assert found.dtype == dtype
+    unit = torch.finfo(dtype).eps
+    torch.testing.assert_close(found, expected, rtol=unit, atol=unit * 0.1)
+    equal = (found == expected).float().mean().item()
+    assert equal > 0.9, "what differs is the order of sums"
+    assert compiler.fallback_share == 0
+
+
 def test_contractions_can_be_left_to_eager() -> None:
     module, x = Block().eval(), torch.randn(3, 12)
     compiler = make_compiler("tc", options={"contractions": "never", "min_ops": 2})

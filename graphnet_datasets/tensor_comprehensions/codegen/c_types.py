@@ -18,6 +18,8 @@ _C_TYPES = {
     "float32": "float",
     "float64": "double",
 }
+STORED = {"float16": "half", "bfloat16": "bfloat"}
+"""What the functions are called after that read and write vectors of these types in memory."""
 _UNSAFE = re.compile(r"[^/A-Za-z0-9_ ().,=+*<>!:-]")
 _COMMENT_MARKS = re.compile(r"/{2,}|/\*|\*/")
 

@@ -239,6 +239,8 @@ def _packable(nest: Nest, vector: str, traffic: Traffic, choices: Choices) -> Pa
         step = each.offset.coefficient(vector)
         if not step or each.gathers or each.is_guarded or len(nest.updates) != 1:
             continue
+        if each.type.itemsize < 4:  # what is packed is copied as it is
+            continue
         free = [
             dim.name
             for dim in nest.dims

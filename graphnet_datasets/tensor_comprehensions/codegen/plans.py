@@ -75,9 +75,12 @@ class Plan:
 
 
 def real_type(nest: Nest) -> ScalarType | None:
-    """Return the float type in which a whole nest is computed, None if there is not one."""
+    """Return the float type in which a whole nest is computed, None if there is not one.
+
+    16-bit floats are float32 in vectors, and narrowed where they are stored.
+    """
     types = {each.type for each in (*nest.updates, *nest.epilogues)}
-    types |= {each.target.type for each in (*nest.updates, *nest.epilogues)}
+    types |= {each.target.type.compute for each in (*nest.updates, *nest.epilogues)}
     if types in ({FLOAT32}, {FLOAT64}):
         return types.pop()
     return None
@@ -104,7 +107,7 @@ def can_vectorise(node: Expression, dim: str, real: ScalarType) -> bool:
         case Constant() | Index():
             return True
         case Element():
-            return node.type == real and not any(
+            return node.type.compute == real and not any(
                 varies(subscript, dim) for _, subscript, _ in node.gathers
             )
         case Binary() if node.operator in COMPARISONS or node.operator in ("&&", "||"):
@@ -117,19 +120,19 @@ def can_vectorise(node: Expression, dim: str, real: ScalarType) -> bool:
             parts = (node.condition, node.positive, node.negative)
         case Unary():
             parts = (node.operand,)
-        case Cast() if node.type == real or _is_index_arithmetic(node):
+        case Cast() if node.type.compute == real or _is_index_arithmetic(node):
             inner = node.operand
             if inner.type.is_integral:
                 return _is_index_arithmetic(inner)
             parts = (inner,)
-            if not (inner.type == real or inner.type.is_bool):
+            if not (inner.type.compute == real or inner.type.is_bool):
                 return False
         case Call() if node.type == real:
             parts = node.arguments
         case _:
             return False
     for each in parts:
-        is_known = each.type == real or each.type.is_bool or _is_index_arithmetic(each)
+        is_known = each.type.compute == real or each.type.is_bool or _is_index_arithmetic(each)
         if varies(each, dim) and not (is_known and can_vectorise(each, dim, real)):
             return False
     return True

@@ -177,6 +177,83 @@ TC_INLINE void tc_transpose(const float *p, long s, float *q, long r) {{
 """
 
 
+# Vectors of float32 whose lanes lie in memory as 16-bit floats. T: the type there, N: its name.
+_STORED_HALVES = """\
+typedef uint16_t tc_words __attribute__((vector_size({H})));
+typedef uint16_t tc_wordsu __attribute__((vector_size({H}), aligned(2), may_alias));
+typedef uint32_t vfw __attribute__((vector_size({B})));
+TC_INLINE vf vf_from_bfloat(tc_words x) {{
+  return (vf)(__builtin_convertvector(x, vfw) << 16);
+}}
+TC_INLINE tc_words vf_to_bfloat(vf x) {{
+  vfw u = (vfw)x, is_nan = (vfw)(x != x);
+  vfw r = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
+  r = (r & ~is_nan) | (((u >> 16) | 64) & is_nan);
+  return __builtin_convertvector(r, tc_words);
+}}
+TC_INLINE tc_words vf_narrow_bfloat(vf x) {{  // of lanes that are rounded
+  return __builtin_convertvector((vfw)x >> 16, tc_words);
+}}
+{CONVERSIONS}
+#define vf_narrow_half vf_to_half
+#define TC_STORED(T, N) \\
+  TC_INLINE vf vf_round_##N(vf x) {{ return vf_from_##N(vf_to_##N(x)); }} \\
+  TC_INLINE vf vf_##N##_whole(const T *p) {{ return vf_from_##N(*(const tc_wordsu *)p); }} \\
+  TC_INLINE vf vf_##N##_load(const T *p, int n) {{ \\
+    tc_words w = {{0}}; \\
+    __builtin_memcpy(&w, p, n * 2); \\
+    return vf_from_##N(w); \\
+  }} \\
+  TC_INLINE vf vf_##N##_some(const T *p, long s, vfm m, int n) {{ \\
+    tc_words w = {{0}}; \\
+    for (int l = 0; l < n; ++l) if (m[l]) __builtin_memcpy((char *)&w + 2 * l, p + l * s, 2); \\
+    return vf_from_##N(w); \\
+  }} \\
+  TC_INLINE vf vf_##N##_strided(const T *p, long s, int n) {{ \\
+    tc_words w = {{0}}; \\
+    for (int l = 0; l < n; ++l) __builtin_memcpy((char *)&w + 2 * l, p + l * s, 2); \\
+    return vf_from_##N(w); \\
+  }} \\
+  TC_INLINE void vf_##N##_put(T *p, vf v) {{ *(tc_wordsu *)p = vf_narrow_##N(v); }} \\
+  TC_INLINE void vf_##N##_store(T *p, vf v, int n) {{ \\
+    tc_words w = vf_narrow_##N(v); \\
+    __builtin_memcpy(p, &w, n * 2); \\
+  }} \\
+  TC_INLINE void vf_##N##_scatter(T *p, long s, vf v, int n) {{ \\
+    tc_words w = vf_narrow_##N(v); \\
+    for (int l = 0; l < n; ++l) __builtin_memcpy(p + l * s, (char *)&w + 2 * l, 2); \\
+  }}
+TC_STORED(tc_bfloat, bfloat)
+TC_STORED(tc_half, half)
+"""
+
+_HALVES_BY_LANES = """\
+typedef tc_half tc_halves __attribute__((vector_size({H})));
+TC_INLINE vf vf_from_half(tc_words x) {{ return __builtin_convertvector((tc_halves)x, vf); }}
+TC_INLINE tc_words vf_to_half(vf x) {{ return (tc_words)__builtin_convertvector(x, tc_halves); }}"""
+
+# GCC 12 converts such vectors lane by lane where it is not told the instruction.
+_HALVES_BY_INSTRUCTION = """\
+#if defined(__F16C__) && !defined(__clang__)
+typedef short tc_shorts __attribute__((vector_size({H})));
+TC_INLINE vf vf_from_half(tc_words x) {{ return {FROM}; }}
+TC_INLINE tc_words vf_to_half(vf x) {{ return (tc_words){TO}; }}
+#else
+{LANES}
+#endif"""
+
+_HALF_INSTRUCTIONS = {
+    "avx512": (
+        "__builtin_ia32_vcvtph2ps512_mask((tc_shorts)x, (vf){0}, (unsigned short)-1, 4)",
+        "__builtin_ia32_vcvtps2ph512_mask(x, 4, (tc_shorts){0}, (unsigned short)-1)",
+    ),
+    "avx2": (
+        "__builtin_ia32_vcvtph2ps256((tc_shorts)x)",
+        "__builtin_ia32_vcvtps2ph256(x, 4)",
+    ),
+}
+
+
 def prelude(machine: Machine) -> str:
     """Return the C text that generated code for this machine needs before it."""
     parts = [_HEAD, _HALF, _INTEGERS]
@@ -200,8 +277,18 @@ def prelude(machine: Machine) -> str:
         }
         kind = {"avx512": _AVX512, "avx2": _AVX2}.get(machine.isa, _PLAIN)
         parts.append((_VECTORS + kind).format(**words))
-    parts.append(transpose(machine))
+    parts += [_stored_halves(machine), transpose(machine)]
     return "".join(parts)
+
+
+def _stored_halves(machine: Machine) -> str:
+    """Return the C that reads and writes vectors of float32 as 16-bit floats."""
+    sizes = {"H": machine.vector_bytes // 2, "B": machine.vector_bytes}
+    conversions = _HALVES_BY_LANES.format(**sizes)
+    if machine.isa in _HALF_INSTRUCTIONS:
+        up, down = _HALF_INSTRUCTIONS[machine.isa]
+        conversions = _HALVES_BY_INSTRUCTION.format(**sizes, FROM=up, TO=down, LANES=conversions)
+    return _STORED_HALVES.format(**sizes, CONVERSIONS=conversions)
 
 
 def transpose(machine: Machine) -> str:

@@ -17,7 +17,7 @@ from ..language.expressions import (
     Unary,
 )
 from ..language.types import FLOAT32, FLOAT64, ScalarType
-from .c_types import c_number, c_type
+from .c_types import STORED, c_number, c_type
 from .elements import Element
 from .functions import FunctionTable
 
@@ -142,8 +142,10 @@ class Printer:
     def _cast(self, node: Cast) -> Piece:
         inner, source, target = self.print(node.operand), node.operand.type, node.type
         if inner.is_vector:
-            if source == target:
+            if source == target or source.name in STORED:  # whose lanes are float32
                 return inner
+            if target.name in STORED:
+                return Piece(f"{self._vector}_round_{STORED[target.name]}({inner.code})", True)
             if source.is_bool:
                 one = f"(({self._vector}){{0}} + 1)"
                 return Piece(f"({self._vector})(({self._vector}m){one} & {inner.code})", True)

@@ -7,7 +7,7 @@ import dataclasses
 from ..language.affine import Affine
 from ..language.expressions import Expression, Index, walk
 from ..language.types import FLOAT64
-from .c_types import c_type
+from .c_types import STORED, c_type
 from .elements import Element, elements_of
 from .plans import Plan, varies
 from .printing import Piece, Printer
@@ -116,14 +116,15 @@ class Reader:
         if not step:
             pointer, constant = self._pointer(element, point)
             return f"{pointer}[{constant}]"
-        whole = point.lanes == self._lanes
+        stored = STORED.get(element.type.name)
+        kind = f"{self._type}_{stored}" if stored else self._type
         if mask is not None:
-            return f"{self._type}_some({address}, {step}, {mask}, {point.lanes})"
+            return f"{kind}_some({address}, {step}, {mask}, {point.lanes})"
         if step != 1:
-            return f"{self._type}_strided({address}, {step}, {point.lanes})"
-        if whole:
-            return f"*(const {self._type}u *)({address})"
-        return f"{self._type}_load({address}, {point.lanes})"
+            return f"{kind}_strided({address}, {step}, {point.lanes})"
+        if point.lanes == self._lanes:
+            return f"{kind}_whole({address})" if stored else f"*(const {kind}u *)({address})"
+        return f"{kind}_load({address}, {point.lanes})"
 
     def _pointer(self, element: Element, point: Point) -> tuple[str, int]:
         """Return a declared pointer and the constant distance of the element from it."""

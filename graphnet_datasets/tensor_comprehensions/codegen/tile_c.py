@@ -6,8 +6,9 @@ import itertools
 import math
 
 from ..language.affine import Affine
+from ..language.expressions import Cast
 from ..language.types import FLOAT64
-from .c_types import c_number, c_type
+from .c_types import STORED, c_number, c_type
 from .elements import Assign, Element, Nest, Update, elements_of, leaf
 from .plans import Plan
 from .printing import Piece, scalar_cast
@@ -195,6 +196,8 @@ class TileBody:
                     self._writer.line(f"const {c_type(each.target.type)} {name} = {code};")
                 else:
                     code = reader.printer(point).broadcast(piece)
+                    if not _is_rounded(each):
+                        code = self._rounded(code, each.target)
                     self._writer.line(f"const {self._vector} {name} = {code};")
                 last[each.target.tensor] = (each.target, Piece(name, not self._is_scalar))
                 self._remember(reader, last)
@@ -203,9 +206,16 @@ class TileBody:
                 self._store(reader, target, piece, point)
 
     def _narrowed(self, piece: Piece, update: Update) -> str:
-        if piece.is_vector or update.type == update.target.type:
+        if piece.is_vector:
+            return self._rounded(piece.code, update.target)
+        if update.type == update.target.type:
             return piece.code
         return scalar_cast(piece.code, update.type, update.target.type)
+
+    def _rounded(self, code: str, target: Element) -> str:
+        """Return a vector as what reading it back from its tensor would give."""
+        stored = STORED.get(target.type.name)
+        return f"{self._vector}_round_{stored}({code})" if stored else code
 
     def _remember(self, reader: Reader, last: dict[str, tuple[Element, Piece]]) -> None:
         for tensor, (target, piece) in last.items():
@@ -217,20 +227,29 @@ class TileBody:
         if self._is_scalar:
             self._writer.line(f"*{address} = {piece.code};")
             return
+        stored = STORED.get(target.type.name)
+        name = f"{self._vector}_{stored}" if stored else self._vector
         step = target.offset.coefficient(self._plan.vector)
         if step != 1:
-            call = f"{self._vector}_scatter({address}, {step}, {piece.code}, {point.lanes})"
-            self._writer.line(f"{call};")
-        elif point.lanes == self._lanes:
-            self._writer.line(f"*({self._vector}u *){address} = {piece.code};")
+            self._writer.line(f"{name}_scatter({address}, {step}, {piece.code}, {point.lanes});")
+        elif point.lanes < self._lanes:
+            self._writer.line(f"{name}_store({address}, {piece.code}, {point.lanes});")
+        elif stored:
+            self._writer.line(f"{name}_put({address}, {piece.code});")
         else:
-            self._writer.line(f"{self._vector}_store({address}, {piece.code}, {point.lanes});")
+            self._writer.line(f"*({name}u *){address} = {piece.code};")
 
     def _kind(self, update: Update) -> str:
         return c_type(update.type) if self._is_scalar else self._vector
 
     def _reader(self) -> Reader:
         return Reader(self._writer, self._context, self._plan, self._lanes)
+
+
+def _is_rounded(assign: Assign) -> bool:
+    """Tell whether the value was just converted to the type of its target."""
+    value = assign.value
+    return isinstance(value, Cast) and value.operand.type == assign.target.type
 
 
 def num_steps(nest: Nest) -> int:

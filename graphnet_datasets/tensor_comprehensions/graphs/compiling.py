@@ -20,6 +20,9 @@ from .registry import UnsupportedError
 _logger = logging.getLogger(__name__)
 _Node = torch.fx.Node
 
+_TOLERANCES = {torch.float64: 1e-9, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
+"""Relative, by type; float32's is 2e-5. Of the 16-bit ones, two units of the last place."""
+
 
 @dataclasses.dataclass(slots=True)
 class Plan:
@@ -146,7 +149,7 @@ def _difference(
             if not torch.equal(mine, theirs):
                 return "a result of integers or booleans differs"
             continue
-        tight = 1e-9 if theirs.dtype == torch.float64 else 2e-5
+        tight = _TOLERANCES.get(theirs.dtype, 2e-5)
         scale = _scale([theirs])
         limit = max(tight * scale, tight / 10 * input_scale)
         if not torch.allclose(mine, theirs, rtol=tight, atol=limit, equal_nan=True):

@@ -48,8 +48,7 @@ def reason_against(node: _Node) -> str:
             meta = meta_of(operand)
             if meta.device.type != "cpu":
                 return "it is not on the CPU"
-            dtype = str(meta.dtype).removeprefix("torch.")
-            lowering.values[operand] = lowering.block.parameter(operand.name, meta.shape, dtype)
+            lowering.parameter(operand)
         lowering.lower(node)
         made = lowering.values[node]
         for each in made if isinstance(made, tuple) else (made,):

@@ -77,6 +77,12 @@ def placed(tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int]) -
     return torch.empty_strided(tuple(shape), tuple(strides), dtype=tensor.dtype).copy_(tensor)
 
 
+def as_array(tensor: torch.Tensor) -> Any:
+    """Return the tensor's memory as an array; bfloat16, which NumPy lacks, as uint16."""
+    is_bfloat16 = tensor.dtype == torch.bfloat16
+    return (tensor.view(torch.uint16) if is_bfloat16 else tensor).numpy()
+
+
 def kernel_strides(tensor: torch.Tensor) -> tuple[int, ...]:
     """Return the strides to compile for: the tensor's own, or those of a contiguous copy."""
     try:
@@ -142,7 +148,7 @@ class KernelCache:
             return known or self.options
         config = TunerConfig(budget_s=self.tune_s, timeout_s=self.timeout_s)
         arrays = [
-            placed(each.detach(), tensor.shape, tensor.strides).numpy()
+            as_array(placed(each.detach(), tensor.shape, tensor.strides))
             for each, tensor in zip(examples, instance.inputs, strict=True)
         ]
         start = [self.options] if self.options is not None else []

@@ -9,7 +9,7 @@ import torch
 
 from .block import MAX_INLINED, UnsupportedError, Value
 from .grouping import is_contraction
-from .registry import DTYPES, Lowering, meta_of
+from .registry import Lowering, meta_of, widened
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,9 +50,7 @@ def lower_group(nodes: Sequence[torch.fx.Node], name: str) -> LoweredGroup:
     for node in nodes:
         for operand in node.all_input_nodes:
             if operand not in own and operand not in lowering.values:
-                meta = meta_of(operand)
-                made = lowering.block.parameter(operand.name, meta.shape, DTYPES[meta.dtype])
-                lowering.values[operand] = made
+                lowering.parameter(operand)
                 inputs.append(operand)
     outputs: list[Output] = []
     values: list[Value] = []
@@ -66,9 +64,10 @@ def lower_group(nodes: Sequence[torch.fx.Node], name: str) -> LoweredGroup:
         is_reused = num_users > 1 and value.cost > 2
         feeds_product = value.cost > 0 and any(is_contraction(each) for each in node.users)
         if leaves:
-            value = lowering.block.output(value, node.name)
-            values.append(value)
-            outputs.append(Output(node, value.buffer, tuple(meta_of(node).shape)))
+            made = lowering.output(value, node)
+            values.append(made)
+            outputs.append(Output(node, made.buffer, tuple(meta_of(node).shape)))
+            value = made if made.dtype == value.dtype else widened(made)
         elif is_reused or value.cost > MAX_INLINED or feeds_product:
             value = lowering.block.stored(value, node.name)
         lowering.values[node] = value

@@ -28,8 +28,13 @@ DTYPES = {
     torch.int8: "int8",
     torch.uint8: "uint8",
     torch.bool: "bool",
+    torch.float16: "float32",
+    torch.bfloat16: "float32",
 }
-"""The types that rules take. Half precision rounds after every operator in eager, so it is left."""
+"""The types that rules take, as what they compute in: a 16-bit float is rounded after each one."""
+
+STORED_DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
+"""The types whose tensors hold another one than their operators compute in."""
 
 
 def rule(*names: str, is_view: bool = False) -> Callable[[Rule], Rule]:
@@ -94,10 +99,33 @@ class Lowering:
             made = self.values[node.args[0]][node.args[1]]  # type: ignore[index]
             if made is None and node.users:
                 raise UnsupportedError("this result is not computed")
-            self.values[node] = made
-            return
-        made = RULES[operator_name(node)](self, node)
+        else:
+            made = RULES[operator_name(node)](self, node)
+        if isinstance(made, Value) and not _only_moves(node):
+            made = _rounded(made, STORED_DTYPES.get(meta_of(node).dtype))
         self.values[node] = made
+
+    def parameter(self, node: torch.fx.Node) -> Value:
+        """Add a node of the rest of the graph as an input of the definition, and return that.
+
+        Raises:
+            UnsupportedError: it is not a tensor of a type that rules take.
+        """
+        meta = meta_of(node)
+        stored = STORED_DTYPES.get(meta.dtype)
+        made = self.block.parameter(node.name, meta.shape, stored or DTYPES[meta.dtype])
+        self.values[node] = widened(made) if stored else made
+        return made
+
+    def output(self, value: Value, node: torch.fx.Node) -> Value:
+        """Return a value as a tensor of its own of the type that the rest of the graph takes."""
+        stored = STORED_DTYPES.get(meta_of(node).dtype)
+        if not stored:
+            return self.block.output(value, node.name)
+        narrow = f"{stored}({{}})".format
+        return self.block.store(
+            node.name, value.shape, stored, lambda s, _: narrow(value.element(s))
+        )
 
     def value(self, argument: Any) -> Value:
         """Return the value of an operand that has to be a tensor."""
@@ -111,6 +139,26 @@ class Lowering:
         if isinstance(argument, torch.fx.Node):
             return self.value(argument)
         return constant(argument)
+
+
+def widened(value: Value) -> Value:
+    """Return a stored 16-bit tensor as what operators compute in."""
+    return Value(value.shape, "float32", lambda s: f"float32({value.element(s)})", 1)
+
+
+def _only_moves(node: torch.fx.Node) -> bool:
+    """Tell whether the elements of a node's value are elements of an operand."""
+    source = node.args[0] if node.target is operator.getitem else node
+    return isinstance(source, torch.fx.Node) and operator_name(source) in VIEWS
+
+
+def _rounded(value: Value, stored: str | None) -> Value:
+    """Return a value as what is left of it where it is stored, as eager does in between."""
+    if stored is None:
+        return value
+    element = value.element
+    cost = value.cost + 1
+    return Value(value.shape, "float32", lambda s: f"float32({stored}({element(s)}))", cost)
 
 
 def constant(number: Any) -> Value:

@@ -31,6 +31,6 @@ def round_to_bfloat16(array: Any) -> Any:
     >>> round_to_bfloat16(np.float32([1.001, 3.0])).tolist()
     [1.0, 3.0]
     """
-    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
+    bits = np.asarray(array, dtype=np.float32, order="C").view(np.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32)
     return np.where(np.isnan(array), array, rounded.view(np.float32))

@@ -110,6 +110,8 @@ def _typed(node: Node, scope: Scope) -> Typed:
                 return operand, found
             if node.type.compute == node.type:
                 return cast(operand, node.type), node.type
+            if isinstance(operand, Cast) and operand.operand.type == node.type:
+                return operand, node.type  # rounded to this type already
             return _computed(Cast(operand, node.type, node.span), node.type), node.type
         case Prefix():
             return _prefix(node, scope)

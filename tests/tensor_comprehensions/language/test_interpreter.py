@@ -34,7 +34,9 @@ def test_interpreter_agrees_with_loops_over_scalars(case: Case) -> None:
         assume(False)
     for tensor, array in zip(case.instance.outputs, found, strict=True):
         assert array.dtype == expected[tensor.name].dtype
-        np.testing.assert_allclose(array, expected[tensor.name], rtol=1e-5, err_msg=case.source)
+        # A sum in another order may round to the neighbour.
+        rtol = {"float16": 2**-9, "bfloat16": 2**-6}.get(tensor.dtype.name, 1e-5)
+        np.testing.assert_allclose(array, expected[tensor.name], rtol=rtol, err_msg=case.source)
 
 
 def test_matrix_product_is_that_of_numpy() -> None:
