@@ -3,8 +3,9 @@
     python benchmarks/inputs.py [MEGABYTES]
 
 Prints one JSON object per dtype: GB per second of processor time into memory that the process had
-before (the allocator hands back the block of the tensor before) and, beside it, that of
-`torch.randn` for the same number of elements in the same run; the best of several calls each.
+before (below 32 MiB the allocator hands back the block of the tensor before) and, beside it, that
+of `torch.randn` for the same number of elements in the same run; the best of several calls each.
+`new_memory_gb_per_s` is that of a tensor of 64 MiB, whose pages the kernel clears first.
 `without_torch` is what is rounded by NumPy alone, as in a process that has not imported torch.
 Statistics are those of a typical weight: a mean, a standard deviation and bounds that cut off the
 tails.
@@ -26,6 +27,7 @@ from graphnet_datasets.sample.vocabulary import ITEM_SIZE_BYTES
 
 REPEATS = 9
 DTYPES = ("float32", "float16", "bfloat16", "float64", "complex64", "int64", "bool")
+NEW_BYTES = 64 * 2**20
 RANDN_DTYPES = {"float32", "float16", "bfloat16", "float64", "complex64"}
 
 
@@ -39,22 +41,29 @@ def seconds(call: Callable[[], object]) -> float:
     return min(times[2:])
 
 
+def make_sample(dtype: str, size: int) -> Sample:
+    """Return a sample with one input of so many elements."""
+    recorded = Statistics(0.01, 0.2, -1.0, 1.0) if dtype != "bool" else Statistics(0.3, 0.46)
+    each = Input("parameter", Value(dtype, (size,)), statistics=recorded)
+    return Sample("benchmark/inputs", "torch", "other", (each,), (), ())
+
+
 def main() -> None:
-    megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 64
+    megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 24
     torch.set_num_threads(1)
     started = time.perf_counter()
     prepare_blocks()
     print(json.dumps({"what": "prepare_blocks", "ms": 1e3 * (time.perf_counter() - started)}))
     for dtype in DTYPES:
         size = megabytes * 2**20 // ITEM_SIZE_BYTES[dtype]
-        recorded = Statistics(0.01, 0.2, -1.0, 1.0) if dtype != "bool" else Statistics(0.3, 0.46)
-        each = Input("parameter", Value(dtype, (size,)), statistics=recorded)
-        sample = Sample("benchmark/inputs", "torch", "other", (each,), (), ())
+        sample = make_sample(dtype, size)
+        large = make_sample(dtype, NEW_BYTES // ITEM_SIZE_BYTES[dtype])
         num_bytes = size * ITEM_SIZE_BYTES[dtype]
         figure = {
             "what": "make_array",
             "dtype": dtype,
             "gb_per_s": num_bytes / seconds(lambda sample=sample: make_array(sample, 0)) / 1e9,
+            "new_memory_gb_per_s": NEW_BYTES / seconds(lambda of=large: make_array(of, 0)) / 1e9,
         }
         if dtype in RANDN_DTYPES:
             torch_dtype = getattr(torch, dtype)

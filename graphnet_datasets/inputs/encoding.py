@@ -64,6 +64,26 @@ def narrow(values: npt.NDArray[np.float32], dtype: str, out: npt.NDArray) -> Non
         out[:] = encode(values, dtype)
 
 
+def cut_codes(codes: npt.NDArray, lowest: int, highest: int) -> None:
+    """Set what is beyond the bounds to the bounds, in patterns of 16 bits, in place.
+
+    `lowest` is the pattern of a number below zero, `highest` that of one above. As signed integers
+    patterns above zero have the order of their numbers and those below are less; as unsigned ones
+    patterns below zero have the opposite order and those above are less. Bounds are seldom passed,
+    and a maximum takes half the time of a cut.
+
+    >>> numbers = np.array([-3, -1, 0, 1, 3], np.float16)
+    >>> cut_codes(numbers, *np.array([-2, 2], np.float16).view(np.uint16).tolist())
+    >>> numbers.tolist()
+    [-2.0, -1.0, 0.0, 1.0, 2.0]
+    """
+    signed, unsigned = codes.view(np.int16), codes.view(np.uint16)
+    if np.maximum.reduce(signed) > highest:
+        signed.clip(-(2**15), highest, out=signed)
+    if np.maximum.reduce(unsigned) > lowest:
+        unsigned.clip(0, lowest, out=unsigned)
+
+
 def _narrow_to_half(values: npt.NDArray[np.float32], out: npt.NDArray[np.uint16]) -> None:
     """Write float16 patterns; NumPy's own conversion takes several times as long."""
     bits = values.view(np.uint32)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphnet_datasets.inputs import encoding
+from graphnet_datasets.inputs.distributions import Distribution, draw
 from graphnet_datasets.inputs.encoding import FORMATS, encode, narrow
 
 torch = pytest.importorskip("torch")
@@ -61,3 +64,22 @@ def test_with_and_without_torch_the_bits_are_the_same(
         found = np.empty(values.size, np.float16 if dtype == "float16" else np.uint16)
         narrow(values, dtype, found)
         assert np.array_equal(found.view(np.int16), expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    dtype=st.sampled_from(["float16", "bfloat16"]),
+    mean=st.floats(-2, 2),
+    std=st.floats(0, 3),
+    below=st.floats(0, 12),
+    above=st.floats(0, 12),
+    size=st.integers(1, 9000),
+)
+def test_cutting_what_was_rounded_gives_the_bits_of_rounding_what_was_cut(
+    dtype: str, mean: float, std: float, below: float, above: float, size: int
+) -> None:
+    wanted = Distribution(mean, std, mean - below, mean + above)
+    found = draw(3, size, dtype, wanted)
+    expected = np.empty_like(found)
+    narrow(draw(3, size, "float32", wanted), dtype, expected)
+    assert np.array_equal(found.view(np.uint16), expected.view(np.uint16))

@@ -37,9 +37,15 @@ _PIECE = 32_768
 def _narrow(values: npt.NDArray[np.float32], dtype: str, out: npt.NDArray) -> None:
     """Round to nearest, ties to even, as `inputs.encoding` does; processors can, and torch asks."""
     source = torch.from_numpy(values)
-    target = torch.from_numpy(out.view(np.int16)).view(DTYPES[dtype])
-    for start in range(0, len(values), _PIECE):
-        target[start : start + _PIECE].copy_(source[start : start + _PIECE])
+    is_half = dtype == "float16"
+    target = torch.from_numpy(out if is_half else out.view(np.int16))
+    if not is_half:
+        target = target.view(torch.bfloat16)
+    if len(values) <= _PIECE or torch.get_num_threads() == 1:
+        target.copy_(source)
+        return
+    for to, of in zip(target.split(_PIECE), source.split(_PIECE), strict=True):
+        to.copy_(of)
 
 
 convert_with(_narrow)
