@@ -1,9 +1,9 @@
 """From a sample to a `torch.fx.GraphModule`, without running any text that came with it.
 
-Each operator is looked up in the table and becomes one node, in the order of the sample; nothing is
-dropped, merged or moved. `torch.fx` prints the finished graph into Python and compiles that, so all
-that it prints is made here: generated names, keywords of torch's own schemas, and the literals that
-`literals` lets through.
+Each operator is looked up in the table and becomes one step, and later one node, in the order of
+the sample; nothing is dropped, merged or moved. `torch.fx` prints the graph into Python and
+compiles that, once somebody asks for it (`building.deferred`), so all that it prints is made here:
+generated names, keywords of torch's own schemas, and the literals that `literals` lets through.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from ..collector import collecting_seldom
 from ..deadline import Deadline, drawing_until
 from ..input_limits import check_inputs, memory_limit
 from .building.custom_operators import check_trust, register
+from .building.deferred import hold, make_deferred
 from .building.entries import custom_operator_of
 from .building.literals import autocast_arguments, to_fx
+from .building.plan import Plan, Step
 from .building.regions import AUTOCAST, check_regions, has_regions
-from .building.run_checks import NAME as CHECKS_NAME
 from .building.run_checks import SizeChecks
 from .building.scalars import find_scalars
 from .building.unchecked import check_operators
@@ -117,14 +118,12 @@ def materialize(
     footprint = check_limits()
     if footprint is not None and not allow_unchecked_operators and footprint.unsettled:
         limit_bytes = memory_limit(memory_limit_bytes)
-        builder.add_checks(
-            SizeChecks(
-                sample,
-                footprint.unsettled,
-                limit_bytes - footprint.settled_bytes,
-                limit_bytes,
-                time_limit_s,
-            )
+        builder.checks = SizeChecks(
+            sample,
+            footprint.unsettled,
+            limit_bytes - footprint.settled_bytes,
+            limit_bytes,
+            time_limit_s,
         )
     what = f"Making the weights of `{sample.id}`"
     with drawing_until(Deadline(time_limit_s), what), collecting_seldom():
@@ -139,7 +138,7 @@ def _device(device: str | torch.device) -> torch.device:
 
 
 class _Builder:
-    """The fx graph in the making; value i of the sample is `self.nodes[i]`."""
+    """The plan in the making: a step per operator, resolved and checked."""
 
     def __init__(
         self, sample: Sample, device: torch.device, customs: Mapping[str, Callable[..., Any]]
@@ -147,75 +146,63 @@ class _Builder:
         self.customs = customs
         self.sample = sample
         self.device = device
-        self.graph = torch.fx.Graph()
-        self.nodes: list[torch.fx.Node] = []
-        self.attributes: dict[str, int] = {}
+        self.steps: list[Step] = []
+        self.placeholders: dict[int, str] = {}
+        self.attributes: dict[int, str] = {}
         self.checks: SizeChecks | None = None
         self.numbers = find_scalars(sample)
 
     def add_arguments(self, weights: Weights) -> None:
         """Add a placeholder per input; with `weights="parameters"` an attribute per weight."""
-        held: list[tuple[int, str]] = []
-        slots: list[torch.fx.Node | None] = []
         for index, (name, each) in enumerate(
             zip(self.sample.input_names, self.sample.inputs, strict=True)
         ):
-            if weights == "parameters" and is_weight(each):
-                held.append((index, name))
-                slots.append(None)
-            else:
-                slots.append(self.graph.create_node("placeholder", name, (), {}, name))
-        for index, name in held:
-            self.attributes[name] = index
-            slots[index] = self.graph.create_node("get_attr", name, (), {}, name)
-        self.nodes = [node for node in slots if node is not None]
+            is_held = weights == "parameters" and is_weight(each)
+            (self.attributes if is_held else self.placeholders)[index] = name
 
     def add_ops(self) -> None:
-        """Add a node per operator."""
+        """Add a step per operator."""
         for position, op in enumerate(self.sample.ops):
             try:
-                self.nodes.append(self._node(op))
+                self.steps.append(self._step(op))
             except (MaterializeError, UnknownOperatorError) as error:
                 raise type(error)(self._located(position, op, error)) from error
         check_regions(self.sample)
 
-    def add_checks(self, checks: SizeChecks) -> None:
-        """Add a call of `checks` before each operator that they look at."""
-        self.checks = checks
-        for position in checks.positions:
-            node = self.nodes[len(self.sample.inputs) + position]
-            args, kwargs = node.args, dict(node.kwargs)
-            with self.graph.inserting_before(node):
-                self.graph.call_module(CHECKS_NAME, (position, tuple(args), kwargs))
-
     def finish(self, seed: int, mode: Mode) -> torch.fx.GraphModule:
         """Add the outputs and return the module, with its weights if it holds any."""
         try:
-            self.graph.output(self._argument(self.sample.outputs))
+            outputs = self._argument(self.sample.outputs)
         except MaterializeError as error:
             raise MaterializeError(f"The output structure of `{self.sample.id}` {error}") from error
-        root = torch.nn.Module()
-        if self.checks is not None:
-            root.add_module(CHECKS_NAME, self.checks)
-        for name, index in self.attributes.items():
+        tensors: dict[str, torch.Tensor] = {}
+        for index, name in self.attributes.items():
             tensor = make_tensor(self.sample, index, seed, mode, self.device)
             if self.sample.inputs[index].role == "parameter":
                 # Samples are timed as they are deployed; who wants gradients can ask for them.
-                root.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=False))
-            else:
-                root.register_buffer(name, tensor)
-        kind = torch.fx.GraphModule
-        if has_regions(self.sample):
-            # It tells `torch.compile` what to leave alone, which imports as much as torch itself.
-            from .building.region_state import RestoringModule as kind  # noqa: N813
-        return kind(root, self.graph).eval()
+                tensor = torch.nn.Parameter(tensor, requires_grad=False)
+            tensors[name] = tensor
+        plan = Plan(
+            self.placeholders,
+            self.attributes,
+            self.steps,
+            outputs,
+            self.sample.dying_values,
+            self.checks,
+        )
+        if not has_regions(self.sample):
+            return make_deferred(plan, tensors)
+        # It tells `torch.compile` what to leave alone, which imports as much as torch itself.
+        from .building.region_state import RestoringModule
+
+        return RestoringModule(hold(torch.nn.Module(), plan, tensors), plan.make_graph()).eval()
 
     def _argument(self, arg: Arg, *, is_device: bool = False) -> Any:
-        return to_fx(arg, self.nodes.__getitem__, self.device, is_device=is_device)
+        return to_fx(arg, Ref, self.device, is_device=is_device)
 
-    def _node(self, op: Op) -> torch.fx.Node:
+    def _step(self, op: Op) -> Step:
         if custom_operator_of(self.sample, op) is not None:
-            return self._call(
+            return Step(
                 "call_function",
                 self.customs[op.target],
                 tuple(self._argument(arg) for arg in op.args),
@@ -230,7 +217,7 @@ class _Builder:
             kwargs["pin_memory"] = False
         if operator.kind == "attribute":
             self._check_receiver(op, 1)
-            return self._call("call_function", getattr, (args[0], operator.last_name))
+            return Step("call_function", getattr, (args[0], operator.last_name), {})
         if operator.kind == "method":
             self._check_receiver(op, None)
             return self._method(operator, args, kwargs)
@@ -238,18 +225,16 @@ class _Builder:
             return self._python(op, operator, args)
         if operator.name == AUTOCAST:
             args = autocast_arguments(args, self.device)
-        return self._call("call_function", resolve(operator), args, kwargs)
+        return Step("call_function", resolve(operator), args, kwargs)
 
-    def _method(
-        self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> torch.fx.Node:
+    def _method(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
         resolve(operator)
         if operator.last_name in _MOVES:
             kept = {name: kwargs[name] for name in ("memory_format",) if name in kwargs}
-            return self._call("call_method", "to", (args[0], self.device), kept)
-        return self._call("call_method", operator.last_name, args, kwargs)
+            return Step("call_method", "to", (args[0], self.device), kept)
+        return Step("call_method", operator.last_name, args, kwargs)
 
-    def _python(self, op: Op, operator: Operator, args: tuple[Any, ...]) -> torch.fx.Node:
+    def _python(self, op: Op, operator: Operator, args: tuple[Any, ...]) -> Step:
         """Add one of Python's operators, which fx prints as an expression of its operands."""
         last = operator.last_name
         arity = _ARITY.get(last, 2)
@@ -259,21 +244,11 @@ class _Builder:
             self._check_receiver(op, arity)
         if last in _REBINDING and isinstance(op.args[0], Ref) and op.args[0].index in self.numbers:
             # fx prints `a += b`, which would give later uses of the number `a` the new value.
-            return self._call("call_function", _REBINDING[last], args)
+            return Step("call_function", _REBINDING[last], args, {})
         if last == "pow" and type(args[0]) in (int, float, complex):
             # fx prints `-2 ** x`, which Python reads as `-(2 ** x)`.
-            return self._call("call_function", pow, args)
-        return self._call("call_function", resolve(operator), args)
-
-    def _call(
-        self, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
-    ) -> torch.fx.Node:
-        """Add a call: of operands given at once torch looks at each, in search of symbols."""
-        node = self.graph.create_node(op, target)
-        node.args = args
-        if kwargs:
-            node.kwargs = kwargs
-        return node
+            return Step("call_function", pow, args, {})
+        return Step("call_function", resolve(operator), args, {})
 
     @staticmethod
     def _check_receiver(op: Op, arity: int | None) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ..outputs import SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
+from .building.deferred import settle
 from .watching import watched
 
 _DTYPE_PREFIX = "torch."
@@ -68,6 +69,7 @@ class TorchRuntime:
         Unless `is_separate`, the weights are other tensors on the same memory. A plain module is
         the first of them itself: copying a graph and printing it takes as long as building it.
         """
+        settle(module)  # so that the first of them, which is timed, runs what `torch.fx` printed
         is_plain = type(module).__base__ is torch.fx.GraphModule
         own = [module] if is_plain and count else []
         own += [

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.fx.node import _get_qualified_name
 
+from .building.deferred import settle
+
 _HOOKS = (
     "_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs",
     "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called", "_backward_hooks",
@@ -31,6 +33,7 @@ def watched(module: torch.fx.GraphModule) -> Mapping[str, Any]:
     >>> [name for name, part in watched(module).items() if part != before[name]]
     ["a hook on eager's module"]
     """
+    settle(module)
     kind = type(module)
     forward = kind.forward
     functions = torch.nn.modules.module
