@@ -151,7 +151,9 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _columns(options: argparse.Namespace) -> int:
-    from .placing import captured, known_groups, place, standing, write_placed
+    from graphnet_datasets.schema.tables import SUBGRAPHS
+
+    from .placing import captured, known_groups, place, standing, write_again, write_placed
 
     entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
     groups_of = {} if options.regroup else known_groups(options.out)
@@ -164,6 +166,7 @@ def _columns(options: argparse.Namespace) -> int:
         rows += captured([each for each in found if each is not None], is_analysed=True)
     placed = place(rows, groups_of)
     write_placed(placed, options.out)
+    write_again(options.out, SUBGRAPHS)
     write_card(options.out)
     groups = {group for _, group in placed.rows}
     print(f"{len(placed.rows)} graphs of {len(groups)} groups in {options.out}")

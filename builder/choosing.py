@@ -89,7 +89,10 @@ def _worth(candidate: Candidate, seen: Counter[tuple[str, Hashable]]) -> float:
 def _candidate(capture: Capture) -> Candidate | None:
     if capture.path is None or LIBRARIES[capture.entry.library].is_embedded_whole:
         return None
-    (row,) = read_table(capture.path, columns=list(_COLUMNS)).to_pylist()
+    rows = read_table(capture.path, columns=list(_COLUMNS)).to_pylist()
+    if len(rows) != 1:  # a model that breaks is chosen by hand
+        return None
+    (row,) = rows
     if row["license"] in LEFT_OUT_LICENSES or not 3 <= row["num_ops"] <= MAX_OPS:
         return None
     if row["num_params"] > MAX_PARAMS:

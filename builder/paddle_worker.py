@@ -60,8 +60,8 @@ def build_layer(entry: Entry) -> paddle.nn.Layer:
     return layer
 
 
-def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> Sample:
-    """Return the sample of one call of `layer` with the entry's example inputs.
+def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> list[Sample]:
+    """Return the graphs of one call of `layer` with the entry's example inputs.
 
     Raises:
         CaptureError: the layer cannot be traced.
@@ -82,21 +82,21 @@ def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> Sample:
         for name, array in make_arrays(entry).items()
     }
     wrapped(**examples)
-    return wrapped.samples[0]
+    return wrapped.samples
 
 
 def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Capture the entry of `payload["line"]` and write its row to `payload["out"]`."""
+    """Capture the entry of `payload["line"]` and write its rows to `payload["out"]`."""
     del directory
     entry = parse_line(payload["line"])
     layer = build_layer(entry)
     reporter.enter("capture")
-    sample = capture_entry(entry, layer)
+    samples = capture_entry(entry, layer)
     reporter.enter("write")
     made = {"model_source_hash": model_source_hash(layer)}
-    row = sample_to_row(sample, {**derived_columns(sample), **made})
-    write_table([row], Path(payload["out"]))
-    reporter.send({"num_ops": sample.num_ops, "num_params": sample.num_params})
+    rows = [sample_to_row(each, {**derived_columns(each), **made}) for each in samples]
+    write_table(rows, Path(payload["out"]))
+    reporter.send({"num_graphs": len(samples), "num_ops": sum(each.num_ops for each in samples)})
 
 
 if __name__ == "__main__":

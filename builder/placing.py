@@ -8,6 +8,7 @@ a time: as Python's objects thousands of graphs would take all memory.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,27 +22,42 @@ from graphnet_datasets.analysis.splits import SPLITS, split_of
 from graphnet_datasets.analysis.subtasks import subtask
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
-from graphnet_datasets.schema import sample_to_row
+from graphnet_datasets.schema import CONFIGS as ALL_CONFIGS
+from graphnet_datasets.schema import Table, sample_to_row
 from graphnet_datasets.schema.graphs import BUILD_COLUMNS
-from graphnet_datasets.storage.table import read_table, write_table
+from graphnet_datasets.schema.run_files import with_later_columns
+from graphnet_datasets.schema.tables import TRUNCATED
+from graphnet_datasets.storage.table import check_file, read_table, write_arrow, write_table
 
 from .capturing import Capture
 from .catalog import Entry
 from .provenance import build_columns
+from .provenance import is_cut as entry_is_cut
 
 ROWS_PER_SHARD = 1000
 """Rows of one file: ten row groups, a few megabytes."""
+
+CONFIGS = (*TASKS, TRUNCATED)
+"""The folders of whole graphs, and of pieces."""
+
+PIECE = re.compile(r"/subgraph_\d+\Z")
+"""How the id of a piece ends."""
 
 _KEYS = (*COLUMNS, "task", "num_ops")
 
 
 @dataclasses.dataclass(frozen=True)
 class Pending:
-    """A row that waits to be written; `graph` is one row of what groups are made of."""
+    """A row that waits to be written; `graph` is one row of what groups are made of.
+
+    `model` is what a piece of a model that breaks is a piece of, "" for a whole graph.
+    """
 
     id: str
+    model: str
     task: str
     num_ops: int
+    is_truncated: bool
     graph: pa.Table
     load: Callable[[], dict[str, Any]]
 
@@ -60,14 +76,20 @@ def captured(captures: Iterable[Capture], is_analysed: bool) -> Iterator[Pending
     With `is_analysed` derived columns are computed anew, as today's analysis has them.
     """
     for capture in captures:
-        if capture.path is not None:
-            path, entry = capture.path, capture.entry
+        if capture.path is None:
+            continue
+        keys = read_table(capture.path, columns=list(_KEYS))
+        for index in range(keys.num_rows):
 
-            def load(path: Path = path, entry: Entry = entry) -> dict[str, Any]:
-                (row,) = read_table(path).to_pylist()
-                return analysed(described(row, entry)) if is_analysed else described(row, entry)
+            def load(
+                path: Path = capture.path, entry: Entry = capture.entry, index: int = index
+            ) -> dict[str, Any]:
+                (row,) = read_table(path).slice(index, 1).to_pylist()
+                found = described(row, entry)
+                return analysed(found) if is_analysed else found
 
-            yield _pending(read_table(path, columns=list(_KEYS)), load)
+            is_cut = entry_is_cut(capture.entry)
+            yield _pending(keys.slice(index, 1), load, is_cut)
 
 
 def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]:
@@ -81,7 +103,8 @@ def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]
                 (row,) = part.to_pylist()
                 return renewed(row, entries.get(row["id"]))
 
-            yield _pending(part.select(list(_KEYS)), load)
+            (is_truncated,) = part["is_truncated"].to_pylist()
+            yield _pending(part.select(list(_KEYS)), load, bool(is_truncated))
 
 
 def known_groups(directory: Path) -> dict[str, str]:
@@ -102,23 +125,31 @@ def place(pending: Iterable[Pending], known: Mapping[str, str]) -> Placed:
         return Placed([], [])
     groups = split_groups(pa.concat_tables(each.graph for each in rows), known)
     pairs = list(zip(rows, groups, strict=True))
+    # Of a model that breaks either all pieces are in it, in one split, or none.
+    splits: dict[str, set[str | None]] = {}
+    for each, group in pairs:
+        splits.setdefault(each.model, set()).add(group and split_of(group))
+    torn = {model for model, found in splits.items() if model and (len(found) > 1 or None in found)}
+    is_in = [group is not None and each.model not in torn for each, group in pairs]
     return Placed(
-        [(each, group) for each, group in pairs if group is not None],
-        [each.id for each, group in pairs if group is None],
+        [(each, group) for (each, group), kept in zip(pairs, is_in, strict=True) if kept and group],
+        [each.id for (each, _), kept in zip(pairs, is_in, strict=True) if not kept],
     )
 
 
-def write_placed(placed: Placed, out: Path) -> None:
+def write_placed(placed: Placed, out: Path, *, is_truncated_apart: bool = False) -> None:
     """Write rows by task and split, the smaller graphs first; stale shards go.
 
+    With `is_truncated_apart` truncated graphs go to a config of their own, which `all` leaves out.
     Equal rows give equal files, shard by shard.
     """
-    for task in TASKS:
+    for task in CONFIGS:
         for split in SPLITS:
             chosen = [
                 (each, group)
                 for each, group in placed.rows
-                if each.task == task and split_of(group) == split
+                if task == (TRUNCATED if is_truncated_apart and each.is_truncated else each.task)
+                and split_of(group) == split
             ]
             chosen.sort(key=lambda pair: (pair[0].num_ops, pair[0].id))
             starts = range(0, len(chosen), ROWS_PER_SHARD)
@@ -153,6 +184,19 @@ def renewed(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
     return found
 
 
+def write_again(directory: Path, table: Table) -> None:
+    """Write the files of one kind of rows with the columns of today, null where they lack one."""
+    for name, config in ALL_CONFIGS.items():
+        if config.table is not table:
+            continue
+        for path in sorted((directory / name).glob("*.parquet")):
+            check_file(path)
+            with pq.ParquetFile(path) as file:
+                groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
+            whole = [with_later_columns(each, table.schema, table.later) for each in groups]
+            write_arrow([each.select(table.schema.names) for each in whole], path, table)
+
+
 def read_columns(directory: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
     """Return some columns of all rows of a dataset."""
     return [
@@ -167,9 +211,13 @@ def _loaded(rows: Sequence[tuple[Pending, str]]) -> Iterator[dict[str, Any]]:
         yield {**each.load(), "split_group": group, "split": split_of(group)}
 
 
-def _pending(keys: pa.Table, load: Callable[[], dict[str, Any]]) -> Pending:
+def _pending(keys: pa.Table, load: Callable[[], dict[str, Any]], is_truncated: bool) -> Pending:
+    name = keys["id"][0].as_py()
+    piece = PIECE.search(name)
     return Pending(
-        id=keys["id"][0].as_py(),
+        id=name,
+        model="" if piece is None else name[: piece.start()],
+        is_truncated=is_truncated,
         task=keys["task"][0].as_py(),
         num_ops=keys["num_ops"][0].as_py(),
         graph=_graph(keys),
@@ -197,4 +245,4 @@ def _has_unknown_sizes(sample: Sample) -> bool:
 
 
 def _tables(directory: Path) -> list[Path]:
-    return [path for task in TASKS for path in sorted((directory / task).glob("*.parquet"))]
+    return [path for task in CONFIGS for path in sorted((directory / task).glob("*.parquet"))]

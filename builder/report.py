@@ -9,8 +9,11 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.terminal import counted
 
 from .capturing import Capture
 from .full import Graph
@@ -41,13 +44,14 @@ def write_report(
 
 def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int) -> Iterable[str]:
     num_captured = sum(each.path is not None for each in tried)
+    num_rows = sum(_num_rows(each.path) for each in tried if each.path is not None)
     families = {graph.family for graph in graphs}
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     yield (
         f"On {today}, with torch {version('torch').partition('+')[0]}: {len(tried):,} entries "
         "tried, "
         f"{num_captured:,} captured ({num_captured / max(1, len(tried)):.1%}), "
-        f"{num_captured - len(graphs):,} of them the same as another one; "
+        f"{counted(num_rows - len(graphs), 'graph')} the same as another one; "
         f"**{len(graphs):,} graphs of {len(families):,} families**."
     )
     if num_not_tried:
@@ -55,14 +59,16 @@ def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int
     yield ""
     yield "| source | licence | task | tried | captured | graphs | families | failed |"
     yield "|---|---|---|---|---|---|---|---|"
-    task_of = {graph.id: graph for graph in graphs}
+    graphs_of: dict[str, list[Graph]] = {}
+    for graph in graphs:
+        graphs_of.setdefault(graph.entry, []).append(graph)
     groups: dict[tuple[str, str], list[Capture]] = {}
     for capture in tried:
         groups.setdefault((capture.entry.library, capture.entry.task), []).append(capture)
     for (name, task), captures in sorted(groups.items(), key=lambda pair: pair[0]):
         library = LIBRARIES[name]
         title = f"{name} {library.version}".strip() if library.distribution else "this project"
-        kept = [task_of[each.entry.name] for each in captures if each.entry.name in task_of]
+        kept = [graph for each in captures for graph in graphs_of.get(each.entry.name, ())]
         captured = sum(each.path is not None for each in captures)
         yield (
             f"| {title} | {library.license} | {task} | {len(captures):,} | {captured:,} "
@@ -80,6 +86,10 @@ def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int
     for reason, sources in ordered:
         by_source = ", ".join(f"{name} {count}" for name, count in sources.most_common())
         yield f"| {reason} | {sources.total():,} | {by_source} |"
+
+
+def _num_rows(path: Path) -> int:
+    return pq.read_metadata(path).num_rows
 
 
 def reason_class(reason: str) -> str:

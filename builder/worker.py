@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 from pathlib import Path
@@ -31,16 +32,17 @@ from .models import MAX_WEIGHT_BYTES, build_model, source_of, weigh
 from .provenance import model_source_hash
 
 
-def capture_entry(entry: Entry) -> Sample:
-    """Return the one sample that the entry's model gives.
+def capture_entry(entry: Entry) -> list[Sample]:
+    """Return the graphs that the entry's model gives: one, or several linked ones where it breaks.
 
     Raises:
-        CaptureError: the graph breaks, or cannot be captured.
+        CaptureError: the model cannot be captured, or breaks into more than `MAX_PIECES`.
     """
     return _capture(entry, build_model(entry))
 
 
-def _capture(entry: Entry, model: torch.nn.Module) -> Sample:
+def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> list[Sample]:
+    """Capture one call; unless `is_bound`, dimensions that the model fixes may stay fixed."""
     source, version, license = source_of(entry)
     provenance = Provenance(
         source=source,
@@ -59,21 +61,25 @@ def _capture(entry: Entry, model: torch.nn.Module) -> Sample:
     for spec in entry.inputs:
         if spec.kind == "cache":
             examples[spec.name] = make_cache(model, entry, spec)
+    mark = torch._dynamo.mark_dynamic if is_bound else torch._dynamo.maybe_mark_dynamic
     for dimension in entry.dynamic:
         if dimension != "all":
             name, _, axis = dimension.partition(".")
-            torch._dynamo.mark_dynamic(examples[name], int(axis))
+            mark(examples[name], int(axis))
     with torch.no_grad():
         wrapped(*positional(examples), **examples)
     samples = wrapped.samples
-    if len(samples) != 1:
+    if len(samples) > MAX_PIECES:
         raise CaptureError(
-            f"`{entry.name}` breaks into {len(samples)} graphs: "
+            f"`{entry.name}` breaks into {len(samples)} graphs, more than {MAX_PIECES}: "
             f"{samples[0].provenance.break_reason}"
         )
-    for misfit in misfits(samples[0]):  # nothing was run, so nothing has refused them yet
-        raise CaptureError(f"{misfit} Choose other inputs for `{entry.name}`, or a larger config.")
-    return samples[0]
+    for sample in samples:
+        for misfit in misfits(sample):  # nothing was run, so nothing has refused them yet
+            raise CaptureError(
+                f"{misfit} Choose other inputs for `{entry.name}`, or a larger config."
+            )
+    return samples
 
 
 def positional(examples: dict[str, Any]) -> list[Any]:
@@ -88,26 +94,40 @@ def positional(examples: dict[str, Any]) -> list[Any]:
 
 
 def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Capture the entry of `payload["line"]` and write its row to `payload["out"]`."""
+    """Capture the entry of `payload["line"]` and write its rows to `payload["out"]`."""
     del directory
     torch.set_num_threads(1)
     entry = parse_line(payload["line"])
     model = build_model(entry)
     reporter.enter("capture")
-    try:
-        sample = _capture(entry, model)
-    except Exception as error:
-        # Fake weights make fake results: what branches on one may branch on a real one.
-        if not is_data_dependent(error) or weigh(model) > MAX_WEIGHT_BYTES:
-            raise
-        torch._dynamo.reset()
-        model = build_model(entry, with_weights=True)
-        sample = _capture(entry, model)
+    samples, model = _with_retries(entry, model)
     reporter.enter("write")
     made = {"model_source_hash": model_source_hash(model)}
-    row = sample_to_row(sample, {**derived_columns(sample), **made})
-    write_table([row], Path(payload["out"]))
-    reporter.send({"num_ops": sample.num_ops, "num_params": sample.num_params})
+    rows = [sample_to_row(each, {**derived_columns(each), **made}) for each in samples]
+    write_table(rows, Path(payload["out"]))
+    reporter.send({"num_graphs": len(samples), "num_ops": sum(each.num_ops for each in samples)})
+
+
+def _with_retries(entry: Entry, model: torch.nn.Module) -> tuple[list[Sample], torch.nn.Module]:
+    """Capture a model; what fails for a reason of the capture's own is tried in another way."""
+    is_bound = True
+    while True:
+        try:
+            return _capture(entry, model, is_bound=is_bound), model
+        except Exception as error:
+            # Fake weights make fake results: what branches on one may branch on a real one.
+            if (
+                is_data_dependent(error)
+                and any(each.is_meta for each in model.parameters())
+                and weigh(model) <= MAX_WEIGHT_BYTES
+            ):
+                make = functools.partial(build_model, entry, with_weights=True)
+            elif is_specialised(error) and is_bound and entry.dynamic:
+                is_bound, make = False, functools.partial(build_model, entry)
+            else:
+                raise
+        torch._dynamo.reset()
+        model = make()
 
 
 def is_data_dependent(error: BaseException) -> bool:
@@ -116,12 +136,24 @@ def is_data_dependent(error: BaseException) -> bool:
     >>> is_data_dependent(ValueError("no"))
     False
     """
+    return _is_of(error, DATA_DEPENDENT)
+
+
+def is_specialised(error: BaseException) -> bool:
+    """Tell whether a capture failed since the model fixes a size that was to be a symbol.
+
+    >>> is_specialised(ValueError("ConstraintViolationError"))
+    True
+    """
+    return _is_of(error, SPECIALISED)
+
+
+def _is_of(error: BaseException, names: tuple[str, ...]) -> bool:
+    """Tell whether an error, or one behind it, has one of several names, or words of its text."""
     seen: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in seen:
-        if type(link).__name__ in DATA_DEPENDENT or any(
-            name in str(link) for name in DATA_DEPENDENT
-        ):
+        if type(link).__name__ in names or any(name in str(link) for name in names):
             return True
         seen.append(link)
         link = link.__cause__ or link.__context__
@@ -133,6 +165,12 @@ DATA_DEPENDENT = (
     "Could not guard on data-dependent", "Could not extract specialized integer",
 )  # fmt: skip
 """Names of torch's exceptions, and words of their messages, that say so."""
+
+SPECIALISED = ("ConstraintViolationError", "Constraints violated")
+"""Likewise, of a dimension that was marked and is a constant of the model."""
+
+MAX_PIECES = 64
+"""A model that breaks into more graphs is a failure: that is a loop in Python, not a model."""
 
 
 WARM_UP = (
@@ -157,7 +195,7 @@ def main() -> None:
     torch.set_num_threads(1)  # a pool of threads would not be there after a fork
     for line in (*WARM_UP, *(WARM_UP_TRANSFORMERS if library == "transformers" else ())):
         with tempfile.TemporaryDirectory() as directory:
-            write_table([capture_entry(parse_line(line))], Path(directory) / "row.parquet")
+            write_table(capture_entry(parse_line(line)), Path(directory) / "row.parquet")
     serve(run)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..schema import EXCLUDED, TABLES, Table, config_named
+from ..schema import EXCLUDED, TABLES, TRUNCATED, Table, config_named
 from ..schema.tables import GRAPHS
 from ..storage.layout import describe_configs
 from .plot import draw_sizes
@@ -37,8 +37,10 @@ def make_card(
     from huggingface_hub import DatasetCard, DatasetCardData
 
     graphs = tables[GRAPHS.name]
-    num_excluded = graphs.filter(pc.field("config") == EXCLUDED).num_rows
-    graphs = graphs.filter(pc.field("config") != EXCLUDED)
+    apart = {
+        name: graphs.filter(pc.field("config") == name).num_rows for name in (EXCLUDED, TRUNCATED)
+    }
+    graphs = graphs.filter(~pc.field("config").isin([*apart]))
     others = [
         (table, tables[name])
         for name, table in TABLES.items()
@@ -55,7 +57,7 @@ def make_card(
     }
     data["dataset_info"] = _columns(present.get("dataset_info"), data["configs"])
     body = card.text if card and card.text.strip() else _introduction(repo_id)
-    figures = f"{BEGIN}\n\n{_figures(graphs, others, num_excluded)}\n\n{END}"
+    figures = f"{BEGIN}\n\n{_figures(graphs, others, apart)}\n\n{END}"
     before, begin, rest = body.partition(BEGIN)
     _, end, after = rest.partition(END)
     body = f"{before}{figures}{after}" if begin and end else f"{body.rstrip()}\n\n{figures}"
@@ -126,7 +128,9 @@ sample = Sample.from_row(rows[0])
 """
 
 
-def _figures(graphs: pa.Table, others: list[tuple[Table, pa.Table]], num_excluded: int) -> str:
+def _figures(
+    graphs: pa.Table, others: list[tuple[Table, pa.Table]], apart: Mapping[str, int]
+) -> str:
     parts = []
     if graphs.num_rows:
         num_families = _num_families(graphs)
@@ -136,10 +140,15 @@ def _figures(graphs: pa.Table, others: list[tuple[Table, pa.Table]], num_exclude
             _table_of_configs(graphs),
             _table_of_sources(graphs),
         ]
-    if num_excluded:
+    if apart[EXCLUDED]:
         parts.append(
-            f"{num_excluded:,} more graphs failed a check. They are in the config `{EXCLUDED}` "
+            f"{apart[EXCLUDED]:,} more graphs failed a check. They are in the config `{EXCLUDED}` "
             "alone, with the reasons in `why_excluded`."
+        )
+    if apart[TRUNCATED]:
+        parts.append(
+            f"{apart[TRUNCATED]:,} more graphs have fewer layers than their models were published "
+            f"with. They are in the config `{TRUNCATED}` alone, and in no count."
         )
     for table, rows in others:
         if rows.num_rows:

@@ -11,7 +11,7 @@ from ..analysis.columns import derived_columns
 from ..analysis.splits import split_of_row
 from ..errors import FormatVersionError, GraphNetError, SchemaError
 from ..sample import Sample
-from ..schema import DERIVED_COLUMNS, SCHEMA_VERSION, Table, sample_to_row
+from ..schema import DERIVED_COLUMNS, SCHEMA_VERSION, TRUNCATED, Table, sample_to_row
 from ..schema.run_files import with_later_columns
 from ..storage.table import ROW_GROUP_SIZE, to_arrow
 from .results import Skipped
@@ -45,7 +45,8 @@ def gather(
             skipped.append(Skipped(row["id"], f"It stands twice in this push{same}."))
             continue
         seen[signature] = row["id"]
-        place = (config or row["task"], split or split_of_row(row))
+        own = TRUNCATED if row["is_truncated"] else row["task"]
+        place = (config or own, split or split_of_row(row))
         rows = rows_of.setdefault(place, [])
         rows.append(row)
         if len(rows) == ROW_GROUP_SIZE:

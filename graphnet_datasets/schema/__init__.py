@@ -11,7 +11,17 @@ from .graphs import (
 )
 from .runs import ERROR_CODES, OUTPUT_FIELDS, PHASES, RUNS_SCHEMA, Reason, Status, empty_run
 from .subgraphs import SUBGRAPHS_SCHEMA
-from .tables import ALL, CONFIGS, EXCLUDED, TABLES, Config, Table, config_named, config_of
+from .tables import (
+    ALL,
+    CONFIGS,
+    EXCLUDED,
+    TABLES,
+    TRUNCATED,
+    Config,
+    Table,
+    config_named,
+    config_of,
+)
 from .to_row import sample_to_row
 from .version import SCHEMA_VERSION
 
@@ -30,6 +40,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "SUBGRAPHS_SCHEMA",
     "TABLES",
+    "TRUNCATED",
     "VALIDATION_COLUMNS",
     "Config",
     "Reason",

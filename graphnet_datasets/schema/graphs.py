@@ -1,8 +1,9 @@
 """The `graphs` table: one row per graph.
 
-What people filter by is a plain column at the top; the graph itself follows as nested columns. A
-row is the sample, exactly, and columns derived from it, which another package fills and which may
-be null.
+What people filter by is a plain column at the top, what they look at first being first; lists and
+the graph itself follow as nested columns. Files of this format version may have them in another
+order: columns are read by their names. A row is the sample, exactly, and columns derived from it,
+which another package fills and which may be null.
 """
 
 from __future__ import annotations
@@ -138,64 +139,78 @@ BUILD_COLUMNS = (
     "input_specification",
     "seed",
     "model_source_hash",
+    "weights_origin",
     "is_truncated",
     "is_reimplementation",
 )
 """Columns that say how a graph was made, for those that a catalog of models gave."""
+
+PIECE_COLUMNS = ("piece_index", "num_pieces", "break_reason")
+"""Columns of the graphs of a model that breaks into several, which share `parent_id`; null for
+whole graphs."""
+
+LATER_COLUMNS = frozenset({*PIECE_COLUMNS, "weights_origin"})
+"""Columns that files of this format version may lack; they are null where they do."""
 
 DERIVED_COLUMNS = BUILD_COLUMNS + GROUP_COLUMNS + ANALYSIS_COLUMNS + VALIDATION_COLUMNS
 """All columns that are known of a graph and are not part of the sample."""
 
 GRAPHS_SCHEMA = pa.schema(
     [
-        ("schema_version", pa.int32()),
+        # what a viewer shows first: which graph it is, of what kind and how large
         ("id", pa.string()),
-        ("framework", pa.string()),
         ("task", pa.string()),
         ("subtask", pa.string()),
-        ("source", pa.string()),
         ("model_name", pa.string()),
-        ("kind", pa.string()),
-        ("mode", pa.string()),
-        ("dtype", pa.string()),
-        ("license", pa.string()),
-        ("tags", pa.list_(pa.string())),
+        ("framework", pa.string()),
         ("num_ops", pa.int64()),
+        ("num_params", pa.int64()),
         ("num_inputs", pa.int64()),
         ("num_outputs", pa.int64()),
-        ("num_params", pa.int64()),
         ("input_bytes", pa.int64()),
+        ("flops", pa.int64()),
+        ("dtype", pa.string()),
+        ("mode", pa.string()),
         ("is_dynamic", pa.bool_()),
-        ("parent_id", pa.string()),
-        ("parent_ops", pa.list_(pa.int32())),
-        ("num_occurrences", pa.int64()),
-        ("calibration", pa.string()),
+        ("kind", pa.string()),
+        ("split", pa.string()),
+        ("source", pa.string()),
+        ("license", pa.string()),
         # how it was made
         ("library", pa.string()),
         ("library_version", pa.string()),
-        ("catalog_line", pa.string()),
         ("overrides", pa.string()),
         ("input_specification", pa.string()),
+        ("catalog_line", pa.string()),
         ("seed", pa.int64()),
         ("model_source_hash", pa.string()),
+        ("weights_origin", pa.string()),
         ("is_truncated", pa.bool_()),
         ("is_reimplementation", pa.bool_()),
-        # derived
+        ("calibration", pa.string()),
+        # what it belongs to
         ("split_group", pa.string()),
-        ("split", pa.string()),
         ("family", pa.string()),
         ("structure_hash", pa.string()),
         ("signature_hash", pa.string()),
-        ("flops", pa.int64()),
+        ("parent_id", pa.string()),
+        ("piece_index", pa.int32()),
+        ("num_pieces", pa.int32()),
+        ("break_reason", pa.string()),
+        ("num_occurrences", pa.int64()),
+        # derived
         ("flops_coverage", pa.float64()),
         ("bytes_moved", pa.int64()),
         ("arithmetic_intensity", pa.float64()),
         ("peak_memory_bytes", pa.int64()),
+        ("why_excluded", pa.string()),
+        ("schema_version", pa.int32()),
+        # lists, and the graph
+        ("tags", pa.list_(pa.string())),
+        ("parent_ops", pa.list_(pa.int32())),
         ("op_tags", pa.list_(pa.string())),
         ("op_histogram", pa.list_(pa.struct([("target", pa.string()), ("count", pa.int32())]))),
         ("validation", pa.list_(pa.struct(CHECK_FIELDS))),
-        ("why_excluded", pa.string()),
-        # the graph
         ("symbols", pa.list_(pa.struct(SYMBOL_FIELDS))),
         ("constraints", pa.list_(pa.struct(CONSTRAINT_FIELDS))),
         ("inputs", pa.list_(pa.struct(INPUT_FIELDS))),
@@ -217,7 +232,11 @@ share (`analysis.groups`) and `split` that of the group. `catalog_line` is the l
 catalog, `overrides` (JSON) and `input_specification` are parts of it, `seed` is that of the model's
 buffers and of the example inputs, `model_source_hash` the SHA-256 of the module that defines the
 model's class; `is_truncated` says that it has fewer layers than published, `is_reimplementation`
-that the code of the model is this project's own."""
+that the code of the model is this project's own. `weights_origin` is `initialised` where the
+statistics of weights were measured on weights drawn as the model's constructor draws them, and null
+where they are what initialisers declare, or come from elsewhere. A model that breaks gives several
+graphs: `parent_id` is its name, `piece_index` counts from 0, `num_pieces` is how many there are and
+`break_reason` says what ended the piece."""
 
 
 def graphs_features() -> datasets.Features:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ..sample.vocabulary import TASKS
 from .graphs import GRAPHS_SCHEMA
+from .graphs import LATER_COLUMNS as LATER_GRAPH_COLUMNS
 from .kernels import KERNELS_SCHEMA
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 from .subgraphs import SUBGRAPHS_SCHEMA
@@ -31,6 +32,10 @@ ALL = "all"
 EXCLUDED = "excluded"
 """The config of graphs that failed a check, of all tasks. `all` leaves it out, so that nobody gets
 them without asking, here or with plain `datasets`."""
+
+TRUNCATED = "truncated"
+"""The config of graphs with fewer layers than their models were published with, of all tasks. `all`
+leaves it out, and nothing counts them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +117,7 @@ GRAPHS = Table(
     # Small enough that a filter skips most of a file, and a row is read in milliseconds; large
     # enough that what repeats between graphs is still compressed together.
     row_group_size=100,
+    later=LATER_GRAPH_COLUMNS,
     holds_samples=True,
 )
 SUBGRAPHS = Table(
@@ -131,6 +137,7 @@ SUBGRAPHS = Table(
         *("num_families", "method"),
     ),
     row_group_size=1000,  # they are a hundred times smaller than whole graphs
+    later=LATER_GRAPH_COLUMNS,
     holds_samples=True,
 )
 RUNS = Table(
@@ -217,6 +224,7 @@ CONFIGS: dict[str, Config] = {
     for config in (
         *(Config(task, GRAPHS, f"graphs of the task {task}", is_in_all=True) for task in TASKS),
         Config(EXCLUDED, GRAPHS, "graphs that failed a check, with the reason in `why_excluded`"),
+        Config(TRUNCATED, GRAPHS, "graphs with fewer layers than their models were published with"),
         Config("sole_op", SUBGRAPHS, "every different call of an operator in the graphs"),
         Config("fusible", SUBGRAPHS, "groups that a fusing compiler would make one kernel of"),
         Config("typical", SUBGRAPHS, "sequences of operators that recur across families"),
@@ -265,5 +273,9 @@ def config_of(row: Mapping[str, Any]) -> str:
 
     >>> config_of({"task": "cv"}), config_of({"task": "cv", "why_excluded": "runnable: NaN."})
     ('cv', 'excluded')
+    >>> config_of({"task": "cv", "is_truncated": True})
+    'truncated'
     """
-    return EXCLUDED if row.get("why_excluded") else row["task"]
+    if row.get("why_excluded"):
+        return EXCLUDED
+    return TRUNCATED if row.get("is_truncated") else row["task"]

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import SchemaError, SymbolError
 from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.symbols import Dim, evaluate
-from .graphs import DERIVED_COLUMNS, PROVENANCE_FIELDS
+from .graphs import DERIVED_COLUMNS, GRAPHS_SCHEMA, PROVENANCE_FIELDS
 from .templates import encode_args, encode_kwargs
 from .version import SCHEMA_VERSION
 
@@ -45,7 +45,8 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
     operands: list[int] = []
     structure = encode_args((sample.outputs,), operands)
     provenance = sample.provenance
-    return {
+    is_piece = provenance.graph_count > 1
+    row = {
         "schema_version": SCHEMA_VERSION,
         "id": sample.id,
         "framework": sample.framework,
@@ -66,6 +67,9 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
         "is_dynamic": sample.is_dynamic,
         "parent_id": provenance.parent_id,
         "parent_ops": list(provenance.parent_ops) or None,
+        "piece_index": provenance.graph_index if is_piece else None,
+        "num_pieces": provenance.graph_count if is_piece else None,
+        "break_reason": (provenance.break_reason or None) if is_piece else None,
         "num_occurrences": provenance.num_occurrences,
         "calibration": sample.calibration or None,
         **{name: derived.get(name) for name in DERIVED_COLUMNS},
@@ -82,6 +86,7 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
             for value in (getattr(provenance, name),)
         },
     }
+    return {name: row[name] for name in GRAPHS_SCHEMA.names}
 
 
 def _fields(record: Any) -> dict[str, Any]:

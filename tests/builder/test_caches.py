@@ -22,7 +22,7 @@ LINE = (
 
 
 def test_a_decode_step_takes_keys_and_values_and_gives_them_one_token_longer() -> None:
-    sample = capture_entry(parse_line(LINE))
+    (sample,) = capture_entry(parse_line(LINE))
     shapes = [each.value.shape for each in sample.inputs if each.role == "input"]
     assert shapes.count((1, 1, 7, 16)) == 4  # keys and values of two layers
     longer = [op for op in sample.ops if any(v.shape == (1, 1, 8, 16) for v in op.results or ())]

@@ -17,6 +17,7 @@ from builder.worker import capture_entry
 from graphnet_datasets import load_dataset
 from graphnet_datasets.analysis.splits import split_of
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.storage.selection import select_rows
 from graphnet_datasets.storage.table import write_table
 
 LINES = (
@@ -36,7 +37,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Capture]:
     for number, line in enumerate(LINES):
         entry = parse_line(line)
         found.append(Capture(entry, directory / f"{number}.parquet"))
-        write_table([capture_entry(entry)], directory / f"{number}.parquet")
+        write_table(capture_entry(entry), directory / f"{number}.parquet")
     reason = "error in capture: RuntimeError shapes do not fit"
     return [*found, Capture(parse_line(FAILED), None, reason)]
 
@@ -62,6 +63,24 @@ def test_a_family_is_in_its_split_and_nowhere_else(captures: list[Capture], tmp_
     assert a["family"] == wide["family"]  # a family is free of sizes
 
 
+def test_truncated_graphs_stand_apart_and_are_in_no_default_config(
+    captures: list[Capture], tmp_path: Path
+) -> None:
+    cut = Capture(parse_line(LINES[2] + " truncated"), captures[2].path)
+    write_full([captures[0], cut], tmp_path)
+    assert load_dataset(tmp_path, "all", "all")["id"][:] == ["torch/a"]
+    (row,) = load_dataset(tmp_path, "truncated", "all")
+    assert (row["id"], row["task"], row["is_truncated"]) == ("torch/wide", "other", True)
+    assert row["tags"] == ["truncated"]
+    assert select_rows("truncated", dataset=tmp_path)[0]["id"] == "torch/wide"
+    first = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    write_full([captures[0], cut], tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == first
+    write_full(captures[:3], tmp_path)  # once it is no longer cut it is counted
+    assert "torch/wide" in load_dataset(tmp_path, "all", "all")["id"][:]
+    assert not list(tmp_path.glob("truncated/*.parquet"))
+
+
 def test_a_second_build_leaves_no_shard_of_the_first(
     captures: list[Capture], tmp_path: Path
 ) -> None:
@@ -80,7 +99,7 @@ def test_the_table_of_models_stands_between_its_markers(
     written = text.read_text()
     assert written.startswith(f"before\n{BEGIN}\n") and written.endswith(f"{END}\nafter\n")
     assert "old" not in written
-    assert "5 entries tried, 4 captured (80.0%), 1 of them the same as another one" in written
+    assert "5 entries tried, 4 captured (80.0%), 1 graph the same as another one" in written
     assert "**3 graphs of 2 families**" in written
     assert "2 entries of the catalogs have not been tried yet." in written
     assert "| this project | Apache-2.0 | other | 3 | 3 | 2 | 1 | 0 |" in written

@@ -17,7 +17,8 @@ LINE = (
 
 
 def test_tokens_beyond_the_vocabulary_are_refused_though_nothing_is_run() -> None:
-    assert capture_entry(parse_line(LINE.format(high=100))).num_ops > 0
+    (sample,) = capture_entry(parse_line(LINE.format(high=100)))
+    assert sample.num_ops > 0
     with pytest.raises(CaptureError) as caught:
         capture_entry(parse_line(LINE.format(high=100_000)))
     assert "indexes what has places 0 to 99" in str(caught.value)

@@ -55,6 +55,18 @@ def test_excluded_graphs_are_named_and_not_counted(hub: Hub) -> None:
     assert datasets.load_dataset(REPO)["train"].num_rows == 3
 
 
+def test_truncated_graphs_are_pushed_apart_and_not_counted(hub: Hub) -> None:
+    cut = {**rows("cv", range(9, 10))[0], "is_truncated": True}
+    assert push([*chains("cv", [1, 2]), cut], REPO, split="train").num_added == 3
+    data, body = card(hub)
+    assert "2 graphs of 1 families." in body
+    assert "1 more graphs have fewer layers than their models were published with" in body
+    assert [each["config_name"] for each in data["configs"]] == ["cv", "truncated", "all"]
+    assert datasets.load_dataset(REPO)["train"].num_rows == 2
+    assert load_dataset(REPO, "truncated", split="train")["num_ops"][:] == [9]
+    assert push([cut], REPO, split="train").num_added == 0  # it is held
+
+
 def test_what_the_owner_wrote_stays(hub: Hub) -> None:
     push(chains("cv", [1]), REPO, split="train")
     text = files(hub)["README.md"].decode()

@@ -1,0 +1,58 @@
+"""Models that break: their graphs are rows of their own, which say how they belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from graphnet_datasets.errors import GraphNetError
+
+from .placing import read_columns
+
+COLUMNS = ("id", "parent_id", "piece_index", "num_pieces", "split", "framework")
+
+
+def check_pieces(directory: Path, duplicates: Collection[str] = ()) -> int:
+    """Check that the pieces of each model in a dataset are all there, in one split; count models.
+
+    `duplicates` are the ids of graphs that are left out since an equal one is in.
+
+    Raises:
+        GraphNetError: a piece is missing, stands there twice, or in another split.
+    """
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in read_columns(directory, COLUMNS):
+        if row["num_pieces"] is not None:
+            found.setdefault((row["framework"], row["parent_id"]), []).append(row)
+    for (_, model), rows in sorted(found.items()):
+        if (fault := fault_of(model, rows, duplicates)) is not None:
+            raise GraphNetError(f"{fault} Capture `{model}` again.")
+    return len(found)
+
+
+def fault_of(
+    model: str, rows: Iterable[Mapping[str, Any]], duplicates: Collection[str] = ()
+) -> str | None:
+    """Return what is wrong with the pieces of a model, None where nothing is.
+
+    >>> row = {"id": "m/subgraph_0", "piece_index": 0, "num_pieces": 2, "split": "train"}
+    >>> fault_of("m", [row])
+    'Of the 2 pieces of `m` number 1 is missing.'
+    >>> fault_of("m", [row], {"m/subgraph_1"})
+    """
+    rows = list(rows)
+    counts = {row["num_pieces"] for row in rows}
+    if len(counts) != 1:
+        return f"The pieces of `{model}` say that there are {sorted(counts)}."
+    (count,) = counts
+    indices = sorted(row["piece_index"] for row in rows)
+    if len(set(indices)) != len(indices):
+        return f"A piece of `{model}` stands there twice."
+    splits = {row["split"] for row in rows}
+    if len(splits) != 1:
+        return f"The pieces of `{model}` are in the splits {', '.join(sorted(splits))}."
+    for index in range(count):
+        if index not in indices and f"{model}/subgraph_{index}" not in duplicates:
+            return f"Of the {count} pieces of `{model}` number {index} is missing."
+    return None
