@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import tempfile
@@ -27,6 +28,7 @@ from .caches import make_cache
 from .capturing import LIBRARY_VARIABLE
 from .catalog import Entry, parse_line
 from .examples import make_examples
+from .layers_kept import layers_kept
 from .libraries import LIBRARIES
 from .models import MAX_WEIGHT_BYTES, build_model, source_of, weigh
 from .provenance import model_source_hash
@@ -66,7 +68,8 @@ def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> 
         if dimension != "all":
             name, _, axis = dimension.partition(".")
             mark(examples[name], int(axis))
-    with torch.no_grad():
+    is_training = entry.mode == "train"
+    with torch.no_grad(), layers_kept() if is_training else contextlib.nullcontext():
         wrapped(*positional(examples), **examples)
     samples = wrapped.samples
     if len(samples) > MAX_PIECES:
