@@ -42,7 +42,8 @@ def push_samples(
     """Append samples, or rows of them, that the repository does not hold yet, in one commit.
 
     `config` is by default each sample's task (`truncated` for one with fewer layers than
-    published), and `split` that of its family (`analysis.splits.split_of`). Samples are the same where their `signature_hash` is, whatever
+    published), and `split` that of its family (`analysis.splits.split_of`). Samples are the same
+    where their `signature_hash` is, whatever
     they are called; rows are checked, and their hashes computed again. What is new is validated
     (`validate`, with all checks): what fails is left out and named in the result, and the rest
     carries what was found. `skip_validation` is the reason for pushing without, which each row then
