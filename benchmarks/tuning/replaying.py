@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +19,9 @@ from graphnet_datasets.tuning import (
     Pool,
     PoolSpace,
     ReplayMeasurer,
+    Slot,
     Task,
+    TaskAllocator,
     make_allocator,
     make_tuner,
     tune,
@@ -25,10 +31,42 @@ from graphnet_datasets.tuning import (
 def parser(text: str) -> argparse.ArgumentParser:
     """Return a parser with the arguments of every experiment by replay."""
     made = argparse.ArgumentParser(description=text)
-    made.add_argument("pool", help="a dataset with tuning_tasks and tuning_records")
+    made.add_argument("pool", type=Path, help="a dataset with tuning_tasks and tuning_records")
     made.add_argument("--seeds", type=int, default=20)
     made.add_argument("--family", help="only tasks of this family")
+    made.add_argument("--kept", type=Path, help="a file of runs that were made, to go on from")
     return made
+
+
+class Kept:
+    """Runs that were made, by what they were made of: those of an earlier call are not made again.
+
+    The file has a line for each, so that a stop loses one run. What is in a key has to be all that
+    a run depends on; the pool is in every key.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, pool: Pool, *settings: Any) -> None:
+        self._path: Path | None = arguments.kept
+        names = sorted(f"{key} {row}" for key in pool.tasks for row in pool.hashes(key))
+        text = json.dumps([names, *settings])
+        self._pool = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        self._found: dict[str, Any] = {}
+        if self._path is not None and self._path.is_file():
+            for line in self._path.read_text().splitlines():
+                with contextlib.suppress(ValueError):  # the last one, where it was cut off
+                    key, value = json.loads(line)
+                    self._found[key] = value
+
+    def get(self, key: Sequence[Any], make: Callable[[], Any]) -> Any:
+        """Return the value of a run, JSON data, made where it is not known."""
+        text = json.dumps([self._pool, *key])
+        if text not in self._found:
+            self._found[text] = json.loads(json.dumps(make()))
+            if self._path is not None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with self._path.open("a") as file:
+                    file.write(f"{json.dumps([text, self._found[text]])}\n")
+        return self._found[text]
 
 
 def load(arguments: argparse.Namespace) -> tuple[Pool, PoolSpace]:
@@ -50,17 +88,62 @@ def replay(
     slot_trials: int,
     allocator: str = "round-robin",
     options: Mapping[str, Any] | None = None,
+    until: float | None = None,
 ) -> list[Measurement]:
-    """Return the rows of one replayed run over some tasks of the pool."""
+    """Return the rows of one replayed run over some tasks of the pool.
+
+    With `until` it ends when what each task ships has reached that share of its best: what comes
+    after cannot change the number of trials that it took.
+    """
+    giving = make_allocator(allocator, tasks, seed=seed, options={"slot_trials": slot_trials})
     result = tune(
         tasks,
         make_tuner(tuner, space, seed=seed, options=options),
         ReplayMeasurer(space.pool),
-        make_allocator(allocator, tasks, seed=seed, options={"slot_trials": slot_trials}),
+        giving if until is None else Until(giving, space.pool, tasks, until),
         Budget(trials),
         seed=seed,
     )
     return result.rows
+
+
+class Until(TaskAllocator):
+    """Another allocator's slots until every task has reached a share of its best."""
+
+    def __init__(
+        self, inner: TaskAllocator, pool: Pool, tasks: Sequence[Task], share: float
+    ) -> None:
+        self.inner, self.pool, self.share = inner, pool, share
+        self.slot_trials = inner.slot_trials
+        self._shown = {task.task_id: math.inf for task in tasks}
+        self._missing = set(self._shown)
+
+    def next(self) -> Slot | None:
+        """Return a slot while a task has not reached it."""
+        return self.inner.next() if self._missing else None
+
+    def observe(self, task: Task, measurements: Sequence[Measurement]) -> None:
+        """Look at what would be shipped after each row."""
+        self.inner.observe(task, measurements)
+        for row in measurements:
+            if row.latency_ms < self._shown[row.task_id]:
+                self._shown[row.task_id] = row.latency_ms
+                score = self.pool.score_ms(row.task_id, row.trace_hash)
+                if score <= self.pool.best_score_ms(task) / self.share:
+                    self._missing.discard(row.task_id)
+
+    def drop(self, task: Task) -> None:
+        """Give the task no more slots: it will not reach it."""
+        self.inner.drop(task)
+        self._missing.discard(task.task_id)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state of the other: a replay is not resumed."""
+        return dict(self.inner.state())
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take the other's state."""
+        self.inner.restore(state)
 
 
 def show(experiment: str, **figures: Any) -> None:
@@ -77,6 +160,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     return value
+
+
+def with_choice(pool: Pool, least: int) -> list[Task]:
+    """Return the tasks with enough candidates to choose from, most flops first.
+
+    Raises:
+        SystemExit: there is none.
+    """
+    tasks = [task for task in pool.tasks.values() if len(pool.rows(task)) >= least]
+    if not tasks:
+        raise SystemExit(f"No task of the pool has {least} candidates.")
+    return sorted(tasks, key=lambda task: (-task.flops, task.task_id))
 
 
 def same_family_groups(tasks: Sequence[Task], size: int) -> list[list[Task]]:

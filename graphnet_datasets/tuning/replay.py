@@ -44,6 +44,8 @@ class Pool:
         self.tasks = {task.task_id: task for task in tasks}
         self.num_foreign = self.num_single = 0
         self._rows: dict[str, dict[str, Measurement]] = {task_id: {} for task_id in self.tasks}
+        self._scores: dict[tuple[str, str], float] = {}
+        self._best: dict[str, float] = {}
         for row in measurements:
             if row.task_id not in self.tasks:
                 self.num_foreign += 1
@@ -84,6 +86,10 @@ class Pool:
             raise ReplayError(f"The pool has no record of the task `{task.task_name}`.")
         return list(found.values())
 
+    def hashes(self, task_id: str) -> list[str]:
+        """Return the hashes of the candidates of a task, none where it is not in the pool."""
+        return list(self._rows.get(task_id, ()))
+
     def find(self, task_id: str, trace_hash: str) -> Measurement:
         """Return the record of a candidate.
 
@@ -101,12 +107,20 @@ class Pool:
 
     def score_ms(self, task_id: str, trace_hash: str) -> float:
         """Return the median of the repetitions that no tuner is shown; infinite for a failure."""
-        row = self.find(task_id, trace_hash)
-        return statistics.median(row.times_ms[1::2]) if row.is_ok else math.inf
+        found = self._scores.get((task_id, trace_hash))
+        if found is None:
+            row = self.find(task_id, trace_hash)
+            found = statistics.median(row.times_ms[1::2]) if row.is_ok else math.inf
+            self._scores[task_id, trace_hash] = found
+        return found
 
     def best_score_ms(self, task: Task) -> float:
         """Return the least score of the task's candidates: the best that is known."""
-        return min(self.score_ms(task.task_id, each.trace_hash) for each in self.rows(task))
+        if task.task_id not in self._best:
+            self._best[task.task_id] = min(
+                self.score_ms(task.task_id, each.trace_hash) for each in self.rows(task)
+            )
+        return self._best[task.task_id]
 
     def median_score_ms(self, task: Task) -> float:
         """Return the median score of the candidates that are ok: what no tuning would give."""

@@ -76,7 +76,7 @@ def test_gptune(pool: Path, run: Callable[..., Figures]) -> None:
     pytest.importorskip("gpytorch")
     figures = run(
         *("gptune", pool, "--seeds", 1, "--groups", 2, 9, "--cap", 12, "--slot", 6),
-        *("--max-groups", 1, "--iterations", 4),
+        *("--max-groups", 1, "--iterations", 4, "--min-candidates", 30),
     )
     by_tuner = {each["tuner"]: each for each in figures if "tuner" in each}
     assert set(by_tuner) == {"random", "single", "shared"}
@@ -105,8 +105,8 @@ def test_alt(pool: Path, run: Callable[..., Figures]) -> None:
 
 def test_dynatune(pool: Path, run: Callable[..., Figures]) -> None:
     figures = run(
-        *("dynatune", pool, "--seeds", 3, "--min-tasks", 8, "--max-graphs", 1),
-        *("--tuner", "random", "--slot", 2, "--trials-per-task", 12),
+        *("dynatune", pool, "--seeds", 3, "--min-tasks", 8, "--max-sets", 1),
+        *("--tuner", "random", "--slot", 2, "--trials-per-task", 12, "--min-candidates", 30),
     )
     medians = {
         each["allocator"]: each["median_area_over_gradient"]
@@ -132,6 +132,8 @@ def test_gnn(pool: Path, run: Callable[..., Figures]) -> None:
         *("gnn", pool, "--graphs", pool.parent / "graphs.npz", "--seeds", 1),
         *("--epochs", 4, "--folds", 2),
     )
+    more = {each["split"]: each.pop("gnn_over_trees") for each in figures if "model" not in each}
+    figures = [each for each in figures if "model" in each]
     assert {(each["split"], each["model"]) for each in figures} == {
         (split, model)
         for split in ("random", "tasks", "families")
@@ -139,6 +141,9 @@ def test_gnn(pool: Path, run: Callable[..., Figures]) -> None:
     }
     trees = {each["split"]: each["spearman"] for each in figures if each["model"] == "trees"}
     assert trees["random"] > 0.5
+    gnn = {each["split"]: each["spearman"] for each in figures if each["model"] == "gnn"}
+    for split, difference in more.items():
+        assert difference == pytest.approx(gnn[split] - trees[split], abs=2e-4)
 
 
 @pytest.mark.parametrize("case", ["sparsity", "sort"])

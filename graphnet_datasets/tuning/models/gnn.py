@@ -9,7 +9,8 @@ arithmetic (`ProgramGraph`); layers of graph convolution
 are followed by pooling over nodes and a small network that gives the time.
 
 Ours: a convolution for each kind of edge (down, up, to the next sibling, from who writes to who
-reads), summed with the node's own part; sum and maximum as pooling; the target is the log of the
+reads), summed with the node's own part; since edges have a direction, D is what leaves a node on
+the one side and what arrives at it on the other; sum and maximum as pooling; the target is the log of the
 throughput relative to the best of the task, its square error plus the pairwise loss of
 `models/ranking.py`.
 """
@@ -143,8 +144,8 @@ class GnnModel(CostModel):
                 found.append(None)
         return found
 
-    def _batch(self, graphs: Sequence[ProgramGraph]) -> tuple[Any, Any, Any, Any, int]:
-        """Return nodes, edges, their kinds, the graph of each node, and the number of graphs."""
+    def _batch(self, graphs: Sequence[ProgramGraph]) -> tuple[Any, Any, Any, int]:
+        """Return nodes, the normalised adjacency, the graph of each node, and how many graphs."""
         torch = self._torch
         counts = np.array([len(graph.nodes) for graph in graphs])
         offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -155,10 +156,30 @@ class GnnModel(CostModel):
         kinds = np.concatenate([graph.edge_kinds for graph in graphs])
         return (
             torch.as_tensor((nodes - self._centre) / self._scale).float(),
-            torch.as_tensor(edges),
-            torch.as_tensor(kinds),
+            _adjacency(torch, edges, kinds, len(nodes)),
             torch.as_tensor(np.repeat(np.arange(len(graphs)), counts)),
             len(graphs),
+        )
+
+
+def _adjacency(torch: Any, edges: np.ndarray, kinds: np.ndarray, count: int) -> Any:
+    """Return D^-1/2 A D^-1/2 of every kind of edge, sparse [count * kinds, count].
+
+    Row `EDGE_KINDS * i + k` has the edges of kind k that lead to node i. Edges have a direction:
+    the degrees are those that leave where an edge begins and that arrive where it ends.
+    """
+    begins, ends = EDGE_KINDS * edges[0] + kinds, EDGE_KINDS * edges[1] + kinds
+    leaving = np.bincount(begins, minlength=EDGE_KINDS * count)
+    arriving = np.bincount(ends, minlength=EDGE_KINDS * count)
+    weights = 1.0 / np.sqrt(leaving[begins] * arriving[ends])
+    order = np.argsort(ends, kind="stable")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says that its sparse rows are in beta
+        return torch.sparse_csr_tensor(
+            torch.as_tensor(np.append(0, np.cumsum(arriving))),
+            torch.as_tensor(edges[0][order]),
+            torch.as_tensor(weights[order], dtype=torch.float32),
+            (EDGE_KINDS * count, count),
         )
 
 
@@ -167,30 +188,20 @@ def _make_network(torch: Any, geometric: Any, size: int, width: int, layers: int
         def __init__(self) -> None:
             super().__init__()
             self.first = torch.nn.Linear(size, width)
-            self.own = torch.nn.ModuleList(torch.nn.Linear(width, width) for _ in range(layers))
-            self.convolutions = torch.nn.ModuleList(
-                torch.nn.ModuleList(
-                    geometric.GCNConv(width, width, add_self_loops=False, bias=False)
-                    for _ in range(EDGE_KINDS)
-                )
-                for _ in range(layers)
+            # the own part beside a convolution for each kind of edge, as one product
+            self.mixing = torch.nn.ModuleList(
+                torch.nn.Linear((1 + EDGE_KINDS) * width, width) for _ in range(layers)
             )
             self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(width) for _ in range(layers))
             self.last = torch.nn.Sequential(
                 torch.nn.Linear(2 * width, width), torch.nn.ReLU(), torch.nn.Linear(width, 1)
             )
 
-        def forward(self, nodes: Any, edges: Any, kinds: Any, owner: Any, count: int) -> Any:
-            by_kind = [edges[:, kinds == kind] for kind in range(EDGE_KINDS)]
+        def forward(self, nodes: Any, adjacency: Any, owner: Any, count: int) -> Any:
             h = torch.relu(self.first(nodes))
-            for own, convolutions, norm in zip(
-                self.own, self.convolutions, self.norms, strict=True
-            ):
-                mixed = own(h)
-                for convolution, each in zip(convolutions, by_kind, strict=True):
-                    if each.shape[1]:
-                        mixed = mixed + convolution(h, each)
-                h = h + torch.relu(norm(mixed))
+            for mix, norm in zip(self.mixing, self.norms, strict=True):
+                arrived = (adjacency @ h).view(len(h), EDGE_KINDS * width)
+                h = h + torch.relu(norm(mix(torch.cat([h, arrived], dim=1))))
             pooled = [
                 geometric.global_add_pool(h, owner, count) / 16,
                 geometric.global_max_pool(h, owner, count),

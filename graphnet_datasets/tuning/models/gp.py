@@ -14,7 +14,9 @@ gpytorch's own `LCMKernel` needs every task measured at the same points; here it
 
 Ours: length scales have a log-normal prior (a handful of points says nothing of twenty scales), the
 one that is botorch's default; log times are standardised within each task; a failure counts as
-twice the task's slowest; of more than `max_rows` rows, since the cost is cubic, each task keeps its
+twice the task's slowest; parameters are looked for anew, from the last ones, when a set of tasks
+has a fifth more rows than when they were found, and in between the process is conditioned on the
+new rows with the parameters that it has; of more than `max_rows` rows, since the cost is cubic, each task keeps its
 fastest and its newest.
 """
 
@@ -38,6 +40,8 @@ from ..task import Task
 from .ranking import one_thread
 
 MAX_ROWS = 1000
+REFIT_GROWTH = 1.2
+"""How many more rows there are when parameters are looked for anew."""
 
 
 class GpModel(CostModel):
@@ -69,6 +73,8 @@ class GpModel(CostModel):
         self._tasks: list[str] = []
         self._scales: dict[str, tuple[float, float, float]] = {}
         self._model: Any = None
+        self._climbed: dict[str, tuple[int, dict[str, Any]]] = {}
+        """By the ids of the tasks: with how many rows parameters were looked for, and those."""
         self._libraries = _import_libraries()
 
     def know(self, candidates: Sequence[Candidate]) -> None:
@@ -100,15 +106,34 @@ class GpModel(CostModel):
             targets.append((logs - mean) / scale)
             tasks.append(np.full(len(kept), number))
             points.append(self._points[[self._positions[task_id, row.trace_hash] for row in kept]])
+        key = " ".join(by_task)
+        count = sum(map(len, targets))
+        at, parameters = self._climbed.get(key, (0, {}))
         self._model = _fitted(
             self._libraries,
             np.concatenate(points),
             np.concatenate(tasks),
             np.concatenate(targets),
+            parameters=parameters,
+            is_final=count < REFIT_GROWTH * at,
             latent=len(by_task) if self.latent is None else min(self.latent, len(by_task)),
             seed=self.seed,
             iterations=self.iterations,
         )
+
+        if count >= REFIT_GROWTH * at:
+            found = {name: each.tolist() for name, each in self._model.state_dict().items()}
+            self._climbed[key] = (count, found)
+
+    def state(self) -> dict[str, Any]:
+        """Return what the next fit begins with, as JSON data."""
+        return {key: [count, found] for key, (count, found) in self._climbed.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take what `state` returned."""
+        self._climbed = {
+            str(key): (int(count), dict(found)) for key, (count, found) in state.items()
+        }
 
     def posterior(
         self, task: Task, candidates: Sequence[Candidate]
@@ -180,7 +205,10 @@ def _fitted(
     latent: int,
     seed: int,
     iterations: int,
+    parameters: Mapping[str, Any],
+    is_final: bool,
 ) -> Any:
+    """Return the process; `parameters`, if any of its size, are where the climb begins."""
     torch, gpytorch = libraries
     count, dimensions = int(tasks.max()) + 1, max(points.shape[1], 1)
     # botorch's default: the expected length grows with the root of the number of dimensions.
@@ -231,8 +259,16 @@ def _fitted(
             likelihood,
         ).double()
         mll = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, process)
-        mll.train()
-        _maximise(torch, mll, process, iterations)
+        own = process.state_dict()
+        known = {name: torch.tensor(each, dtype=torch.float64) for name, each in parameters.items()}
+        fits = bool(known) and all(
+            name in known and known[name].shape == each.shape for name, each in own.items()
+        )
+        if fits:
+            process.load_state_dict(known)
+        if not (fits and is_final):
+            mll.train()
+            _maximise(torch, mll, process, iterations)
         process.eval()
     return process
 

@@ -61,7 +61,7 @@ class AltTuner(MemoryTuner):
                 f"`phases` is `{phases}`. It can be `ping-pong`, `score`, `uncertainty` or `bound`."
             )
         self.phases, self.epsilon, self.pool_size, self.trees = phases, epsilon, pool_size, trees
-        self._forest = _import_forest()
+        self._tree = _import_tree()
         self._predicted: dict[str, dict[str, float]] = {}
         """By task and trace: what S predicted of the batch at work, in log ms."""
         self._errors: dict[str, dict[str, float]] = {}
@@ -87,13 +87,16 @@ class AltTuner(MemoryTuner):
         measured, known = _points(features_of_rows(self.space, rows))
         if not known:
             return [drawn[index] for index in rng.permutation(len(drawn))[:n]]
+        varies = np.ptp(np.concatenate([points, measured]), axis=0) > 0
+        points, measured = points[:, varies], measured[:, varies]
         score = self._fit(measured, _log_times([rows[index] for index in known]))
-        predicted = score.predict(points)
+        by_tree = _of_each_tree(score, points)
+        predicted = by_tree.mean(axis=0)
         if self.phase(task) == "uncertainty":
-            uncertainty = self._uncertainty(task, score, points, measured, rows, known)
+            uncertainty = self._uncertainty(task, by_tree, points, measured, rows, known)
             chosen = _uncertain_and_apart(uncertainty, points, measured, n)
         else:
-            uncertainty = np.std([tree.predict(points) for tree in score.estimators_], axis=0)
+            uncertainty = by_tree.std(axis=0)
             hoped = predicted - uncertainty if self.phases == "bound" else predicted
             chosen = list(np.argsort(hoped, kind="stable")[:n])
             for position in np.flatnonzero(rng.random(len(chosen)) < self.epsilon):
@@ -111,14 +114,23 @@ class AltTuner(MemoryTuner):
             for i in chosen
         ]
 
-    def _fit(self, points: np.ndarray, targets: np.ndarray) -> Any:
-        forest = self._forest(self.trees, min_samples_leaf=1, random_state=self.seed, n_jobs=1)
-        return forest.fit(points, targets)
+    def _fit(self, points: np.ndarray, targets: np.ndarray) -> list[Any]:
+        """Return extremely randomised trees, of which each has seen all rows.
+
+        They are grown one by one: of a forest this small scikit-learn's own bookkeeping takes
+        longer than the growing.
+        """
+        points = np.ascontiguousarray(points, np.float32)
+        targets = np.ascontiguousarray(targets, np.float64)
+        seeds = range(self.seed * self.trees, (self.seed + 1) * self.trees)
+        return [
+            self._tree(random_state=each).fit(points, targets, check_input=False) for each in seeds
+        ]
 
     def _uncertainty(
         self,
         task: Task,
-        score: Any,
+        by_tree: np.ndarray,
         points: np.ndarray,
         measured: np.ndarray,
         rows: list[Measurement],
@@ -131,9 +143,10 @@ class AltTuner(MemoryTuner):
             if rows[index].trace_hash in errors
         ]
         if len(seen) < MIN_ERRORS:
-            return np.std([tree.predict(points) for tree in score.estimators_], axis=0)
+            return by_tree.std(axis=0)
         positions, targets = zip(*seen, strict=True)
-        return self._fit(measured[list(positions)], np.array(targets)).predict(points)
+        errors_of = self._fit(measured[list(positions)], np.array(targets))
+        return _of_each_tree(errors_of, points).mean(axis=0)
 
     def observe(self, measurements: Any) -> None:
         """Keep the rows, S's errors on them, and turn the phase over."""
@@ -181,6 +194,12 @@ class AltTuner(MemoryTuner):
         self._last_error = dict(state["last_error"])
 
 
+def _of_each_tree(trees: list[Any], points: np.ndarray) -> np.ndarray:
+    """Return what each tree predicts, [trees, n], without the checks that each would make anew."""
+    points = np.ascontiguousarray(points, np.float32)
+    return np.stack([each.tree_.predict(points)[:, 0] for each in trees])
+
+
 def _points(features: list[np.ndarray | None]) -> tuple[np.ndarray, list[int]]:
     """Return pooled features [m, f] of those that have some, and which they are."""
     kept = [index for index, each in enumerate(features) if each is not None and len(each)]
@@ -213,9 +232,9 @@ def _uncertain_and_apart(
     return chosen
 
 
-def _import_forest() -> Any:
+def _import_tree() -> Any:
     try:
-        from sklearn.ensemble import ExtraTreesRegressor
+        from sklearn.tree import ExtraTreeRegressor
     except ImportError as error:
         raise MissingExtraError("scikit-learn", "tuning", "The tuner `alt`") from error
-    return ExtraTreesRegressor
+    return ExtraTreeRegressor

@@ -111,13 +111,14 @@ class GpTuner(MemoryTuner):
         return [candidates[index] for index in chosen]
 
     def extra_state(self) -> State:
-        """Return the seeds of the pools."""
-        return {"pool_seeds": dict(self._pool_seeds)}
+        """Return the seeds of the pools, and the parameters of the model."""
+        return {"pool_seeds": dict(self._pool_seeds), "model": self.model.state()}
 
     def restore_extra(self, state: State) -> None:
         """Take the seeds of the pools, and draw them anew when they are needed."""
         self._pool_seeds = {str(key): int(seed) for key, seed in state["pool_seeds"].items()}
         self._pools = {}
+        self.model.restore(state["model"])
 
 
 def expected_improvement(mean: np.ndarray, std: np.ndarray, best: float) -> np.ndarray:
