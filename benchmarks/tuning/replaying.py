@@ -49,7 +49,7 @@ class Kept:
         self._path: Path | None = arguments.kept
         names = sorted(f"{key} {row}" for key in pool.tasks for row in pool.hashes(key))
         text = json.dumps([names, *settings])
-        self._pool = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        self.pool = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         self._found: dict[str, Any] = {}
         if self._path is not None and self._path.is_file():
             for line in self._path.read_text().splitlines():
@@ -59,7 +59,7 @@ class Kept:
 
     def get(self, key: Sequence[Any], make: Callable[[], Any]) -> Any:
         """Return the value of a run, JSON data, made where it is not known."""
-        text = json.dumps([self._pool, *key])
+        text = json.dumps([self.pool, *key])
         if text not in self._found:
             self._found[text] = json.loads(json.dumps(make()))
             if self._path is not None:

@@ -146,6 +146,38 @@ def test_gnn(pool: Path, run: Callable[..., Figures]) -> None:
         assert difference == pytest.approx(gnn[split] - trees[split], abs=2e-4)
 
 
+def test_the_study_goes_on_and_fills_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = TASKS[:2]
+    made = make_pool(tasks, each=104)
+    rows = [
+        dataclasses.replace(row, record_id=f"{task.task_id}/{index}")
+        for task in tasks
+        for index, row in enumerate(made.rows(task))
+    ]
+    write_tuning(tmp_path / "pool", tasks, rows)
+    monkeypatch.syspath_prepend(str(FOLDER))
+    study = importlib.import_module("study")
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{study.MARKERS[0]}\nold\n{study.MARKERS[1]}\nafter\n")
+    call = [str(tmp_path / "pool"), "--out", str(tmp_path / "out"), "--only", "alt"]
+    call += ["--seeds", "1", "--docs", str(page)]
+    study.main(call)
+    first = page.read_text()
+    assert "of greedy's measurements, 2 tasks" in first and "old" not in first
+    assert "benchmarks/tuning/alt.py POOL --seeds 1" in first and "| Bolt |" in first
+    assert first.startswith("before\n") and first.endswith("after\n")
+    assert (tmp_path / "images" / "tuning-trials.svg").is_file()
+    assert "# python" in capsys.readouterr().err
+    study.main(call)
+    assert "# python" not in capsys.readouterr().err  # nothing was run again
+    assert page.read_text() == first
+    page.write_text("no markers")
+    with pytest.raises(SystemExit, match="does not hold"):
+        study.main(call)
+
+
 @pytest.mark.parametrize("case", ["sparsity", "sort"])
 def test_input_sensitivity_live(case: str, run: Callable[..., Figures]) -> None:
     pytest.importorskip("threadpoolctl")

@@ -10,8 +10,8 @@ are followed by pooling over nodes and a small network that gives the time.
 
 Ours: a convolution for each kind of edge (down, up, to the next sibling, from who writes to who
 reads), summed with the node's own part; since edges have a direction, D is what leaves a node on
-the one side and what arrives at it on the other; sum and maximum as pooling; the target is the log of the
-throughput relative to the best of the task, its square error plus the pairwise loss of
+the one side and what arrives at it on the other; sum and maximum as pooling; the target is the log
+of the throughput relative to the best of the task, its square error plus the pairwise loss of
 `models/ranking.py`.
 """
 

@@ -16,8 +16,8 @@ Ours: length scales have a log-normal prior (a handful of points says nothing of
 one that is botorch's default; log times are standardised within each task; a failure counts as
 twice the task's slowest; parameters are looked for anew, from the last ones, when a set of tasks
 has a fifth more rows than when they were found, and in between the process is conditioned on the
-new rows with the parameters that it has; of more than `max_rows` rows, since the cost is cubic, each task keeps its
-fastest and its newest.
+new rows with the parameters that it has; of more than `max_rows` rows, since the cost is cubic,
+each task keeps its fastest and its newest.
 """
 
 from __future__ import annotations
