@@ -66,6 +66,25 @@ def test_half_precision_is_rounded_after_every_operator_as_eager_does(dtype: tor
     assert compiler.fallback_share == 0
 
 
+class Strided(torch.nn.Module):
+    """Views that only the strides of eager's results admit, and one of memory as it lies."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        turned = x.transpose(0, 1).exp()  # eager keeps the strides of `x`
+        sorted_, _ = turned.transpose(0, 1).sort(-1)
+        plain = turned.transpose(0, 1).view(-1) if self.training else sorted_.view(-1)
+        return plain, turned.as_strided((4, 3), (1, 5)).cumsum(0)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_views_of_results_do_not_depend_on_their_strides(training: bool) -> None:
+    module, x = Strided().train(training), torch.randn(3, 5)
+    compiled = make_compiler("tc").compile(module, {"x": x})
+    other = torch.randn(3, 5)
+    for mine, theirs in zip(compiled(x=other), module(other), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
 def test_contractions_can_be_left_to_eager() -> None:
     module, x = Block().eval(), torch.randn(3, 12)
     compiler = make_compiler("tc", options={"contractions": "never", "min_ops": 2})

@@ -15,6 +15,9 @@ from ...compilers.exporting import export_flat
 from ...compilers.flat import FlatModule
 from .decompositions import decompositions
 
+_RESHAPES = {torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default}
+"""What fails where strides are not those of eager's result; `reshape` copies there."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CapturedGraph:
@@ -58,4 +61,9 @@ def capture_graph(
             bound.append(program.state_dict[spec.target])
         else:
             bound.append(program.constants.get(str(spec.target)))  # type: ignore[arg-type]
-    return CapturedGraph(flat, program.graph_module, tuple(bound))
+    captured = program.graph_module
+    for node in captured.graph.nodes:
+        if node.target in _RESHAPES:
+            node.target = torch.ops.aten.reshape.default
+    captured.recompile()
+    return CapturedGraph(flat, captured, tuple(bound))

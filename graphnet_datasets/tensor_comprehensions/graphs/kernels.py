@@ -23,9 +23,14 @@ class GroupKernel(torch.nn.Module):
     """Calls a kernel with the tensors of a graph.
 
     Inputs of other strides than the kernel was compiled for are copied first.
+
+    Args:
+        strides: of each result, for graphs that read memory as it lies; none given are dense.
     """
 
-    def __init__(self, group: LoweredGroup, kernel: Kernel) -> None:
+    def __init__(
+        self, group: LoweredGroup, kernel: Kernel, strides: Sequence[tuple[int, ...]] = ()
+    ) -> None:
         super().__init__()
         self.kernel = kernel
         instance = kernel.instance
@@ -42,6 +47,7 @@ class GroupKernel(torch.nn.Module):
             place = places[each.tensor]
             is_same = self._made[place][0] == each.shape
             self._results.append((place, None if is_same else each.shape))
+        self._layouts = list(strides)
         self._launch = kernel.launch
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -54,9 +60,15 @@ class GroupKernel(torch.nn.Module):
             torch.empty_strided(shape, steps, dtype=dtype) for shape, steps, dtype in self._made
         ]
         self._launch([each.data_ptr() for each in (*held, *made)])
-        return tuple(
+        found = tuple(
             made[place] if shape is None else made[place].view(shape)
             for place, shape in self._results
+        )
+        if not self._layouts:
+            return found
+        return tuple(
+            placed(each, each.shape, strides)
+            for each, strides in zip(found, self._layouts, strict=True)
         )
 
 
