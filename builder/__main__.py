@@ -35,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_columns(commands.add_parser("columns", help="renew what is known of the embedded graphs"))
     _add_subgraphs(commands.add_parser("subgraphs", help="the tables of subgraphs beside it"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
+    _add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")
     options = parser.parse_args(arguments)
@@ -122,6 +123,13 @@ def _add_choose(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--build", type=Path, default=Path("build/catalog"), help="captures")
     parser.add_argument("--count", type=int, default=400, help="graphs to add to the first ones")
     parser.add_argument("--out", type=Path, default=BUILDER / "chosen.txt")
+
+
+def _add_goals(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_goals)
+    parser.add_argument("dataset", type=Path, nargs="?", default=PACKAGE / "starter" / "graphnet")
+    parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
+    parser.add_argument("--docs", type=Path, help="a text with the markers of the table of goals")
 
 
 def _starter(options: argparse.Namespace) -> int:
@@ -216,6 +224,18 @@ def _catalog(options: argparse.Namespace) -> int:
     if options.docs is not None:
         write_report(options.docs, captures, graphs, len(entries) - len(captures))
     return 0
+
+
+def _goals(options: argparse.Namespace) -> int:
+    from .goals import compare, read_goals, table, write_goals
+    from .measures import counted_rows
+
+    findings = compare(read_goals(), counted_rows(options.dataset))
+    lines = list(table(findings, options.beside and counted_rows(options.beside)))
+    print("\n".join(lines))
+    if options.docs is not None:
+        write_goals(options.docs, lines)
+    return int(not all(each.is_met for each in findings))
 
 
 def _choose(options: argparse.Namespace) -> int:

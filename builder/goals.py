@@ -1,0 +1,145 @@
+"""The dataset's goals, compared with what a table holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphnet_datasets.atomic import write_text
+from graphnet_datasets.errors import GraphNetError
+
+from .capturing import BUILDER
+from .measures import MEASURES, Counted
+
+GOALS = BUILDER / "goals.toml"
+"""The goals, and which of them the shipped table is expected to reach today."""
+
+BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """A bound of a measure; `holds` says whether the shipped table is expected to keep it."""
+
+    what: str
+    measure: str
+    task: str | None
+    at_least: float | None
+    at_most: float | None
+    holds: bool
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the measure is a share, which is written in per cent."""
+        return self.measure.startswith("share_")
+
+    @property
+    def wanted(self) -> str:
+        """The bound as people read it."""
+        sign, bound = ("≥", self.at_least) if self.at_least is not None else ("≤", self.at_most)
+        return f"{sign} {self.text(bound)}"
+
+    def found(self, counted: Counted) -> float | None:
+        """Return what the measure is, None where the table does not tell."""
+        return MEASURES[self.measure](counted, self.task)
+
+    def is_met(self, value: float | None) -> bool:
+        """Tell whether a value keeps the bound; one that nothing tells does not."""
+        if value is None:
+            return False
+        low = self.at_least is None or value >= self.at_least
+        return low and (self.at_most is None or value <= self.at_most)
+
+    def text(self, value: float | None) -> str:
+        """Return a value as people read it.
+
+        >>> share = Goal("", "share_train", None, 0.08, None, False)
+        >>> share.text(0.0812), share.text(None), share.wanted
+        ('8.1%', 'not told', '≥ 8.0%')
+        """
+        if value is None:
+            return "not told"
+        return f"{value:.1%}" if self.is_share else f"{value:,.0f}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A goal and what was found."""
+
+    goal: Goal
+    value: float | None
+    is_met: bool
+
+
+def read_goals(path: Path = GOALS) -> list[Goal]:
+    """Return the goals of a file.
+
+    Raises:
+        GraphNetError: it is no TOML of goals, or one has no bound, two, or an unknown measure.
+    """
+    try:
+        entries = tomllib.loads(path.read_text())["goal"]
+        return [_goal(entry, path) for entry in entries]
+    except (KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise GraphNetError(f"`{path}` is no list of goals: {error}.") from error
+
+
+def _goal(entry: dict[str, Any], path: Path) -> Goal:
+    goal = Goal(
+        entry["what"], entry["measure"], entry.get("task"), entry.get("at_least"),
+        entry.get("at_most"), entry["holds"],
+    )  # fmt: skip
+    if goal.measure not in MEASURES:
+        raise GraphNetError(
+            f"`{path}` names the measure `{goal.measure}`. There are {', '.join(MEASURES)}."
+        )
+    if (goal.at_least is None) == (goal.at_most is None):
+        raise GraphNetError(f"The goal `{goal.what}` in `{path}` needs `at_least` or `at_most`.")
+    return goal
+
+
+def compare(goals: Iterable[Goal], counted: Counted) -> list[Finding]:
+    """Return what was found of each goal."""
+    values = [(goal, goal.found(counted)) for goal in goals]
+    return [Finding(goal, value, goal.is_met(value)) for goal, value in values]
+
+
+def table(findings: Sequence[Finding], beside: Counted | None = None) -> Iterator[str]:
+    """Yield the lines of a table in Markdown, with a column of another dataset's figures."""
+    head = ["of graphs that are neither small nor truncated", "goal", "found", "met"]
+    rows = [
+        [
+            each.goal.what,
+            each.goal.wanted,
+            each.goal.text(each.value),
+            "yes" if each.is_met else "no",
+        ]
+        for each in findings
+    ]
+    if beside is not None:
+        head.append("GraphNet's samples")
+        for row, each in zip(rows, findings, strict=True):
+            row.append(each.goal.text(each.goal.found(beside)))
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def write_goals(path: Path, lines: Iterable[str]) -> None:
+    """Put a table between the markers of a text.
+
+    Raises:
+        GraphNetError: the text has no markers.
+    """
+    text = path.read_text()
+    if BEGIN not in text or END not in text:
+        raise GraphNetError(
+            f"`{path}` has no lines `{BEGIN}` and `{END}`. Put them where the table goes."
+        )
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    body = "\n".join(lines)
+    write_text(path, f"{before}{BEGIN}\n{body}\n{END}{after}")

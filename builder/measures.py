@@ -1,0 +1,212 @@
+"""What is counted of a dataset to compare it with its goals.
+
+Graphs that are `truncated` or `small` are counted nowhere, and of a model that breaks the first
+piece alone stands for it. Arrow columns, since thousands of graphs as Python's objects are slow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet as pq
+
+from graphnet_datasets.errors import DatasetNotFoundError
+from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.table import check_file
+
+pc: Any = pyarrow.compute
+
+LARGE = 512
+"""Operators of what counts as a large graph."""
+
+HALF = ("bfloat16", "float16")
+
+SAID = ("library", "catalog_line", "overrides", "input_specification", "seed", "license")
+"""Columns that a row which says how it was made does not leave null."""
+
+_COLUMNS = (
+    "id", "task", "framework", "num_ops", "dtype", "mode", "is_dynamic", "tags", "is_truncated",
+    "is_reimplementation", "split_group", "family", "piece_index", "op_histogram", "validation",
+    *SAID,
+)  # fmt: skip
+
+_LEADING = re.compile(r"=\w+\((\d+)")
+_AUTOCAST = "autocast"
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """The rows of a dataset that count, and how many entries of its catalogs failed.
+
+    `num_failed` is None where the dataset does not say.
+    """
+
+    rows: pa.Table
+    num_tried: int | None = None
+    num_failed: int | None = None
+
+
+def counted_rows(dataset: Path) -> Counted:
+    """Return what counts of a dataset directory, or of one table.
+
+    Raises:
+        DatasetNotFoundError: there is no table of graphs.
+    """
+    files = [dataset] if dataset.is_file() else [
+        path for task in TASKS for path in sorted((dataset / task).glob("*.parquet"))
+    ]  # fmt: skip
+    if not files:
+        raise DatasetNotFoundError(f"`{dataset}` holds no table of graphs.")
+    table = pa.concat_tables(_read(path) for path in files)
+    is_small = np.array(["small" in (tags or ()) for tags in table["tags"].to_pylist()], bool)
+    is_cut = pc.fill_null(table["is_truncated"], False).to_numpy(zero_copy_only=False)
+    is_later = pc.fill_null(pc.greater(table["piece_index"], 0), False)
+    is_counted = ~is_small & ~is_cut & ~is_later.to_numpy(zero_copy_only=False)
+    failures, duplicates = dataset / "failures.jsonl", dataset / "duplicates.jsonl"
+    if not failures.is_file():
+        return Counted(table.filter(pa.array(is_counted)))
+    num_failed = _num_lines(failures)
+    entries = pc.count_distinct(table["catalog_line"]).as_py()
+    others = _num_lines(duplicates) + _num_lines(dataset / "left_out.jsonl")
+    return Counted(table.filter(pa.array(is_counted)), num_failed + entries + others, num_failed)
+
+
+def _read(path: Path) -> pa.Table:
+    schema = check_file(path)
+    table = pq.read_table(path, columns=[name for name in _COLUMNS if name in schema.names])
+    for name in set(_COLUMNS) - set(table.column_names):
+        kind = {"piece_index": pa.int32(), "is_truncated": pa.bool_()}.get(name, pa.string())
+        table = table.append_column(name, pa.nulls(table.num_rows, kind))
+    return table.select(_COLUMNS)
+
+
+def _num_lines(path: Path) -> int:
+    return len(path.read_text().splitlines()) if path.is_file() else 0
+
+
+def _share(chosen: Any) -> float:
+    values = np.asarray(chosen, bool)
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _of_task(counted: Counted, task: str | None) -> pa.Table:
+    return counted.rows if task is None else counted.rows.filter(pc.field("task") == task)
+
+
+def num_graphs(counted: Counted, task: str | None = None) -> float:
+    """Return how many graphs there are."""
+    return _of_task(counted, task).num_rows
+
+
+def num_groups(counted: Counted, task: str | None = None) -> float | None:
+    """Return how many groups of nearly equal graphs there are, None of a table without groups."""
+    groups = _of_task(counted, task)["split_group"]
+    return pc.count_distinct(groups).as_py() if groups.null_count < len(groups) else None
+
+
+def median_ops(counted: Counted, task: str | None = None) -> float:
+    """Return the median number of operators."""
+    sizes = _of_task(counted, task)["num_ops"].to_numpy()
+    return float(np.median(sizes)) if len(sizes) else 0.0
+
+
+def share_large(counted: Counted, task: str | None = None) -> float:
+    """Return the share of graphs with at least `LARGE` operators."""
+    return _share(_of_task(counted, task)["num_ops"].to_numpy() >= LARGE)
+
+
+def share_dynamic(counted: Counted, task: str | None = None) -> float:
+    """Return the share of graphs with symbolic dimensions."""
+    return _share(_of_task(counted, task)["is_dynamic"].to_pylist())
+
+
+def share_half(counted: Counted, task: str | None = None) -> float:
+    """Return the share of graphs in half precision: of their weights, or under autocast."""
+    rows = _of_task(counted, task)
+    pairs = zip(rows["dtype"].to_pylist(), rows["op_histogram"].to_pylist(), strict=True)
+    return _share(
+        [
+            dtype in HALF or any(_AUTOCAST in each["target"] for each in histogram or ())
+            for dtype, histogram in pairs
+        ]
+    )
+
+
+def share_train(counted: Counted, task: str | None = None) -> float:
+    """Return the share of graphs in train mode."""
+    return _share([mode == "train" for mode in _of_task(counted, task)["mode"].to_pylist()])
+
+
+def share_batch_1(counted: Counted, task: str | None = None) -> float | None:
+    """Return the share of graphs whose example inputs all have 1 as their first size.
+
+    None where no graph says what it was called with.
+    """
+    said = _of_task(counted, task)["input_specification"]
+    if said.null_count == len(said):
+        return None
+    return _share([is_batch_1(text) for text in said.to_pylist()])
+
+
+def is_batch_1(specification: str | None) -> bool:
+    """Tell whether all inputs of a catalog line have 1 as their first size.
+
+    >>> is_batch_1("x=normal(1,3,8,8) past=cache(1,128)"), is_batch_1("x=ids(8,2; 9)")
+    (True, False)
+    """
+    leading = _LEADING.findall(specification or "")
+    return bool(leading) and all(size == "1" for size in leading)
+
+
+def min_of_tasks(counted: Counted, task: str | None = None) -> float:
+    """Return how many graphs the task with fewest has."""
+    counts = Counter(_of_task(counted, task)["task"].to_pylist())
+    return min(counts[each] for each in TASKS)
+
+
+def num_paddle(counted: Counted, task: str | None = None) -> float:
+    """Return how many graphs are of paddle."""
+    return _of_task(counted, task).filter(pc.field("framework") == "paddle").num_rows
+
+
+def share_own(counted: Counted, task: str | None = None) -> float:
+    """Return the share of graphs of architectures that this project wrote itself."""
+    return _share([bool(own) for own in _of_task(counted, task)["is_reimplementation"].to_pylist()])
+
+
+def share_captured(counted: Counted, task: str | None = None) -> float | None:
+    """Return the share of the catalogs' entries that were captured, None where nothing says it."""
+    del task
+    if counted.num_tried is None or counted.num_failed is None:
+        return None
+    return 1 - counted.num_failed / max(1, counted.num_tried)
+
+
+def share_said(counted: Counted, task: str | None = None) -> float:
+    """Return the share of rows that say how they were made."""
+    rows = _of_task(counted, task)
+    return _share(np.all([rows[name].is_valid().to_numpy() for name in SAID], axis=0))
+
+
+def share_checked(counted: Counted, task: str | None = None) -> float:
+    """Return the share of rows with the outcome of checks."""
+    return _share(_of_task(counted, task)["validation"].is_valid().to_numpy())
+
+
+MEASURES: Mapping[str, Callable[[Counted, str | None], float | None]] = {
+    function.__name__: function
+    for function in (
+        num_graphs, num_groups, median_ops, share_large, share_dynamic, share_half, share_train,
+        share_batch_1, min_of_tasks, num_paddle, share_own, share_captured, share_said,
+        share_checked,
+    )
+}  # fmt: skip
+"""By name, each a function of what counts and of one task, None for all."""

@@ -1,0 +1,127 @@
+"""The shipped dataset against its goals, and how goals are counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.__main__ import main
+from builder.goals import BEGIN, END, GOALS, Finding, compare, read_goals
+from builder.measures import MEASURES, Counted, counted_rows
+from graphnet_datasets.errors import DatasetNotFoundError, GraphNetError
+from graphnet_datasets.schema import sample_to_row
+from graphnet_datasets.storage.loading import STARTER
+from graphnet_datasets.storage.table import write_table
+from tests.tables import chain
+
+
+@pytest.fixture(scope="module")
+def shipped() -> list[Finding]:
+    return compare(read_goals(), counted_rows(STARTER))
+
+
+@pytest.mark.parametrize("index", range(len(read_goals())), ids=lambda n: read_goals()[n].what)
+def test_the_shipped_table_reaches_the_goals_that_it_is_said_to(
+    shipped: list[Finding], index: int
+) -> None:
+    each = shipped[index]
+    assert each.is_met == each.goal.holds, (
+        f"{each.goal.what}: {each.goal.text(each.value)}, wanted {each.goal.wanted}. Write "
+        f"`holds = {str(each.is_met).lower()}` in `{GOALS.name}` if that is right."
+    )
+
+
+def row(name: str, num_ops: int, **columns: Any) -> dict[str, Any]:
+    made = {"library": "timm", "catalog_line": name, "overrides": "{}", "seed": 0}
+    given = {"input_specification": "x=normal(1,3)", "split_group": name, **made}
+    found = sample_to_row(chain(name, num_ops, "cv"), given)
+    return {**found, "license": "MIT", **columns}
+
+
+def dataset(tmp_path: Path, rows: list[dict[str, Any]]) -> Path:
+    write_table(rows, tmp_path / "cv" / "train-0000.parquet")
+    return tmp_path
+
+
+def measured(counted: Counted, name: str, task: str | None = None) -> float | None:
+    return MEASURES[name](counted, task)
+
+
+def test_small_and_truncated_graphs_and_later_pieces_count_nowhere(tmp_path: Path) -> None:
+    rows = [
+        row("a", 600),
+        row("b", 100, dtype="bfloat16", mode="train", is_dynamic=True, split_group="a"),
+        row("c", 600, tags=["small"]),
+        row("d", 600, is_truncated=True),
+        row("e/subgraph_0", 4, piece_index=0, num_pieces=2),
+        row("e/subgraph_1", 600, piece_index=1, num_pieces=2),
+    ]
+    counted = counted_rows(dataset(tmp_path, rows))
+    assert sorted(counted.rows["id"].to_pylist()) == ["a", "b", "e/subgraph_0"]
+    expected = {
+        "num_graphs": 3, "num_groups": 2, "median_ops": 100, "share_large": 1 / 3,
+        "share_dynamic": 1 / 3, "share_half": 1 / 3, "share_train": 1 / 3, "share_batch_1": 1.0,
+        "min_of_tasks": 0, "num_paddle": 0, "share_own": 0.0, "share_captured": None,
+        "share_said": 1.0, "share_checked": 0.0,
+    }  # fmt: skip
+    assert {name: measured(counted, name) for name in MEASURES} == pytest.approx(expected)
+    assert measured(counted, "num_graphs", "nlp") == 0
+
+
+def test_captured_entries_are_those_that_did_not_fail(tmp_path: Path) -> None:
+    out = dataset(tmp_path, [row("a", 1), row("b", 2)])
+    (out / "failures.jsonl").write_text('{"id": "c", "reason": "no"}\n')
+    (out / "duplicates.jsonl").write_text('{"id": "d", "is_same_as": "a"}\n')
+    assert measured(counted_rows(out), "share_captured") == 0.75
+
+
+def test_autocast_counts_as_half_precision(tmp_path: Path) -> None:
+    calls = [{"target": "torch.amp.autocast_mode._enter_autocast", "count": 1}]
+    out = dataset(tmp_path, [row("a", 1, op_histogram=calls), row("b", 1)])
+    assert measured(counted_rows(out), "share_half") == 0.5
+
+
+def test_the_command_prints_the_table_writes_it_and_says_whether_all_is_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = dataset(tmp_path / "data", [row("a", 600)])
+    text = tmp_path / "page.md"
+    text.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    arguments = ["goals", str(out), "--beside", str(out / "cv" / "train-0000.parquet")]
+    assert main([*arguments, "--docs", str(text)]) == 1
+    printed = capsys.readouterr().out
+    assert "| graphs | ≥ 3,500 | 1 | no | 1 |" in printed
+    assert "| median number of operators, cv | ≥ 450 | 600 | yes | 600 |" in printed
+    assert text.read_text() == f"before\n{BEGIN}\n{printed}{END}\nafter\n"
+    text.write_text("nothing")
+    assert main([*arguments, "--docs", str(text)]) == 1
+    assert "has no lines" in capsys.readouterr().err
+    assert main(["goals", str(tmp_path)]) == 1
+    assert "holds no table of graphs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is no list of goals"),
+        ('[[goal]]\nwhat = "x"\nmeasure = "y"\nholds = true', "names the measure `y`"),
+        (
+            '[[goal]]\nwhat = "x"\nmeasure = "num_graphs"\nholds = true',
+            "The goal `x` in .* needs `at_least` or `at_most`",
+        ),
+    ],
+)
+def test_a_file_that_is_no_list_of_goals_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "goals.toml"
+    path.write_text(text)
+    with pytest.raises(GraphNetError, match=message):
+        read_goals(path)
+
+
+def test_a_directory_without_graphs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetNotFoundError):
+        counted_rows(tmp_path)
