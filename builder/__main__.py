@@ -34,6 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     again.add_argument("--jobs", type=int, default=default_jobs())
     _add_columns(commands.add_parser("columns", help="renew what is known of the embedded graphs"))
     _add_subgraphs(commands.add_parser("subgraphs", help="the tables of subgraphs beside it"))
+    _add_tuning(commands.add_parser("tuning", help="tasks and records of tuning beside it"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
     _add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
@@ -94,6 +95,12 @@ def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", type=Path, help="a directory for the picture of coverage")
     parser.add_argument("--docs", type=Path, help="a text with the markers of the table of them")
     parser.add_argument("--jobs", type=int, default=default_jobs())
+
+
+def _add_tuning(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_tuning)
+    parser.add_argument("pool", type=Path, help="a dataset that `graphnet tune` wrote")
+    parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
 
 
 def _add_catalog(parser: argparse.ArgumentParser) -> None:
@@ -191,6 +198,15 @@ def _subgraphs(options: argparse.Namespace) -> int:
         print(draw_coverage(options.out, options.picture))
     if options.docs is not None:
         write_coverage(options.out, options.docs)
+    return 0
+
+
+def _tuning(options: argparse.Namespace) -> int:
+    from .starter import write_card
+    from .tuning import ship
+
+    print(ship(options.pool, options.out))
+    write_card(options.out)
     return 0
 
 

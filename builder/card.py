@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from graphnet_datasets.schema import GRAPHS_SCHEMA
-from graphnet_datasets.schema.descriptions import describe_columns
+from graphnet_datasets.schema.descriptions import DESCRIPTIONS, describe_columns
+from graphnet_datasets.schema.tuning import TUNING_RECORDS_SCHEMA, TUNING_TASKS_SCHEMA
+from graphnet_datasets.schema.tuning_descriptions import RECORD_DESCRIPTIONS, TASK_DESCRIPTIONS
 
 _USE = """## Reading it with other libraries
 
@@ -64,10 +68,20 @@ def metadata(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def text() -> str:
+def text(*, has_tuning: bool = False) -> str:
     """Return what stands below the counts: use, making, limits, citation, and every column."""
+    parts = [_USE, _columns("Columns", GRAPHS_SCHEMA, DESCRIPTIONS)]
+    if has_tuning:
+        parts += [
+            _columns("Columns of `tuning_tasks`", TUNING_TASKS_SCHEMA, TASK_DESCRIPTIONS),
+            _columns("Columns of `tuning_records`", TUNING_RECORDS_SCHEMA, RECORD_DESCRIPTIONS),
+        ]
+    return "\n".join(parts)
+
+
+def _columns(title: str, schema: pa.Schema, descriptions: Mapping[str, str]) -> str:
     lines = [
         f"| `{name}` | {kind} | {meaning} |"
-        for name, kind, meaning in describe_columns(GRAPHS_SCHEMA)
+        for name, kind, meaning in describe_columns(schema, descriptions)
     ]
-    return "\n".join([_USE, "## Columns", "", "| column | type | what |", "|---|---|---|", *lines])
+    return "\n".join([f"## {title}", "", "| column | type | what |", "|---|---|---|", *lines, ""])

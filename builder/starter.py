@@ -18,6 +18,7 @@ from graphnet_datasets.storage.layout import write_readme
 from . import card
 from .capturing import Capture
 from .placing import captured, known_groups, place, read_columns, write_placed
+from .tuning import provenance
 
 CATALOGS = ("starter.txt", "chosen.txt", "paddle.txt")
 """The catalogs of the embedded dataset: written by hand, chosen from all sources, paddle's."""
@@ -51,7 +52,8 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
 def write_card(out: Path) -> None:
     """Write the README of the embedded dataset, with counts of its rows."""
     rows = read_columns(out, _COUNTED)
-    write_readme(out, f"{_body(rows)}\n{card.text()}", card.metadata(rows))
+    parts = [_body(rows), provenance(out), card.text(has_tuning=(out / "tuning_records").is_dir())]
+    write_readme(out, "\n".join(part for part in parts if part), card.metadata(rows))
 
 
 def calibrate(out: Path, jobs: int) -> None:

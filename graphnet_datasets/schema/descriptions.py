@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
@@ -127,7 +127,9 @@ _VALUE = {
 }
 
 
-def describe_columns(schema: pa.Schema) -> Iterator[tuple[str, str, str]]:
+def describe_columns(
+    schema: pa.Schema, descriptions: Mapping[str, str] = DESCRIPTIONS
+) -> Iterator[tuple[str, str, str]]:
     """Yield the dotted name, the type and the meaning of each column, nested ones behind theirs.
 
     Raises:
@@ -137,10 +139,12 @@ def describe_columns(schema: pa.Schema) -> Iterator[tuple[str, str, str]]:
     ('id', 'string')
     """
     for field in schema:
-        yield from _describe(field.name, field.type)
+        yield from _describe(field.name, field.type, descriptions)
 
 
-def _describe(name: str, kind: pa.DataType) -> Iterator[tuple[str, str, str]]:
+def _describe(
+    name: str, kind: pa.DataType, descriptions: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
     inner, is_list = kind, False
     while pa.types.is_list(inner):
         inner, is_list = inner.value_type, True
@@ -150,8 +154,8 @@ def _describe(name: str, kind: pa.DataType) -> Iterator[tuple[str, str, str]]:
     yield (
         name,
         f"list of {said}" if is_list else said,
-        _VALUE[last] if is_value else DESCRIPTIONS[name],
+        _VALUE[last] if is_value else descriptions[name],
     )
     if pa.types.is_struct(inner):
         for field in inner:
-            yield from _describe(f"{name}.{field.name}", field.type)
+            yield from _describe(f"{name}.{field.name}", field.type, descriptions)

@@ -1,0 +1,82 @@
+"""Puts the tasks and the records of a tuning run beside the graphs of the embedded dataset."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.schema.tables import TUNING_RECORDS, TUNING_TASKS
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.terminal import counted
+from graphnet_datasets.tuning.records import fill_tuning, read_records
+
+MAX_BYTES = 25 * 2**20
+"""What both tables may take in the wheel."""
+
+
+def ship(pool: Path, out: Path) -> str:
+    """Write the tables of a pool into a dataset directory, and return a line that says what.
+
+    Rows are sorted by task, run and trial, so that equal records give equal files, in whatever
+    order they were measured. Tasks without a record are left out. Nothing of it changes where the
+    tables would be too large.
+
+    Raises:
+        DatasetNotFoundError: the pool has no tasks or records.
+        GraphNetError: a row of it cannot be read, or the tables take more than `MAX_BYTES`.
+    """
+    found = read_records(pool)
+    if found.skipped:
+        raise GraphNetError(f"`{pool}` is not fit to be shipped: {found.skipped_text}.")
+    rows = sorted(found.measurements, key=lambda row: (row.task_id, row.run_id, row.trial))
+    measured = {row.task_id for row in rows}
+    tasks = [task for key, task in found.tasks.items() if key in measured]
+    names = (TUNING_TASKS.name, TUNING_RECORDS.name)
+    with tempfile.TemporaryDirectory(dir=out, prefix=".tuning-") as folder:
+        staged = Path(folder)
+        fill_tuning(staged, tasks, rows)
+        size = sum(path.stat().st_size for path in staged.rglob("*.parquet"))
+        if size > MAX_BYTES:
+            raise GraphNetError(
+                f"The tables of `{pool}` take {size} bytes; at most {MAX_BYTES} may be embedded. "
+                "Ship fewer records."
+            )
+        for name in names:
+            shutil.rmtree(out / name, ignore_errors=True)
+            (staged / name).replace(out / name)
+    write_readme(out)
+    statuses = Counter(str(row.status) for row in rows)
+    told = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    return f"{counted(len(rows), 'record')} of {counted(len(tasks), 'task')} ({told}), {size} bytes"
+
+
+def provenance(out: Path) -> str:
+    """Return the part of the card on where the records are from; "" where there are none."""
+    if not (out / TUNING_RECORDS.name).is_dir():
+        return ""
+    tasks = pq.read_table(out / TUNING_TASKS.name, columns=["family"]).to_pylist()
+    names = ["task_id", "mcpu", "num_threads", "device", "tool_versions", "status", "created_at"]
+    rows = pq.read_table(out / TUNING_RECORDS.name, columns=[*names, "tuner"]).to_pylist()
+    families = Counter(row["family"] for row in tasks)
+    machines = sorted({f"{row['mcpu']} ({row['num_threads']} threads)" for row in rows})
+    versions = sorted(
+        {f"{each['name']} {each['version']}" for row in rows for each in row["tool_versions"] or ()}
+    )
+    days = sorted({row["created_at"].date().isoformat() for row in rows if row["created_at"]})
+    statuses = Counter(row["status"] for row in rows)
+    return f"""## Records of tuning
+
+`tuning_tasks` holds {len(tasks)} operators cut from these graphs
+({", ".join(f"{count} {name}" for name, count in sorted(families.items()))}), `tuning_records`
+{len(rows)} measurements of schedules of them
+({", ".join(f"{count} {name}" for name, count in statuses.most_common())}) by
+{", ".join(sorted({f"`{row['tuner']}`" for row in rows}))}, on {", ".join(machines)},
+{" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "at a time that is not known"}, with
+{", ".join(versions)}. Every repetition is kept. `docs/tuning.md` of the source repository says how
+they were measured; `python -m builder tuning POOL` puts them here. `all` leaves them out.
+"""
