@@ -23,15 +23,16 @@ from .names import slug
 from .quantiles import SHARES, quantiles
 from .verdicts import FAILED, Verdict, verdicts
 
+_TELLS_SUBTASK = pc.field("subtask").is_valid() & (pc.field("subtask") != "")
 _MEDIAN = SHARES.index(0.5)
 MAX_MESSAGE = 2_000
 """Characters of an error message that a page shows."""
 
 _COLUMNS = (
-    "run_id", "sample_id", "task", "framework", "source", "family", "num_ops", "structure_hash",
-    "signature_hash", "dataset", "compiler", "compiler_options", "device", "weights",
-    "input_mode", "seed", "cache_mode", "launch_mode", "num_threads", "status", "phase", "reason",
-    "error_type", "error_message", "speedup", "speedup_low", "speedup_high", "min_t", "null_t",
+    "run_id", "sample_id", "task", "subtask", "framework", "source", "family", "num_ops",
+    "structure_hash", "signature_hash", "dataset", "compiler", "compiler_options", "device",
+    "weights", "input_mode", "seed", "cache_mode", "launch_mode", "num_threads", "status", "phase",
+    "reason", "error_type", "error_message", "speedup", "speedup_low", "speedup_high", "min_t", "null_t",
     "eager_t", "floor_ms", "compile_time_s", "first_call_s", "break_even_calls",
     "baseline_num_kernels", "candidate_num_kernels", "baseline_peak_memory_bytes",
     "candidate_peak_memory_bytes", "is_noisy", "load", "warnings", "environment", "started_at",
@@ -65,15 +66,21 @@ class Arm:
     rows: list[dict[str, Any]]
     scores: Mapping[str, Scores] | None
     by_task: Mapping[str, Mapping[str, Scores]]
+    by_subtask: Mapping[tuple[str, str], Mapping[str, Scores]]
+    """By task and subtask; records that tell no subtask are in none."""
 
     @functools.cached_property
     def counts(self) -> Counter[Verdict]:
         """How many records have each verdict."""
         return Counter(row["verdict"] for row in self.rows)
 
-    def task_counts(self, task: str) -> Counter[Verdict]:
-        """Count the verdicts of one task."""
-        return Counter(row["verdict"] for row in self.rows if row["task"] == task)
+    def task_counts(self, task: str, subtask: str | None = None) -> Counter[Verdict]:
+        """Count the verdicts of one task, or of one subtask of it."""
+        return Counter(
+            row["verdict"]
+            for row in self.rows
+            if row["task"] == task and subtask in (None, row["subtask"])
+        )
 
     @functools.cached_property
     def conditions(self) -> dict[str, str]:
@@ -106,6 +113,7 @@ def make_arm(name: str, table: pa.Table, options: Mapping[str, Any], duplicates:
     table = without_duplicates(table, duplicates).sort_by("sample_id")
     rows = _rows(table, options["variant"])
     key = _key(table)
+    by_task = split_by(table, "task")
     arm = Arm(
         name=name,
         slug=slug(key[0] or NAMELESS, *key),
@@ -114,7 +122,13 @@ def make_arm(name: str, table: pa.Table, options: Mapping[str, Any], duplicates:
         scores=_scores(table, options),
         by_task={
             task: scores
-            for task, part in split_by(table, "task").items()
+            for task, part in by_task.items()
+            if (scores := _scores(part, options)) is not None
+        },
+        by_subtask={
+            (task, subtask): scores
+            for task, of_task in by_task.items()
+            for subtask, part in split_by(of_task.filter(_TELLS_SUBTASK), "subtask").items()
             if (scores := _scores(part, options)) is not None
         },
     )

@@ -58,6 +58,7 @@ class Renderer:
             "command_of": command_of,
             "beside_best": beside_best,
             "task_slug": self.task_slug,
+            "subtask_slug": self.subtask_slug,
             "tops": _tops,
             "max_listed": MAX_LISTED,
             "times_of": _times_of,
@@ -75,6 +76,11 @@ class Renderer:
     def task_slug(task: str) -> str:
         """Return the name of the page of a task."""
         return slug(task)
+
+    @staticmethod
+    def subtask_slug(task: str, subtask: str) -> str:
+        """Return the name of the page of a subtask, which other tasks may have too."""
+        return slug(f"{task} {subtask}", task, subtask)
 
     def write_assets(self, place: Path) -> None:
         """Write the style sheet and the script."""

@@ -29,10 +29,18 @@ class SampleRecords:
         """The task, of the first record that tells it."""
         return self.rows[0]["task"]
 
+    @property
+    def subtask(self) -> str:
+        """The subtask, of the first record that tells it, "" where none does."""
+        return self.facts["subtask"] or ""
+
     @functools.cached_property
     def facts(self) -> dict[str, Any]:
         """What the records tell of the sample itself."""
-        names = ("task", "framework", "source", "num_ops", "family", "structure_hash", "dataset")
+        names = (
+            *("task", "subtask", "framework", "source", "num_ops", "family", "structure_hash"),
+            "dataset",
+        )
         return {
             name: next((row[name] for row in self.rows if row[name] not in (None, "")), None)
             for name in names

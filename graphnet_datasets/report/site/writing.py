@@ -72,7 +72,7 @@ def write_site(
         arms=arms, p=scored.default_p if p is None else p, b=b, variant=variant, site=_counts(arms)
     )
     with _replaced_site(Path(out)) as place:
-        for name in ("pictures", "data", "samples", "arms", "tasks", "environments"):
+        for name in ("pictures", "data", "samples", "arms", "tasks", "subtasks", "environments"):
             (place / name).mkdir(parents=True)
         renderer.write_assets(place)
         pictures = {} if dataset is None else write_pictures(samples, dataset, place / "pictures")
@@ -98,9 +98,22 @@ def _write_pages(
         renderer.write_parts(place / "arms" / f"{arm.slug}.html", "arm.html", arm.rows, arm=arm)
     for task in tasks:
         chosen = [sample for sample in samples if sample.task == task]
+        subtasks = sorted({sample.subtask for sample in chosen} - {""})
         renderer.write_parts(
-            place / "tasks" / f"{renderer.task_slug(task)}.html", "task.html", chosen, task=task
+            place / "tasks" / f"{renderer.task_slug(task)}.html",
+            "task.html",
+            chosen,
+            task=task,
+            subtasks=subtasks,
         )
+        for subtask in subtasks:
+            renderer.write_parts(
+                place / "subtasks" / f"{renderer.subtask_slug(task, subtask)}.html",
+                "subtask.html",
+                [sample for sample in chosen if sample.subtask == subtask],
+                task=task,
+                subtask=subtask,
+            )
     for sample in samples:
         renderer.write(
             place / "samples" / f"{sample.slug}.html",
@@ -123,6 +136,7 @@ def _write_data(directory: Path, arms: list[Arm], samples: list[SampleRecords]) 
         "id": [sample.id for sample in samples],
         "page": [sample.slug for sample in samples],
         "task": [sample.task for sample in samples],
+        "subtask": [sample.subtask for sample in samples],
         "num_ops": [sample.facts["num_ops"] for sample in samples],
     }
     write_chunk(directory / "samples.js", "samples", names)
@@ -146,6 +160,7 @@ def _index(arms: list[Arm], samples: list[SampleRecords]) -> dict[str, Any]:
     return {
         "verdicts": [str(each) for each in Verdict],
         "tasks": sorted({sample.task for sample in samples}),
+        "subtasks": sorted({sample.subtask for sample in samples} - {""}),
         "arms": [
             {
                 "name": arm.name,

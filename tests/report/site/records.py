@@ -34,7 +34,13 @@ def failed(sample_id: str, status: str, **columns: Any) -> dict[str, Any]:
     """Return a record of a run that failed."""
     return make_run(
         sample_id,
-        **{"status": status, "task": "nlp", "environment": ENVIRONMENT, **columns},
+        **{
+            "status": status,
+            "task": "nlp",
+            "subtask": "classification",
+            "environment": ENVIRONMENT,
+            **columns,
+        },
     )
 
 
@@ -42,8 +48,8 @@ def two_arms() -> dict[str, list[dict[str, Any]]]:
     """Return the records of two compilers on the same samples, with every ending."""
     error = {"error_type": "LoweringError", "phase": "compile", "reason": "exception"}
     first = [
-        timed("fast", 2.0, floor_ms=0.1),
-        timed("even", 1.0),
+        timed("fast", 2.0, floor_ms=0.1, subtask="classification"),
+        timed("even", 1.0, subtask="detection"),
         timed("slow", 0.5, family=None),
         timed("off", 3.0, min_t=2.0),
         failed("refused", "compile_failed", error_message="no kernel 12 for `a`\nmore", **error),

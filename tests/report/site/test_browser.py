@@ -57,6 +57,13 @@ def test_a_link_restores_what_was_filtered_and_sorted(site: Path, tmp_path: Path
     assert "aria-sort" in document
 
 
+def test_records_are_filtered_by_subtask(site: Path, tmp_path: Path) -> None:
+    document = rendered(f"file://{site}/records.html#task=cv&subtask=classification", tmp_path)
+    assert "2 of 14 records" in document
+    assert set(first_cells(document)) == {"fast"}
+    assert document.count('value="classification"') == 1
+
+
 def test_hostile_names_are_shown_and_never_run(site: Path, tmp_path: Path) -> None:
     document = rendered(f"file://{site}/records.html#find=onerror", tmp_path)
     assert "2 of 14 records" in document

@@ -53,9 +53,32 @@ def test_there_is_a_page_for_each_compiler_task_sample_and_environment(
 ) -> None:
     counts = {
         folder: sum(name.startswith(f"{folder}/") for name in pages)
-        for folder in ("arms", "tasks", "samples", "environments")
+        for folder in ("arms", "tasks", "subtasks", "samples", "environments")
     }
-    assert counts == {"arms": 2, "tasks": 3, "samples": 9, "environments": 1}
+    assert counts == {"arms": 2, "tasks": 3, "subtasks": 4, "samples": 9, "environments": 1}
+
+
+def test_subtasks_have_scores_of_their_own_and_pages_of_their_own_in_each_task(
+    pages: dict[str, Page],
+) -> None:
+    records = [each for each in two_arms()["inductor"] if each["sample_id"] == "even"]
+    score = f"{speedup_score(records).at(-3)['S']:.3f}"
+    detection = named(pages, "subtasks/cv-detection")
+    assert score in detection.text and "Samples 1 to 1 of 1" in detection.text
+    assert "Subtask detection" in detection.text
+    links = [each for each in detection.references if "samples/" in each]
+    assert len(links) == 1 and links[0].startswith("../samples/even-")
+    task = named(pages, "tasks/cv")
+    assert "S(-3) by subtask of cv" in task.text
+    assert score in task.text.partition("by subtask of cv")[2]
+    assert {"cv", "nlp", "other"} >= {
+        name.removeprefix("subtasks/").partition("-")[0]
+        for name in pages
+        if "classification" in name
+    }
+    assert "../subtasks/" in "".join(named(pages, "samples/even").references)
+    # of one whose records tell no subtask there is no such link
+    assert "subtasks/" not in "".join(named(pages, "samples/slow").references)
 
 
 def test_every_link_leads_somewhere_in_the_site(site: Path, pages: dict[str, Page]) -> None:
@@ -195,7 +218,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         assert not page.named("img")
         for _, attributes in page.elements:
             assert not any(each.startswith("on") for each in attributes), name
-        assert all(re.fullmatch(r"[\w./#=%-]+", reference) for reference in page.references)
+        assert all(re.fullmatch(r"[\w./#=%&-]+", reference) for reference in page.references)
 
 
 def test_equal_records_give_equal_bytes_and_a_site_is_replaced(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ function loadChunk(name) {
 }
 
 const COLUMNS = [
-  ["id", "Sample", "text"], ["task", "Task", "text"], ["arm", "Compiler", "text"], ["verdict", "How it went", "text"],
+  ["id", "Sample", "text"], ["task", "Task", "text"], ["subtask", "Subtask", "text"], ["arm", "Compiler", "text"], ["verdict", "How it went", "text"],
   ["speedup", "speedup", "number"], ["baseline_ms", "eager ms", "number"], ["candidate_ms", "compiled ms", "number"],
   ["min_t", "min_t", "number"], ["compile_time_s", "compile s", "number"], ["error", "Error", "text"],
 ];
@@ -119,7 +119,7 @@ async function recordsOf(index, samples, chosen) {
     const names = Array.from({ length: arm.chunks }, (_, place) => `arm-${arm.page}-${place}`);
     for (const columns of await Promise.all(names.map(loadChunk))) {
       columns.sample.forEach((sample, place) => records.push({
-        id: samples.id[sample], page: samples.page[sample], task: samples.task[sample], low: samples.low[sample],
+        id: samples.id[sample], page: samples.page[sample], task: samples.task[sample], subtask: samples.subtask[sample], low: samples.low[sample],
         arm: arm.name, armPage: arm.page, verdict: index.verdicts[columns.verdict[place]], order: columns.verdict[place],
         error: columns.error[place], ...Object.fromEntries(["speedup", "baseline_ms", "candidate_ms", "min_t", "compile_time_s"].map((name) => {
           const value = columns[name][place];
@@ -135,8 +135,8 @@ function explorer(root, index) {
   const total = index.arms.reduce((sum, arm) => sum + arm.records, 0);
   const start = readHash();
   // A link to one task means all compilers; otherwise many records are not loaded unasked.
-  const usual = total <= FEW_RECORDS || start.has("task") || start.has("find") ? "" : index.arms[0].page;
-  const state = { arm: start.get("arm") ?? usual, task: start.get("task") || "", verdict: start.get("verdict") || "", find: start.get("find") || "", sort: start.get("sort") || "id", page: start.get("page") || "1" };
+  const usual = total <= FEW_RECORDS || start.has("task") || start.has("subtask") || start.has("find") ? "" : index.arms[0].page;
+  const state = { arm: start.get("arm") ?? usual, task: start.get("task") || "", subtask: start.get("subtask") || "", verdict: start.get("verdict") || "", find: start.get("find") || "", sort: start.get("sort") || "id", page: start.get("page") || "1" };
   const choice = (name, label, options) => {
     const select = element("select", {}, ...options.map(([value, text]) => element("option", { value, textContent: text, selected: value === state[name] })));
     select.addEventListener("change", () => change({ [name]: select.value }));
@@ -170,6 +170,7 @@ function explorer(root, index) {
     element("div", { className: "filters" }, element("label", {}, "Find a sample or an error", find),
       choice("arm", "Compiler", [["", `all (${total.toLocaleString("en")} records)`], ...index.arms.map((arm) => [arm.page, `${arm.name} (${arm.records.toLocaleString("en")})`])]),
       choice("task", "Task", [["", "all"], ...index.tasks.map((task) => [task, task])]),
+      choice("subtask", "Subtask", [["", "all"], ...index.subtasks.map((each) => [each, each])]),
       choice("verdict", "How it went", [["", "all"], ...index.verdicts.map((each) => [each, each])])),
     status, region, pages);
 
@@ -194,7 +195,7 @@ function explorer(root, index) {
   }
   function draw(records) {
     const text = state.find.toLowerCase();
-    const kept = records.filter((each) => (!state.task || each.task === state.task) && (!state.verdict || each.verdict === state.verdict) && (!text || each.low.includes(text) || each.error.toLowerCase().includes(text)));
+    const kept = records.filter((each) => (!state.task || each.task === state.task) && (!state.subtask || each.subtask === state.subtask) && (!state.verdict || each.verdict === state.verdict) && (!text || each.low.includes(text) || each.error.toLowerCase().includes(text)));
     const sign = state.sort.startsWith("-") ? -1 : 1;
     const name = state.sort.replace("-", "");
     const column = COLUMNS.findIndex(([each]) => each === name);
