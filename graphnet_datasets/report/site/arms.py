@@ -32,8 +32,8 @@ _COLUMNS = (
     "run_id", "sample_id", "task", "subtask", "framework", "source", "family", "num_ops",
     "structure_hash", "signature_hash", "dataset", "compiler", "compiler_options", "device",
     "weights", "input_mode", "seed", "cache_mode", "launch_mode", "num_threads", "status", "phase",
-    "reason", "error_type", "error_message", "speedup", "speedup_low", "speedup_high", "min_t", "null_t",
-    "eager_t", "floor_ms", "compile_time_s", "first_call_s", "break_even_calls",
+    "reason", "error_type", "error_message", "speedup", "speedup_low", "speedup_high", "min_t",
+    "null_t", "eager_t", "floor_ms", "compile_time_s", "first_call_s", "break_even_calls",
     "baseline_num_kernels", "candidate_num_kernels", "baseline_peak_memory_bytes",
     "candidate_peak_memory_bytes", "is_noisy", "load", "warnings", "environment", "started_at",
 )  # fmt: skip
