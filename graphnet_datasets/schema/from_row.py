@@ -20,6 +20,7 @@ from ..sample import (
 )
 from ..sample.arguments import Arg
 from ..sample.symbols import Dim
+from .decimal_elements import unpack_decimals
 from .graphs import PROVENANCE_SCALARS
 from .templates import decode_args, decode_kwargs
 from .version import SCHEMA_VERSION
@@ -140,6 +141,19 @@ def _each(
 
 def _inputs_from_row(row: Mapping[str, Any]) -> tuple[Input, ...]:
     inputs = list(_each(row, "inputs", _input_from_row))
+    # Null where there is nothing in it, and missing in older tables.
+    decimals = _get_optional(row, "decimal_elements", dict)
+    if decimals is not None:
+        for index, data in unpack_decimals(decimals).items():
+            if index >= len(inputs):
+                raise SchemaError(f"`decimal_elements` names the input {index}, which is not there")
+            each = inputs[index]
+            if each.data is not None or each.value.dtype != "float32":
+                raise SchemaError(
+                    f"`decimal_elements` holds elements of the input {index}, which has others or "
+                    "is not of float32"
+                )
+            inputs[index] = dataclasses.replace(each, data=data)
     # Null in tables that were written before there was such a column.
     if row.get("calibrated_inputs") is not None:
         for index, statistics in _each(row, "calibrated_inputs", _calibrated_from_row):

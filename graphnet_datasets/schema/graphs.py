@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from .decimal_elements import DECIMAL_FIELDS
 from .version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ INPUT_FIELDS = [
     ("data", pa.binary()),
 ]
 """An argument of the graph. `is_measured` is null where there are no statistics at all; `data` is
-little-endian, row-major."""
+little-endian, row-major, and null where there is none or it is in `decimal_elements`."""
 
 CALIBRATED_FIELDS = [
     ("input", pa.int32()),
@@ -214,6 +215,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("symbols", pa.list_(pa.struct(SYMBOL_FIELDS))),
         ("constraints", pa.list_(pa.struct(CONSTRAINT_FIELDS))),
         ("inputs", pa.list_(pa.struct(INPUT_FIELDS))),
+        ("decimal_elements", pa.struct(DECIMAL_FIELDS)),
         ("calibrated_inputs", pa.list_(pa.struct(CALIBRATED_FIELDS))),
         ("ops", pa.list_(pa.struct(OP_FIELDS))),
         ("outputs", pa.struct(OUTPUT_STRUCTURE_FIELDS)),

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import SchemaError, SymbolError
 from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.symbols import Dim, evaluate
+from .decimal_elements import pack_decimals
 from .graphs import DERIVED_COLUMNS, GRAPHS_SCHEMA, PROVENANCE_FIELDS
 from .templates import encode_args, encode_kwargs
 from .version import SCHEMA_VERSION
@@ -46,6 +47,7 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
     structure = encode_args((sample.outputs,), operands)
     provenance = sample.provenance
     is_piece = provenance.graph_count > 1
+    decimals, packed = pack_decimals([(each.value.dtype, each.data) for each in sample.inputs])
     row = {
         "schema_version": SCHEMA_VERSION,
         "id": sample.id,
@@ -75,7 +77,11 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
         **{name: derived.get(name) for name in DERIVED_COLUMNS},
         "symbols": [_fields(symbol) for symbol in sample.symbols],
         "constraints": [_fields(constraint) for constraint in sample.constraints],
-        "inputs": [_input_to_row(sample, each) for each in sample.inputs],
+        "inputs": [
+            _input_to_row(sample, each, None if number in packed else each.data)
+            for number, each in enumerate(sample.inputs)
+        ],
+        "decimal_elements": decimals,
         "calibrated_inputs": _calibrated_to_row(sample),
         "ops": [_op_to_row(sample, op) for op in sample.ops],
         "outputs": {"operands": operands, "structure": structure},
@@ -102,7 +108,7 @@ def _main_dtype(sample: Sample) -> str | None:
     return max(num_elements, key=num_elements.__getitem__, default=None)
 
 
-def _input_to_row(sample: Sample, each: Input) -> dict[str, Any]:
+def _input_to_row(sample: Sample, each: Input, data: bytes | None) -> dict[str, Any]:
     statistics = each.statistics or _NO_STATISTICS
     return {
         "role": each.role,
@@ -114,7 +120,7 @@ def _input_to_row(sample: Sample, each: Input) -> dict[str, Any]:
         "min": statistics.min,
         "max": statistics.max,
         "is_measured": None if each.statistics is None else statistics.is_measured,
-        "data": each.data,
+        "data": data,
     }
 
 

@@ -20,7 +20,7 @@ from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import config_of, sample_to_row
 from ..parts import PartReader, encode_part
-from ..shards import write_shards
+from ..shards import row_groups, write_shards
 from ..table import to_arrow, write_arrow
 from .folders import fingerprint
 
@@ -81,7 +81,7 @@ def write_planned(plan: Mapping[str, Any]) -> None:
     """Write the shards, or the one file, of rows that a plan lists in their order."""
     tables = _rows(plan["rows"])
     if "file" in plan:
-        write_arrow(tables, plan["file"])
+        write_arrow(row_groups(tables), plan["file"])
     else:
         write_shards(tables, Path(plan["folder"]), plan["split"])
 

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from graphnet_datasets import Sample, export_dataset, load_dataset, write_directory
@@ -70,6 +71,13 @@ def test_costs_are_counted_when_asked_for(tmp_path: Path) -> None:
     import_directories(tree, tmp_path / "mine.parquet", jobs=1, has_costs=True)
     (row,) = rows_of(tmp_path / "mine.parquet").values()
     assert row["flops"] == 6
+
+
+def test_rows_of_one_file_share_row_groups(tmp_path: Path) -> None:
+    tree = plant(tmp_path / "samples", "a/first", "b/second", "c/third")
+    import_directories(tree, tmp_path / "mine.parquet", jobs=1)
+    metadata = pq.ParquetFile(tmp_path / "mine.parquet").metadata
+    assert (metadata.num_rows, metadata.num_row_groups) == (3, 1)
 
 
 def test_every_directory_is_in_the_report_with_its_reason(tmp_path: Path) -> None:
