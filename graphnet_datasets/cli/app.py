@@ -36,6 +36,7 @@ from . import (
     run,
     score,
     select,
+    submit,
     tc,
     transform,
     translate,
@@ -153,6 +154,7 @@ _GROUPS = (
     device,
     validate,
     push,
+    submit,
     tc,
 )
 for _group in _GROUPS:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetNotFoundError, SampleError, SchemaError
+from ..errors import DatasetNotFoundError
 from ..terminal import counted
-from .counting import PARTLY, show_count
+from .counting import PARTLY
+from .intake import own_config, readable, rows_of, samples_in, table_of
 from .terminal import echo
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Sequence
 
-    from ..hub import Pushed
-    from ..sample import Sample
-    from ..schema import Table
-    from ..storage.importing import FolderOutcome, ImportReport
+    from ..hub import Pushed, Skipped
+    from ..storage.importing import FolderOutcome
 
 app = typer.Typer()
 
@@ -59,137 +55,49 @@ def push(
     directories could not be read and the others were pushed.
     """
     from ..hub import push_rows, push_samples
-    from ..schema.tables import CONFIGS, GRAPHS
+    from ..schema.tables import GRAPHS
 
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file or directory `{path}`.")
     where: dict[str, Any] = {"create_pr": create_pr, "revision": revision}
-    table = _table_of(path)
+    table = table_of(path)
     if table is not GRAPHS:
-        (own, *_) = (each.name for each in CONFIGS.values() if each.table is table)
+        own = own_config(table)
         if config or split or skip_validation:
             raise typer.BadParameter(
                 f"{table.rows} go to the config `{own}`, split `train`, without checks"
             )
-        _report(push_rows(_rows_of(path, table), repository, own, **where), repository, verbose)
+        _report(push_rows(rows_of(path, table), repository, own, **where), repository, verbose)
         return
-    failures: list[FolderOutcome] = []
-    with contextlib.ExitStack() as stack:
-        source = path
-        if _holds_directories(path):
-            read = stack.enter_context(_read_directories(path))
-            failures = read.failures
-            if read.out is None:
-                raise SampleError(
-                    f"None of the {len(failures)} sample directories in `{path}` can be read. The "
-                    f"first, `{failures[0].path}`: {failures[0].reason}"
-                )
-            source = read.out
+    with readable(path) as (source, failures):
         pushed = push_samples(
-            _samples(source), repository, config, split, skip_validation=skip_validation, **where
+            samples_in(source), repository, config, split, skip_validation=skip_validation, **where
         )
     _report(pushed, repository, verbose)
-    for each in failures if verbose else failures[:MAX_REASONS]:
-        echo(f"{each.path}: {each.reason}", err=True)
-    if failures:
-        echo(f"{counted(len(failures), 'directory', 'directories')} could not be read", err=True)
-        raise typer.Exit(PARTLY)
+    tell_unread(failures, verbose)
 
 
 def _report(pushed: Pushed, repository: str, is_verbose: bool) -> None:
-    left_out = pushed.skipped if is_verbose else pushed.skipped[:MAX_REASONS]
-    for each in left_out:
-        echo(f"{each.id}: {each.reason}", err=True)
-    if len(left_out) < len(pushed.skipped):
-        echo(f"… and {len(pushed.skipped) - len(left_out)} more (--verbose)", err=True)
+    tell_left_out(pushed.skipped, is_verbose)
     echo(f"{pushed.num_added} added to {repository}, {len(pushed.skipped)} left out")
     address = pushed.pull_request_url or pushed.commit_url
     if address:
         echo(address)
 
 
-def _table_of(path: Path) -> Table:
-    """Return what the rows of a file or directory are; of a dataset that holds graphs, these.
-
-    Raises:
-        SchemaError: a directory holds rows of several other kinds.
-    """
-    from ..benchmark.records.records import PARTS_NAME, TABLE_NAME
-    from ..schema.tables import GRAPHS, RUNS, table_of_schema
-    from ..storage.table import check_file
-
-    if (path / TABLE_NAME).is_file() or (path / PARTS_NAME).is_dir():
-        return RUNS
-    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
-    tables = {table.name: table for table in (table_of_schema(check_file(each)) for each in files)}
-    if not tables or GRAPHS.name in tables:
-        return GRAPHS
-    if len(tables) > 1:
-        raise SchemaError(
-            f"`{path}` holds {' and '.join(table.rows for table in tables.values())}. Push one "
-            "kind after another."
-        )
-    (table,) = tables.values()
-    return table
+def tell_left_out(skipped: Sequence[Skipped], is_verbose: bool) -> None:
+    """Name what was left out, at most `MAX_REASONS` of it unless all is asked for."""
+    left_out = skipped if is_verbose else skipped[:MAX_REASONS]
+    for each in left_out:
+        echo(f"{each.id}: {each.reason}", err=True)
+    if len(left_out) < len(skipped):
+        echo(f"… and {len(skipped) - len(left_out)} more (--verbose)", err=True)
 
 
-def _rows_of(path: Path, table: Table) -> pa.Table:
-    """Return the rows of a file or directory that holds one table other than `graphs`."""
-    import pyarrow as pa
-
-    from ..benchmark.records.records import read_runs
-    from ..schema.tables import RUNS
-    from ..storage.table import read_table
-
-    if table is RUNS:
-        return read_runs(path)
-    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
-    return pa.concat_tables([read_table(each) for each in files])
-
-
-def _holds_directories(path: Path) -> bool:
-    return path.is_dir() and next(path.rglob("graph_net.json"), None) is not None
-
-
-def _samples(path: Path) -> Iterator[Sample | Mapping[str, Any]]:
-    from datasets.utils import tqdm
-
-    if path.is_file():
-        yield from tqdm(_rows(path), desc="Reading", unit="graph")
-    else:
-        from ..schema import ALL
-        from ..storage.layout import read_layout
-
-        splits_by_config = read_layout(path).configs
-        splits = splits_by_config.get(ALL) or next(iter(splits_by_config.values()))
-        for file in (file for files in splits.values() for file in files):
-            yield from tqdm(_rows(file), desc=f"Reading {file.name}", unit="graph")
-
-
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from ..storage.table import check_file, unreadable
-
-    check_file(path)
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=20):
-                yield from batch.to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise unreadable(path, error) from error
-
-
-@contextlib.contextmanager
-def _read_directories(root: Path) -> Iterator[ImportReport]:
-    """Read GraphNet directories into a table that is there within the block."""
-    from ..storage.importing import import_directories
-
-    with (
-        tempfile.TemporaryDirectory(prefix="graphnet-push-") as directory,
-        show_count("Reading", "directories") as count,
-    ):
-        out = Path(directory) / "graphs.parquet"
-        # What is there twice, `push_samples` itself names and leaves out.
-        yield import_directories(root, out, keeps_duplicates=True, on_progress=count)
+def tell_unread(failures: Sequence[FolderOutcome], is_verbose: bool) -> None:
+    """Name the sample directories that were not read, and exit if there are any."""
+    for each in failures if is_verbose else failures[:MAX_REASONS]:
+        echo(f"{each.path}: {each.reason}", err=True)
+    if failures:
+        echo(f"{counted(len(failures), 'directory', 'directories')} could not be read", err=True)
+        raise typer.Exit(PARTLY)

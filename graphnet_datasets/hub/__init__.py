@@ -1,6 +1,16 @@
-"""Growing a repository on the Hub: samples and run records are appended, never replaced."""
+"""Growing a repository, on the Hub or a clone of Git: rows are appended, never replaced."""
 
 from .push import push_rows, push_runs, push_samples
 from .results import Pushed, Skipped
+from .submit import Submission, submit_rows, submit_samples
 
-__all__ = ["Pushed", "Skipped", "push_rows", "push_runs", "push_samples"]
+__all__ = [
+    "Pushed",
+    "Skipped",
+    "Submission",
+    "push_rows",
+    "push_runs",
+    "push_samples",
+    "submit_rows",
+    "submit_samples",
+]

@@ -62,15 +62,9 @@ def push_samples(
     push_samples(read_directory("samples/resnet18"), "org/graphs")
     ```
     """
-    for what, name in (("config", config), ("split", split)):
-        _check_name(what, name)
+    check_place(config, split, skip_validation)
     if isinstance(samples, Sample):
         samples = [samples]
-    if skip_validation is not None and not skip_validation.strip():
-        raise SchemaError(
-            "`skip_validation` is the reason why samples are not checked, which their rows record. "
-            "Write it, or leave the option out."
-        )
     tables, skipped = gather(samples, config, split)
     return _push(
         repo_id,
@@ -131,6 +125,27 @@ def push_rows(
     push_rows(records, "org/graphs", "runs")
     ```
     """
+    table, tables, skipped = fresh_tables(rows, config, split)
+    return _push(
+        repo_id,
+        tables,
+        skipped,
+        lambda _: (tables, []),
+        table=table,
+        create_pr=create_pr,
+        token=token,
+        revision=revision,
+    )
+
+
+def fresh_tables(
+    rows: Any, config: str, split: str
+) -> tuple[Table, dict[Place, pa.Table], list[Skipped]]:
+    """Return rows of any table but `graphs`, sorted, each once, and what stands there twice.
+
+    Raises:
+        SchemaError: the config is not registered or holds graphs, or the rows do not fit.
+    """
     table = CONFIGS[config].table if config in CONFIGS else GRAPHS
     if table is GRAPHS:
         known = [name for name, each in CONFIGS.items() if each.table is not GRAPHS]
@@ -150,17 +165,22 @@ def push_rows(
     arrow = arrow.take(pa.array(first.values(), pa.int64()))
     if table.order:
         arrow = arrow.sort_by([(name, "ascending") for name in table.order])
-    tables: dict[Place, pa.Table] = {(config, split): arrow} if arrow.num_rows else {}
-    return _push(
-        repo_id,
-        tables,
-        skipped,
-        lambda _: (tables, []),
-        table=table,
-        create_pr=create_pr,
-        token=token,
-        revision=revision,
-    )
+    return table, ({(config, split): arrow} if arrow.num_rows else {}), skipped
+
+
+def check_place(config: str | None, split: str | None, skip_validation: str | None) -> None:
+    """Check what a push of graphs is asked for.
+
+    Raises:
+        SchemaError: a name cannot be a config or split, or the reason for no checks is empty.
+    """
+    for what, name in (("config", config), ("split", split)):
+        _check_name(what, name)
+    if skip_validation is not None and not skip_validation.strip():
+        raise SchemaError(
+            "`skip_validation` is the reason why samples are not checked, which their rows record. "
+            "Write it, or leave the option out."
+        )
 
 
 def _push(

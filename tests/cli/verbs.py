@@ -17,6 +17,7 @@ from graphnet_datasets.cli.app import app
 from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
 from graphnet_datasets.tuning.records import write_tuning
 from tests.benchmark.test_upstream_log import log_of
+from tests.clones import make_clone
 from tests.scores.run_rows import FOUR
 from tests.tables import chain, write_dataset
 from tests.tuning.toy import make_pool
@@ -43,6 +44,7 @@ INVOCATIONS = {
     "score": "{read:runs}",
     "select": "--dataset {read:dataset} --count 1 --out {write:ids.txt}",
     "show": "cv/chain-2 --dataset {read:dataset} --svg {write:graph.svg}",
+    "submit": "{read:table} {read:clone} --split train --skip-validation test",
     "tasks": "cv/chain-2 --dataset {read:dataset} --out {write:mine} --jobs 1",
     "tc bench": f"{{read:tc}} {SIZES} --runs 1",
     "tc cache": "{read:cache}",
@@ -98,6 +100,7 @@ def make_inputs(root: Path) -> dict[str, Path]:
     empty = TC_CACHE_SCHEMA.empty_table()
     pq.write_table(empty, root / "cache.parquet")
     return {
+        "clone": make_clone(root / "clone"),
         "dataset": dataset,
         "table": dataset / "nlp" / "train-0000.parquet",
         "samples": root / "samples",

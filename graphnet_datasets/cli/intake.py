@@ -1,0 +1,133 @@
+"""What commands take in to add to a repository: tables, dataset directories, samples, records."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SampleError, SchemaError
+from .counting import show_count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..sample import Sample
+    from ..schema import Table
+    from ..storage.importing import FolderOutcome, ImportReport
+
+
+def table_of(path: Path) -> Table:
+    """Return what the rows of a file or directory are; of a dataset that holds graphs, these.
+
+    Raises:
+        SchemaError: a directory holds rows of several other kinds.
+    """
+    from ..benchmark.records.records import PARTS_NAME, TABLE_NAME
+    from ..schema.tables import GRAPHS, RUNS, table_of_schema
+    from ..storage.table import check_file
+
+    if (path / TABLE_NAME).is_file() or (path / PARTS_NAME).is_dir():
+        return RUNS
+    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+    tables = {table.name: table for table in (table_of_schema(check_file(each)) for each in files)}
+    if not tables or GRAPHS.name in tables:
+        return GRAPHS
+    if len(tables) > 1:
+        raise SchemaError(
+            f"`{path}` holds {' and '.join(table.rows for table in tables.values())}. Push one "
+            "kind after another."
+        )
+    (table,) = tables.values()
+    return table
+
+
+def own_config(table: Table) -> str:
+    """Return the config of a table that is not `graphs`."""
+    from ..schema.tables import CONFIGS
+
+    return next(each.name for each in CONFIGS.values() if each.table is table)
+
+
+def rows_of(path: Path, table: Table) -> pa.Table:
+    """Return the rows of a file or directory that holds one table other than `graphs`."""
+    import pyarrow as pa
+
+    from ..benchmark.records.records import read_runs
+    from ..schema.tables import RUNS
+    from ..storage.table import read_table
+
+    if table is RUNS:
+        return read_runs(path)
+    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+    return pa.concat_tables([read_table(each) for each in files])
+
+
+def holds_directories(path: Path) -> bool:
+    return path.is_dir() and next(path.rglob("graph_net.json"), None) is not None
+
+
+def samples_in(path: Path) -> Iterator[Sample | Mapping[str, Any]]:
+    from datasets.utils import tqdm
+
+    if path.is_file():
+        yield from tqdm(_rows(path), desc="Reading", unit="graph")
+    else:
+        from ..schema import ALL
+        from ..storage.layout import read_layout
+
+        splits_by_config = read_layout(path).configs
+        splits = splits_by_config.get(ALL) or next(iter(splits_by_config.values()))
+        for file in (file for files in splits.values() for file in files):
+            yield from tqdm(_rows(file), desc=f"Reading {file.name}", unit="graph")
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from ..storage.table import check_file, unreadable
+
+    check_file(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=20):
+                yield from batch.to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise unreadable(path, error) from error
+
+
+@contextlib.contextmanager
+def read_directories(root: Path) -> Iterator[ImportReport]:
+    """Read GraphNet directories into a table that is there within the block."""
+    from ..storage.importing import import_directories
+
+    with (
+        tempfile.TemporaryDirectory(prefix="graphnet-push-") as directory,
+        show_count("Reading", "directories") as count,
+    ):
+        out = Path(directory) / "graphs.parquet"
+        # What is there twice, `push_samples` itself names and leaves out.
+        yield import_directories(root, out, keeps_duplicates=True, on_progress=count)
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[tuple[Path, list[FolderOutcome]]]:
+    """Give a table or dataset with the graphs of a path, and the directories not read.
+
+    Raises:
+        SampleError: the path holds sample directories, none of which can be read.
+    """
+    if not holds_directories(path):
+        yield path, []
+        return
+    with read_directories(path) as read:
+        failures = read.failures
+        if read.out is None:
+            raise SampleError(
+                f"None of the {len(failures)} sample directories in `{path}` can be read. The "
+                f"first, `{failures[0].path}`: {failures[0].reason}"
+            )
+        yield read.out, failures

@@ -1,0 +1,81 @@
+"""`graphnet submit`: add rows to a dataset in a clone of a Git repository, for a pull request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import DatasetNotFoundError
+from .intake import own_config, readable, rows_of, samples_in, table_of
+from .push import tell_left_out, tell_unread
+from .terminal import echo
+
+app = typer.Typer()
+
+
+@app.command("submit", epilog="Example: graphnet submit mine.parquet ../graphs --summary pr.md")
+def submit(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="A Parquet file, a dataset directory, GraphNet sample directories, or RUNS."
+        ),
+    ],
+    clone: Annotated[Path, typer.Argument(help="A clone of the repository with the dataset.")],
+    folder: Annotated[str, typer.Option(help="The dataset's directory in the clone.")] = ".",
+    config: Annotated[str | None, typer.Option(help="By default each sample's task.")] = None,
+    split: Annotated[str | None, typer.Option(help="By default that of its family.")] = None,
+    branch: Annotated[
+        str | None, typer.Option(help="The new branch; by default named after the content.")
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="A file for the text of the pull request.")
+    ] = None,
+    no_commit: Annotated[
+        bool, typer.Option("--no-commit", help="Write the files, and leave the commit to you.")
+    ] = False,
+    skip_validation: Annotated[
+        str | None,
+        typer.Option(help="Add without checking, for this reason, which is recorded."),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Name every item that was left out.")
+    ] = False,
+) -> None:
+    """Add graphs or records to a dataset in a clone, on a branch of their own, in one commit.
+
+    What is there already is left out, and so is what fails a check (`graphnet validate`). Nothing
+    is sent anywhere: push the branch and open a pull request with the summary.
+    """
+    from ..atomic import write_text
+    from ..hub import submit_rows, submit_samples
+    from ..schema.tables import GRAPHS
+
+    if not path.exists():
+        raise DatasetNotFoundError(f"There is no file or directory `{path}`.")
+    where: dict[str, Any] = {"folder": folder, "branch": branch, "is_committed": not no_commit}
+    table = table_of(path)
+    failures = []
+    if table is GRAPHS:
+        with readable(path) as (source, failures):
+            done = submit_samples(
+                samples_in(source), clone, config, split, skip_validation=skip_validation, **where
+            )
+    else:
+        own = own_config(table)
+        if config or split or skip_validation:
+            raise typer.BadParameter(
+                f"{table.rows} go to the config `{own}`, split `train`, without checks"
+            )
+        done = submit_rows(rows_of(path, table), clone, own, **where)
+    tell_left_out(done.skipped, verbose)
+    echo(f"{done.num_added} added to {clone}, {len(done.skipped)} left out")
+    for file in done.files:
+        echo(str(file))
+    if summary is not None and done.num_added:
+        write_text(summary, done.summary)
+    if done.branch is not None:
+        echo(f"On the branch {done.branch}, commit {done.commit}. Push it: git push -u origin HEAD")
+    tell_unread(failures, verbose)

@@ -1,0 +1,219 @@
+"""`submit_samples` and `submit_rows`: add rows to a dataset in a clone of a Git repository."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..atomic import file_sha256, write_bytes
+from ..errors import DatasetNotFoundError, PushError
+from ..sample import Sample
+from ..schema import EXCLUDED, Table
+from ..schema.tables import GRAPHS, table_of_file
+from ..storage.layout import read_layout, write_readme
+from ..storage.table import read_table, write_arrow
+from .checking import check_tables, leave_out_known
+from .gather import Place, gather
+from .git import Clone
+from .push import check_place, fresh_tables
+from .results import Skipped
+from .summaries import summarise, title_of
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Submission:
+    """What a submission added: its files, and the text of a pull request.
+
+    `branch` and `commit` are None where nothing was committed.
+    """
+
+    num_added: int
+    skipped: tuple[Skipped, ...]
+    files: tuple[Path, ...]
+    title: str
+    summary: str
+    branch: str | None
+    commit: str | None
+
+
+def submit_samples(
+    samples: Sample | Iterable[Sample | Mapping[str, Any]],
+    clone: str | os.PathLike[str],
+    config: str | None = None,
+    split: str | None = None,
+    *,
+    folder: str = ".",
+    branch: str | None = None,
+    is_committed: bool = True,
+    skip_validation: str | None = None,
+) -> Submission:
+    """Add samples to the dataset in `folder` of a clone, on a branch of their own, in one commit.
+
+    What the dataset holds already is left out, and so is what fails a check, as `push_samples`
+    does it; each config and split that is touched gets one new file, named after its content, so
+    that submissions made side by side can be merged in any order. The README changes only where a
+    config or split begins. Nothing is sent anywhere: push the branch, and open a pull request with
+    the summary. `branch` is by default named after the content; without `is_committed` the files
+    are written and not committed.
+
+    Raises:
+        PushError: there is no clone, something is staged in it, or Git refuses the commit; then the
+            clone is as it was.
+        SchemaError: a name cannot be a config or split, or the reason for no checks is empty.
+    """
+    check_place(config, split, skip_validation)
+    tables, skipped = gather([samples] if isinstance(samples, Sample) else samples, config, split)
+    place = _Place(Clone(clone), folder)
+    known = place.known(GRAPHS)
+    passed, left_out = check_tables(tables, known, str(clone), skip_validation)
+    return place.submit(GRAPHS, passed, [*skipped, *left_out], branch, is_committed)
+
+
+def submit_rows(
+    rows: pa.Table | Any,
+    clone: str | os.PathLike[str],
+    config: str,
+    split: str = "train",
+    *,
+    folder: str = ".",
+    branch: str | None = None,
+    is_committed: bool = True,
+) -> Submission:
+    """Add rows of any registered table but `graphs` likewise, records of timed runs for example.
+
+    Raises:
+        PushError, SchemaError: as `submit_samples`, and `push_rows`.
+    """
+    table, tables, skipped = fresh_tables(rows, config, split)
+    place = _Place(Clone(clone), folder)
+    known = place.known(table)
+    fresh = {
+        each: leave_out_known(of_place, table.key, table.label, known, str(clone), skipped)
+        for each, of_place in tables.items()
+    }
+    fresh = {each: of_place for each, of_place in fresh.items() if of_place.num_rows}
+    return place.submit(table, fresh, skipped, branch, is_committed)
+
+
+class _Place:
+    """The dataset in a folder of a clone."""
+
+    def __init__(self, clone: Clone, folder: str) -> None:
+        self.clone = clone
+        self.folder = (clone.root / folder).resolve()
+        if not self.folder.is_relative_to(clone.root.resolve()):
+            raise PushError(f"`{folder}` leads outside of the clone `{clone.root}`.")
+
+    def known(self, table: Table) -> dict[str, str]:
+        """Return what the dataset holds: key to label; graphs that it excludes are not held."""
+        found: dict[str, str] = {}
+        for name in self._files():
+            if table_of_file(name) is table and not name.startswith(f"{EXCLUDED}/"):
+                rows = read_table(
+                    self.folder / name, columns=[*dict.fromkeys((table.key, table.label))]
+                )
+                pairs = zip(rows[table.key].to_pylist(), rows[table.label].to_pylist(), strict=True)
+                found |= dict(pairs)
+        return found
+
+    def submit(
+        self,
+        table: Table,
+        tables: Mapping[Place, pa.Table],
+        skipped: list[Skipped],
+        branch: str | None,
+        is_committed: bool,
+    ) -> Submission:
+        """Write the rows, and commit them."""
+        num_added = sum(each.num_rows for each in tables.values())
+        title = title_of(table, num_added)
+        if not num_added:
+            return Submission(0, tuple(skipped), (), title, "", None, None)
+        with tempfile.TemporaryDirectory(prefix="graphnet-submit-") as directory:
+            made = dict(_written(table, tables, Path(directory)))
+            files = {name: file_sha256(path) for name, path in made.items()}
+            contents = {name: path.read_bytes() for name, path in made.items()}
+        summary = summarise(table, tables, files, skipped)
+        digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()[:12]
+        name = branch or f"submit-{digest}"
+        commit = None
+        with contextlib.ExitStack() as stack:
+            if is_committed:
+                self.clone.check_index()
+                stack.enter_context(self.clone.branch(name))
+            paths = stack.enter_context(self._added(contents))
+            if is_committed:
+                commit = self.clone.commit(paths, f"{title}\n\n{summary}")
+        branched = name if is_committed else None
+        return Submission(num_added, tuple(skipped), tuple(paths), title, summary, branched, commit)
+
+    @contextlib.contextmanager
+    def _added(self, contents: Mapping[str, bytes]) -> Iterator[list[Path]]:
+        """Put new files there, and the README where it has to change; all are gone on an error."""
+        before = self._files()
+        readme = self.folder / "README.md"
+        was = readme.read_bytes() if readme.is_file() else None
+        paths = [self.folder / name for name in contents]
+        new = [path for path in paths if not path.exists()]
+        folders = [each for each in _folders(paths, self.clone.root) if not each.exists()]
+        try:
+            for path, content in zip(paths, contents.values(), strict=True):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_bytes(path, content)
+            if was is None or _places(before) != _places([*before, *contents]):
+                write_readme(self.folder)
+                paths.append(readme)
+            yield paths
+        except BaseException:
+            for path in new:
+                path.unlink(missing_ok=True)
+            if was is None:
+                readme.unlink(missing_ok=True)
+            elif readme.read_bytes() != was:
+                write_bytes(readme, was)
+            for each in folders:
+                with contextlib.suppress(OSError):  # somebody else put something in it
+                    each.rmdir()
+            raise
+
+    def _files(self) -> list[str]:
+        """Return the tables of the dataset, relative to its folder; none of one that begins."""
+        try:
+            layout = read_layout(self.folder)
+        except DatasetNotFoundError:
+            return []
+        found = {
+            path
+            for splits in layout.configs.values()
+            for paths in splits.values()
+            for path in paths
+        }
+        return sorted(path.relative_to(self.folder).as_posix() for path in found)
+
+
+def _written(
+    table: Table, tables: Mapping[Place, pa.Table], directory: Path
+) -> Iterator[tuple[str, Path]]:
+    """Write a file for each place, and yield its name, which follows from what is in it."""
+    for (config, split), rows in tables.items():
+        path = write_arrow(rows, directory / config / f"{split}.parquet", table)
+        yield f"{config}/{split}-{file_sha256(path)[:16]}.parquet", path
+
+
+def _folders(paths: Iterable[Path], root: Path) -> list[Path]:
+    """Return the directories between some files and a root, the innermost first."""
+    found = {each for path in paths for each in path.parents if each.is_relative_to(root)}
+    return sorted(found, key=lambda each: -len(each.parts))
+
+
+def _places(names: Iterable[str]) -> set[tuple[str, str]]:
+    pairs = (name.partition("/") for name in names)
+    return {(config, file.partition("-")[0]) for config, _, file in pairs}
