@@ -18,7 +18,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .arguments import Arg, iterate_refs
+from .arguments import Arg, Ref, iterate_refs
 from .invariants import check_sample
 from .symbols import Dim, evaluate, free_symbols
 from .vocabulary import ITEM_SIZE_BYTES, Calibration, Framework, Kind, Origin, Relation, Role, Task
@@ -180,6 +180,19 @@ class Provenance:
     metadata: str = "{}"
 
 
+def _refs_of(op: Op) -> tuple[int, ...]:
+    refs: list[int] = []
+    for arg in op.args:
+        if type(arg) is Ref:
+            refs.append(arg.index)
+        elif type(arg) not in _PLAIN:
+            refs += iterate_refs(arg)
+    for _, arg in op.kwargs:
+        refs += iterate_refs(arg)
+    return tuple(refs)
+
+
+_PLAIN = frozenset((int, float, bool, type(None)))
 _MAX_INPUTS_SHOWN = 4
 _MAX_TENSOR_LENGTH = 80
 
@@ -299,7 +312,7 @@ class Sample:
     @functools.cached_property
     def op_refs(self) -> tuple[tuple[int, ...], ...]:
         """For each operator, the values that it takes, left to right."""
-        return tuple(tuple(iterate_refs((op.args, op.kwargs))) for op in self.ops)
+        return tuple([_refs_of(op) for op in self.ops])
 
     @functools.cached_property
     def last_uses(self) -> tuple[int, ...]:

@@ -16,8 +16,9 @@ from ..collector import collecting_seldom
 from ..deadline import Deadline
 from ..input_limits import memory_limit
 from .building.regions import check_regions
+from .walking.footprint import Footprint, Results
 from .walking.observer import Observer
-from .walking.walk import Footprint, Results, Walk
+from .walking.walk import Walk
 
 __all__ = ["Footprint", "Observer", "Results", "check_memory", "measure_footprint", "propagate"]
 

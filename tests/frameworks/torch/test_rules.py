@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -16,7 +18,7 @@ from graphnet_datasets import load_dataset
 from graphnet_datasets.errors import TimeLimitError, UncheckedOperatorError
 from graphnet_datasets.frameworks.torch.operators import is_checked, is_walkable, lookup, resolve
 from graphnet_datasets.frameworks.torch.shapes import Footprint, check_memory, measure_footprint
-from graphnet_datasets.frameworks.torch.walking import repeated_calls
+from graphnet_datasets.frameworks.torch.walking import repeated_calls, walk
 from graphnet_datasets.frameworks.torch.walking.forms import (
     Form,
     Storage,
@@ -94,8 +96,8 @@ def of_layers(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
         weights = [torch.zeros(each, device="meta") for each in ((18, 6), (18,), (6, 6), (6,))]
         heads = draw.choice((1, 2, 3))
         first = (query, key, key, width, heads, weights[0], weights[1], None, None, False, 0.1)
-        asks = draw.random() < 0.3
-        return (*first, weights[2], weights[3]), {"training": False, "need_weights": asks}
+        asked = {"need_weights": draw.random() < 0.6, "average_attn_weights": draw.random() < 0.6}
+        return (*first, weights[2], weights[3]), {"training": False, **asked}
     return None
 
 
@@ -473,6 +475,40 @@ def test_a_number_that_nothing_writes_to_is_known() -> None:
     quick = measure_footprint(repeating("told"), is_quick=True)
     assert not quick.unchecked
     assert quick.results[-1] == (Value("float32", (12,)),)
+
+
+def test_a_stored_number_that_is_only_asked_for_needs_no_fake_tensors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sample = repeating("told")
+    ops = (sample.ops[0], Op("torch.Tensor.view", (Ref(1), Ref(2), -1)))
+    for number, dtype, rows in ((2, "int64", 2), (4.0, "float32", None), (True, "bool", None)):
+        stored = np.array(number, dtype).tobytes()
+        first = Input("input", Value(dtype, ()), data=stored)
+        each = dataclasses.replace(
+            sample, inputs=(first, sample.inputs[1]), ops=ops[: 1 + bool(rows)], outputs=None
+        )
+        full = measure_footprint(each)
+        with monkeypatch.context() as patched:
+            patched.setattr(walk.Walk, "_enter_mode", lambda _: pytest.fail("it was entered"))
+            quick = measure_footprint(each, is_quick=True)
+        assert told(quick) == told(full)
+        if rows:
+            assert quick.results[-1] == (Value("float32", (rows, 4 // rows)),)
+
+
+def test_a_scalar_counts_its_memory_once_where_views_of_it_are_made() -> None:
+    number = repeating("told").inputs[0]
+    ops = (
+        Op("torch.Tensor.view", (Ref(0), 1)),
+        Op("operator.add", (Ref(0), Ref(0))),
+        Op("torch.Tensor.item", (Ref(2),)),
+        Op("torch.Tensor.item", (Ref(0),)),
+    )
+    sample = Sample("example/viewed", "torch", "other", (number,), ops, (Ref(1), Ref(2)))
+    quick = measure_footprint(sample, is_quick=True)
+    assert told(quick) == told(measure_footprint(sample))
+    assert quick.total_bytes == 8
 
 
 def test_an_operator_in_place_that_changes_a_shape_changes_it_for_all() -> None:

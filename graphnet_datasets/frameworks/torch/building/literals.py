@@ -21,6 +21,9 @@ from ..text.constants import CONSTANTS
 
 _DEVICE_TEXT = re.compile(r"(cpu|cuda|hpu|ipu|maia|meta|mps|mtia|npu|xla|xpu)(:\d{1,4})?\Z")
 
+_PLAIN = frozenset((int, float, bool, type(None), type(Ellipsis)))
+"""Types of arguments that are given on as they are."""
+
 _CONSTANTS: dict[Named, Any] = {
     named: getattr(torch, text.removeprefix("torch."))
     for text, named in CONSTANTS.items()
@@ -41,10 +44,12 @@ def to_fx(
     >>> to_fx(ListArg((1, Named("device", "cuda:0"))), lambda index: None, torch.device("cpu"))
     [1, device(type='cpu')]
     """
-    if isinstance(arg, Ref):
+    if type(arg) is Ref:
         return value_of(arg.index)
-    if arg is None or arg is Ellipsis or type(arg) in (bool, int, float):
+    if type(arg) in _PLAIN:
         return arg
+    if isinstance(arg, tuple):
+        return tuple([to_fx(item, value_of, device) for item in arg])
     if isinstance(arg, str):
         return device if is_device and _DEVICE_TEXT.match(arg) else _checked_text(arg)
     if isinstance(arg, Named):
@@ -53,8 +58,6 @@ def to_fx(
         if not cmath.isfinite(arg):
             raise MaterializeError(f"holds the complex number {arg}, which is not finite.")
         return arg
-    if isinstance(arg, tuple):
-        return tuple(to_fx(item, value_of, device) for item in arg)
     if isinstance(arg, ListArg):
         return [to_fx(item, value_of, device) for item in arg.items]
     if isinstance(arg, DictArg):

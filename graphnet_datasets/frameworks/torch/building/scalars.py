@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 from ....sample import Op, Sample
 from ....sample.arguments import ListArg, Ref
 from ..operators import Operator
@@ -39,13 +41,22 @@ def find_scalars(sample: Sample) -> frozenset[int]:
     ...     (Op("torch.Tensor.size", (Ref(0), 0)), Op("operator.add", (Ref(1), 1))), ()))
     frozenset({1, 2})
     """
+    known = _KNOWN.get(id(sample))
+    if known is not None and known[0]() is sample:
+        return known[1]
     numbers = {
         index for index, each in enumerate(sample.inputs) if each.role in ("symbol", "scalar")
     }
     for position, (op, operator) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
         if _gives_number(op, operator, numbers):
             numbers.add(len(sample.inputs) + position)
-    return frozenset(numbers)
+    key, found = id(sample), frozenset(numbers)
+    _KNOWN[key] = (weakref.ref(sample, lambda _: _KNOWN.pop(key, None)), found)
+    return found
+
+
+_KNOWN: dict[int, tuple[weakref.ref[Sample], frozenset[int]]] = {}
+"""What was found in samples: each is looked through several times."""
 
 
 def _gives_number(op: Op, operator: Operator, numbers: set[int]) -> bool:

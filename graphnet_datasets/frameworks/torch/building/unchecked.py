@@ -13,6 +13,8 @@ from ....sample.arguments import Arg, DictArg, ListArg, Named, Ref
 from ..operators import Operator, is_checked, resolve
 from .entries import custom_operator_of, entries_of
 
+_ATEN = "torch.ops.aten."
+_WITHOUT_CONSTANTS = frozenset((Ref, int, float, bool, type(None)))
 _QUANTIZED = frozenset({"quint8", "qint8", "qint32"})
 _ENUMERATED = {"ScalarType": "dtype", "Layout": "layout", "MemoryFormat": "memory_format"}
 """Arguments that ATen takes as plain integers and looks up in tables without a bounds check."""
@@ -29,18 +31,22 @@ def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
     for position, (op, operator) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
         if custom_operator_of(sample, op) is not None:
             continue
-        where = f"Op {position} (`{op.target}`) of `{sample.id}`"
         if not allow_unchecked_operators:
             reason = why_unchecked(op, operator)
             if reason:
-                raise UncheckedOperatorError(refusal(where, reason))
-        check_call_constants(op, operator, where)
+                raise UncheckedOperatorError(refusal(_place(sample, position), reason))
+        if operator.name.startswith(_ATEN):
+            check_call_constants(op, operator, _place(sample, position))
     if not allow_unchecked_operators:
         for name, each in zip(sample.input_names, sample.inputs, strict=True):
             if each.value.dtype in _QUANTIZED:
                 raise UncheckedOperatorError(
                     refusal(f"Input `{name}` of `{sample.id}`", "is a quantized tensor")
                 )
+
+
+def _place(sample: Sample, position: int) -> str:
+    return f"Op {position} (`{sample.ops[position].target}`) of `{sample.id}`"
 
 
 def why_unchecked(op: Op, operator: Operator) -> str:
@@ -74,7 +80,9 @@ def refusal(where: str, reason: str) -> str:
 
 
 def _constants(op: Op) -> Iterator[Named]:
-    pending: list[Arg] = [*op.args, *(arg for _, arg in op.kwargs)]
+    pending: list[Arg] = [arg for arg in op.args if type(arg) not in _WITHOUT_CONSTANTS]
+    if op.kwargs:
+        pending += [arg for _, arg in op.kwargs]
     while pending:
         arg = pending.pop()
         if isinstance(arg, Named):
@@ -93,7 +101,7 @@ def check_call_constants(op: Op, operator: Operator, where: str) -> None:
     Raises:
         MaterializeError: one is a number, a text or a tensor; the message begins with `where`.
     """
-    if not operator.name.startswith("torch.ops.aten."):
+    if not operator.name.startswith(_ATEN):
         return
     by_name, by_position = _enumerated(operator)
     given: list[tuple[str, Arg]] = list(op.kwargs)

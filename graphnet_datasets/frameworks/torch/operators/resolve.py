@@ -32,7 +32,8 @@ def resolve(operator: Operator) -> Callable[..., Any]:
     >>> resolve(lookup("torch.Tensor.mul")) is torch.Tensor.mul
     True
     """
-    if find_entry(operator.name) != operator:
+    found = find_entry(operator.name)
+    if found is not operator and found != operator:
         raise UnknownOperatorError(
             f"`{operator.name[:100]}` was not made by `lookup`; only entries of the operator table "
             "can be resolved."

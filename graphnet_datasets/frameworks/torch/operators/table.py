@@ -67,11 +67,11 @@ class Operator:
     is_inplace: bool = False
     is_random: bool = False
     is_state: bool = False
+    last_name: str = dataclasses.field(init=False, repr=False, compare=False)
+    """The name of the method or attribute, or the last part of the function's name."""
 
-    @property
-    def last_name(self) -> str:
-        """The name of the method or attribute, or the last part of the function's name."""
-        return self.name.rpartition(".")[2]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "last_name", self.name.rpartition(".")[2])
 
 
 def canonical(name: str) -> str:

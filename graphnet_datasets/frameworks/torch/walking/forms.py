@@ -91,6 +91,21 @@ class Form:
         return Form(shape, strides, self.dtype, self.storage, self.offset + offset)
 
 
+class Scalar:
+    """An input of one element without axes, which is known: as the tensor `real`, as a `number`.
+
+    `fake` is the tensor that stands for it once an operator without a rule takes it; what becomes
+    of the element then is known there alone. No rule of `rules` takes one.
+    """
+
+    __slots__ = ("fake", "number", "real")
+
+    def __init__(self, real: torch.Tensor) -> None:
+        self.real = real
+        self.number = real.item()
+        self.fake: torch.Tensor | None = None
+
+
 def form_of(fake: Any, known: dict[int, Storage]) -> Any:
     """Return a fake tensor, or the items of a tuple or list of them, as forms.
 
@@ -212,10 +227,10 @@ def view_strides(form: Form, shape: Sizes) -> Sizes | None:
     return (*form.strides[:num_kept], *reversed(strides))
 
 
-def map_forms(value: Any, change: Callable[[Form], Any]) -> Any:
-    """Return nested arguments with `change` of each form in them."""
+def map_forms(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return nested arguments with `change` of each form and scalar in them."""
     kind = type(value)
-    if kind is Form:
+    if kind is Form or kind is Scalar:
         return change(value)
     if kind is tuple or kind is list:
         return kind([map_forms(item, change) for item in value])

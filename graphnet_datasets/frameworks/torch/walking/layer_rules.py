@@ -23,6 +23,7 @@ from .rule_operands import (
 
 _RESIZED = ("nearest", "nearest-exact", "bilinear", "bicubic")
 _SMOOTH = ("bilinear", "bicubic")
+_SWITCHES = ("is_causal", "use_separate_proj_weight")
 
 
 def _image(input: Any) -> Form:
@@ -222,25 +223,24 @@ def _attention(
     key_padding_mask: Any = None,
     need_weights: Any = True,
     attn_mask: Any = None,
+    average_attn_weights: Any = True,
     **rest: Any,
-) -> tuple[Form, None]:
-    """Attention of one batch without masks, whose weights nobody asks for."""
+) -> tuple[Form, Form | None]:
+    """Attention of a batch without masks; its weights, of which there may be one set a head."""
     asked, width = given(query), embed_dim_to_check
     if (
         not all(each in (None, False) for each in (bias_k, bias_v, key_padding_mask, attn_mask))
         or add_zero_attn is not False
         or training is not False
-        or need_weights is not False
-        or any(each is not (name == "average_attn_weights") for name, each in rest.items()
-               if name in ("average_attn_weights", "is_causal", "use_separate_proj_weight"))
-        or any(each is not None for name, each in rest.items()
-               if name not in ("average_attn_weights", "is_causal", "use_separate_proj_weight"))
+        or type(need_weights) is not bool
+        or type(average_attn_weights) is not bool
+        or any(each is not (False if name in _SWITCHES else None) for name, each in rest.items())
         or type(width) is not int
         or type(num_heads) is not int
         or type(dropout_p) not in (int, float)
         or num_heads < 1
         or width % num_heads
-    ):  # fmt: skip
+    ):
         raise UnfitError
     looked_at = given(key)
     if (
@@ -258,7 +258,12 @@ def _attention(
         raise UnfitError
     if not asked.dtype == looked_at.dtype == value.dtype:
         raise UnfitError
-    return Form(asked.shape, None, asked.dtype), None
+    result = Form(asked.shape, None, asked.dtype)
+    if not need_weights:
+        return result, None
+    heads = () if average_attn_weights else (num_heads,)
+    shape = (asked.shape[1], *heads, asked.shape[0], looked_at.shape[0])
+    return result, Form(shape, None, asked.dtype)
 
 
 LAYER_RULES: Mapping[str, Callable[..., Any]] = {

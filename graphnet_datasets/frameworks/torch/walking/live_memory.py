@@ -81,6 +81,14 @@ class LiveMemory:
         self.users: dict[int, int] = {}
         self.held: dict[int, tuple[tuple[int, int], ...]] = {}
 
+    def copy(self) -> LiveMemory:
+        """Return another one that holds the same."""
+        other = LiveMemory()
+        other.live_bytes, other.peak_bytes = self.live_bytes, self.peak_bytes
+        other.total_bytes = self.total_bytes
+        other.users, other.held = dict(self.users), dict(self.held)
+        return other
+
     def hold_forever(self, value: Any) -> None:
         """Count the storages of an input as taken, so that views of it add nothing."""
         for key, _ in _storages(value):

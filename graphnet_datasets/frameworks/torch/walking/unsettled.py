@@ -38,7 +38,7 @@ Of `repeat_interleave` the repeats must be known before (`known_numbers`)."""
 class Unsettled:
     """What only a run of a sample tells, taken note of operator by operator."""
 
-    def __init__(self, sample: Sample, time_limit_s: float) -> None:
+    def __init__(self, sample: Sample, time_limit_s: float, memory: LiveMemory) -> None:
         self._sample = sample
         self._values: set[int] = set()
         self._bits: dict[int, int] = {}
@@ -46,14 +46,37 @@ class Unsettled:
         self._entries = entries_of(sample)
         self._most_elements = int(min(max(time_limit_s, 1.0) * ELEMENTS_PER_S, 2**62))
         self.positions: set[int] = set()
-        self.settled = LiveMemory()
+        self._memory = memory
+        self._settled: LiveMemory | None = None  # all that is alive, as long as all is settled
+
+    @property
+    def settled_bytes(self) -> int:
+        """The peak of what is settled."""
+        return (self._settled or self._memory).peak_bytes
+
+    def hold_forever(self, value: Any) -> None:
+        """Count the storages of an input as taken."""
+        if self._settled is not None:
+            self._settled.hold_forever(value)
+
+    def release(self, index: int) -> None:
+        """Give up value `index`."""
+        if self._settled is not None:
+            self._settled.release(index)
+
+    def _part(self) -> None:
+        """Count what is settled by itself from here on."""
+        if self._settled is None:
+            self._settled = self._memory.copy()
 
     def is_number(self, index: int) -> bool:
         """Tell whether a value is a number of Python or a list of them, whatever is recorded."""
         return index in self._numbers
 
     def note(self, position: int, op: Op, result: Any, is_told: bool) -> None:
-        """Take note of what an operator gave; `is_told` says that the record stood in for it.
+        """Take note of what an operator gave, before it is held as alive.
+
+        `is_told` says that the record stood in for it.
 
         Raises:
             MemoryLimitError: a number may grow without end.
@@ -62,13 +85,16 @@ class Unsettled:
         self._check_bits(index, op, result)
         operator = self._entries[position]
         if operator.is_state:
+            self._part()
             return
         is_settled = not self._values or self._values.isdisjoint(self._sample.op_refs[position])
         if not is_told and is_settled and not _is_open(result):
-            self.settled.hold(index, result)
+            if self._settled is not None:
+                self._settled.hold(index, result)
             if not data_sized(operator):
                 return
         else:
+            self._part()
             self._values.add(index)
         self.positions.add(position)
 
@@ -87,6 +113,10 @@ class Unsettled:
                 f"multiplies integers until they may have more than {MAX_UNKNOWN_BITS} bits."
             )
 
+    def is_within(self, form: Form) -> bool:
+        """Tell whether a form has no more elements than `check_elements` lets pass."""
+        return form.numel() <= self._most_elements
+
     def check_elements(self, result: Any, where: str) -> None:
         """Compare the elements of tensors with what can be gone through in the time that there is.
 
@@ -95,8 +125,6 @@ class Unsettled:
         Raises:
             TimeLimitError: a tensor has more, as a view of few elements may.
         """
-        if type(result) is Form and result.numel() <= self._most_elements:
-            return
         for tensor in tensors_in(result):
             try:
                 count = tensor.numel()
@@ -109,6 +137,10 @@ class Unsettled:
                 )
 
 
+_DATA_SIZED_BY_NAME: dict[str, bool] = {}
+"""Of the entries of the table, which are as many as there are operators."""
+
+
 def data_sized(operator: Operator) -> bool:
     """Tell whether elements of an operand may say how large a result is, without a bound.
 
@@ -116,7 +148,11 @@ def data_sized(operator: Operator) -> bool:
     >>> data_sized(lookup("torch.bincount")), data_sized(lookup("torch.relu"))
     (True, False)
     """
-    return packet_name(operator) in DATA_SIZED
+    name = operator.name
+    found = _DATA_SIZED_BY_NAME.get(name)
+    if found is None:
+        found = _DATA_SIZED_BY_NAME[name] = packet_name(operator) in DATA_SIZED
+    return found
 
 
 def packet_name(operator: Operator) -> str:

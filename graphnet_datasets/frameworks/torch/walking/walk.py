@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -29,7 +28,8 @@ from ..tensors import concrete_stride, dtype_of, storage_elements, to_tensor
 from .confined_fakes import ConfinedFakeMode
 from .costly_calls import check_call, check_repeats, check_result
 from .describing import describe
-from .forms import Form, Storage, UnfitError, fake_of, form_of, map_forms
+from .footprint import Footprint
+from .forms import PLAIN_DTYPES, Form, Scalar, Storage, UnfitError, fake_of, form_of, map_forms
 from .known_numbers import gives_nothing, why_unknown
 from .live_memory import LiveMemory
 from .observer import Observer
@@ -41,30 +41,12 @@ from .unknown import Guesses, Unknown, empty, quietly, refuse_overflow
 from .unsettled import Unsettled
 
 CPU = torch.device("cpu")
-Results = tuple["tuple[Value, ...] | None", ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Footprint:
-    """What a walk on fake tensors finds.
-
-    `results` has, per operator, one `Value` per tensor that it gives, or None where they cannot be
-    known without running it. `input_bytes` is the memory of all inputs, `peak_bytes` the most that
-    inputs and live values take at one time when values die at their last use, `total_bytes` all
-    that operators allocate. Views and in-place operators allocate nothing; the working memory
-    inside an operator is not counted. `unchecked` says why the sample may not run in any process,
-    as far as the operands of its checked operators tell; "" if it may. `unsettled` are the
-    positions of the operators of which only a run tells how large their operands or results are,
-    `settled_bytes` the peak without those.
-    """
-
-    results: Results
-    input_bytes: int
-    peak_bytes: int
-    total_bytes: int
-    unchecked: str = ""
-    unsettled: frozenset[int] = frozenset()
-    settled_bytes: int = 0
+_ITEMS = frozenset(
+    (
+        *("torch.Tensor.item", "torch.ops.aten.item", "torch.ops.aten.item.default"),
+        *("torch.ops.aten._local_scalar_dense", "torch.ops.aten._local_scalar_dense.default"),
+    )
+)
 
 
 class Walk:
@@ -94,7 +76,7 @@ class Walk:
         self._mode: ConfinedFakeMode | None = None
         self.values: list[Any] = []
         self.memory = LiveMemory()
-        self.unsettled = Unsettled(sample, deadline.limit_s)
+        self.unsettled = Unsettled(sample, deadline.limit_s, self.memory)
         self.is_told = False
         self.calls: dict[Hashable, Remembered | None] = {}
         self.guesses = Guesses()
@@ -105,9 +87,7 @@ class Walk:
         """Walk the whole graph and return the results, memory and doubts of the walk."""
         input_bytes = self._input_bytes()
         self._check_limit(input_bytes, f"The inputs of `{self.sample.id}` take")
-        memories = self.memory, self.unsettled.settled
-        for each in memories:
-            each.live_bytes = each.peak_bytes = input_bytes
+        self.memory.live_bytes = self.memory.peak_bytes = input_bytes
         results = []
         with (
             quietly(),
@@ -120,9 +100,9 @@ class Walk:
                 self._enter_mode()
             self.values = [self._input(index) for index in range(len(self.sample.inputs))]
             for value in self.values:
-                for memory in memories:
-                    memory.hold_forever(value)
-                self.unsettled.check_elements(value, f"An input of `{self.sample.id}`")
+                self.memory.hold_forever(value)
+                if type(value) is not Form or not self.unsettled.is_within(value):
+                    self.unsettled.check_elements(value, f"An input of `{self.sample.id}`")
             dying_values = self.sample.dying_values
             self.observer.start(input_bytes, self.values)
             watching.enter_context(self.observer)
@@ -131,8 +111,8 @@ class Walk:
                 for index in dying_values[position]:
                     if index < len(self.sample.inputs):
                         continue
-                    for memory in memories:
-                        memory.release(index)
+                    self.memory.release(index)
+                    self.unsettled.release(index)
                     self.values[index] = None
         return Footprint(
             tuple(results),
@@ -141,7 +121,7 @@ class Walk:
             self.memory.total_bytes,
             self.unchecked,
             frozenset(self.unsettled.positions),
-            self.unsettled.settled.peak_bytes,
+            self.unsettled.settled_bytes,
         )
 
     def _enter_mode(self) -> ConfinedFakeMode:
@@ -179,6 +159,8 @@ class Walk:
                     real = to_tensor(
                         make_array(self.sample, index, sizes=self.sizes), each.value.dtype
                     )
+                    if self.is_quick and real.dtype in PLAIN_DTYPES:
+                        return Scalar(real)
                 mode = self._enter_mode()
                 return mode.fake_tensor_converter.from_real_tensor(mode, real, make_constant=True)
             stride = concrete_stride(self.sample, index, shape, self.sizes)
@@ -196,29 +178,35 @@ class Walk:
 
     def _step(self, position: int, op: Op, regions: Regions) -> tuple[Value, ...] | None:
         index = self.index = len(self.sample.inputs) + position
-        where = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
         try:
             self.observer.begin(position)
             before, self.is_told = self.unchecked, False
             result = self._call(op, regions)
             if self.unchecked != before:
-                self.unchecked = refusal(where, self.unchecked)
+                self.unchecked = refusal(self._place(position), self.unchecked)
             self.unsettled.note(position, op, result, self.is_told)
             check_result(result)
             self.observer.end(result)
         except TimeLimitError as error:
-            located = str(error) if str(error).startswith("Finding") else f"{where} {error}"
+            is_located = str(error).startswith("Finding")
+            located = str(error) if is_located else f"{self._place(position)} {error}"
             raise TimeLimitError(located) from error
         except MemoryLimitError as error:
-            raise MemoryLimitError(f"{where} {error}") from error
+            raise MemoryLimitError(f"{self._place(position)} {error}") from error
         except MaterializeError as error:
-            raise MaterializeError(f"{where} {error}") from error
+            raise MaterializeError(f"{self._place(position)} {error}") from error
         self.guesses.end(index, op)
         self.values.append(result)
         self.memory.hold(index, result)
-        self._check_limit(self.memory.live_bytes, f"{where} brings the tensors that are alive to")
-        self.unsettled.check_elements(result, where)
+        if self.limit_bytes is not None and self.memory.live_bytes > self.limit_bytes:
+            what = f"{self._place(position)} brings the tensors that are alive to"
+            self._check_limit(self.memory.live_bytes, what)
+        if type(result) is not Form or not self.unsettled.is_within(result):
+            self.unsettled.check_elements(result, self._place(position))
         return None if isinstance(result, Unknown) else tuple(describe(result))
+
+    def _place(self, position: int) -> str:
+        return f"Op {position} (`{self.sample.ops[position].target}`) of `{self.sample.id}`"
 
     def _call(self, op: Op, regions: Regions) -> Any:
         if custom_operator_of(self.sample, op) is not None:
@@ -243,6 +231,8 @@ class Walk:
         key = None
         if self.is_quick and is_plain:
             self.deadline.check(self.what)
+            if operator.name in _ITEMS and _is_known(args, kwargs):
+                return args[0].number
             found = apply_rule(operator.name, args, kwargs)
             if found is not NotImplemented:
                 return found
@@ -303,8 +293,17 @@ class Walk:
             self._look_again(op)
         return form_of(result, self.storages)
 
-    def _fake(self, form: Form) -> Any:
-        return fake_of(form, self.storages)
+    def _fake(self, form: Form | Scalar) -> Any:
+        if isinstance(form, Form):
+            return fake_of(form, self.storages)
+        if form.fake is None:
+            mode = self._enter_mode()
+            form.fake = mode.fake_tensor_converter.from_real_tensor(
+                mode, form.real, make_constant=True
+            )
+            for memory in (self.memory, self.unsettled):
+                memory.hold_forever(form.fake)
+        return form.fake
 
     def _look_again(self, op: Op) -> None:
         """Take over what an operator in place has made of the shapes of its operands."""
@@ -369,6 +368,11 @@ class Walk:
                 f"{what} {live} GB; the limit is {limit} GB. Raise `memory_limit_bytes`, or skip "
                 "the sample."
             )
+
+
+def _is_known(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Tell whether a call takes one scalar, to which no operator can have written."""
+    return not kwargs and len(args) == 1 and type(args[0]) is Scalar and args[0].fake is None
 
 
 def _apply(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
