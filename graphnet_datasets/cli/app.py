@@ -33,6 +33,7 @@ from . import (
     import_export,
     kernels,
     push,
+    records,
     run,
     score,
     select,
@@ -154,6 +155,7 @@ _GROUPS = (
     device,
     validate,
     push,
+    records,
     submit,
     tc,
 )

@@ -13,10 +13,12 @@ from ..atomic import replaced
 from ..errors import TuningError
 from ..isolation import Limits, LocalPool, PoolJob, Work
 from ..storage.staging import Staging
+from .collecting import check_tvm
 from .measurement import Measurement, normalised_throughput
 from .records import TuningRecords, read_records
 from .worker import PHASES
 
+DATABASE_FILES = ("database_workload.json", "database_tuning_record.json")
 SPLITS_BY = ("family", "task", "random")
 
 
@@ -88,9 +90,11 @@ def export_tvm_database(dataset: str | os.PathLike[str], directory: str | os.Pat
 
     Raises:
         DatasetNotFoundError: there is no such dataset.
+        CompilerUnavailableError: TVM is not installed.
         DatasetExistsError: something is at `directory` already.
         TuningError: a workload or a target cannot be read.
     """
+    check_tvm()
     read_records(dataset, with_features=False)  # says at once what is wrong with it
     return int(_exchange("export", str(dataset), Path(directory))["count"])
 
@@ -103,10 +107,16 @@ def import_tvm_database(
     The two files are read in a process of its own. Returns how many lines were left out, by reason.
 
     Raises:
+        CompilerUnavailableError: TVM is not installed.
         DatasetExistsError: something is at `directory` already.
         TuningError: there is no such database, or no record in it can be read.
     """
-    return dict(_exchange("import", str(Path(source).resolve()), Path(directory))["skipped"])
+    check_tvm()
+    place = Path(source).resolve()
+    for name in DATABASE_FILES:
+        if not (place / name).is_file():
+            raise TuningError(f"There is no database of TVM in `{source}`: no `{name}`.")
+    return dict(_exchange("import", str(place), Path(directory))["skipped"])
 
 
 def _exchange(kind: str, source: str, target: Path) -> dict[str, Any]:

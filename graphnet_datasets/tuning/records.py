@@ -19,7 +19,7 @@ from ..errors import DatasetNotFoundError, TuningError
 from ..schema import SCHEMA_VERSION, Table
 from ..schema.tables import TUNING_RECORDS, TUNING_TASKS
 from ..storage.layout import write_readme
-from ..storage.loading import load_dataset
+from ..storage.loading import DEFAULT_NAME, load_dataset
 from ..storage.shards import write_shards
 from ..storage.staging import Staging
 from ..storage.table import to_arrow
@@ -155,10 +155,11 @@ def _tables(rows: Iterable[Mapping[str, Any]], table: Table) -> Iterator[pa.Tabl
 def _rows(
     dataset: str | os.PathLike[str], table: Table, columns: Sequence[str] | None = None
 ) -> Iterator[Mapping[str, Any]]:
+    place = _place_of(dataset, table)
     try:
         with hidden_progress_bars():
             rows: Any = load_dataset(
-                dataset, table.name, split="all", columns=None if columns is None else [*columns]
+                place, table.name, split="all", columns=None if columns is None else [*columns]
             )
     except DatasetNotFoundError as error:
         raise DatasetNotFoundError(
@@ -166,3 +167,9 @@ def _rows(
             "`graphnet tune` records."
         ) from error
     yield from rows
+
+
+def _place_of(dataset: str | os.PathLike[str], table: Table) -> str | os.PathLike[str]:
+    """Return a directory with such a table as a path, also where its name has no slash."""
+    is_name = isinstance(dataset, str) and dataset != DEFAULT_NAME
+    return Path(dataset) if is_name and (Path(dataset) / table.name).is_dir() else dataset

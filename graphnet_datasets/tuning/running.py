@@ -265,7 +265,7 @@ def _tasks_of(
 ) -> list[Task]:
     names = [what] if isinstance(what, str | os.PathLike) else list(what)
     if len(names) == 1 and _is_dataset_of_tasks(names[0]):
-        return list(read_tasks(Path(names[0])).tasks.values())
+        return list(read_tasks(names[0]).tasks.values())
     place = staging.directory / "tasks"
     if not place.exists():
         report = collect_tasks(

@@ -39,6 +39,8 @@ INVOCATIONS = {
     "list": "--dataset {read:dataset}",
     "plot": "{read:runs} --out {write:folder}",
     "push": "{read:table} org/graphs --split train --skip-validation test",
+    "records export": "{read:pool} --out {write:pool.npz}",
+    "records import": "{read:database} --out {write:mine}",
     "report": "{read:runs} --out {write:page.html}",
     "run": f"cv/chain-2 --dataset {{read:dataset}} --out {{write:folder}} {QUICK}",
     "score": "{read:runs}",
@@ -108,5 +110,6 @@ def make_inputs(root: Path) -> dict[str, Path]:
         "tc": root / "mm.tc",
         "log": root / "upstream.log",
         "cache": root / "cache.parquet",
+        "database": Path(__file__).parents[1] / "tuning" / "tvm_database",
         "pool": write_tuning(root / "pool", pool.tasks.values(), measured),
     }

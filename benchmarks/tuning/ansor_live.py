@@ -1,0 +1,193 @@
+"""Ansor's search against random search at equal trials, live: tasks of a dataset, several seeds.
+
+    taskset -c 0 python benchmarks/tuning/ansor_live.py TASKS --out build/study
+    taskset -c 0 python benchmarks/tuning/ansor_live.py TASKS --tasks 1 --trials 16
+
+Each tuner gets the same trials on each task with each seed; then the best of both are timed again,
+in turns, and the ratio of their medians is the figure: a lucky repetition of the search counts for
+nothing. What a search found is kept in OUT/ansor-runs.jsonl, so that the same call goes on. A line
+per task and one with the geometric mean, also in OUT/ansor_live.jsonl for `study.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphnet_datasets.atomic import write_text
+from graphnet_datasets.tuning import (
+    Budget,
+    Candidate,
+    Origin,
+    Task,
+    make_allocator,
+    make_tuner,
+    tune,
+)
+from graphnet_datasets.tuning.curves import bootstrap
+from graphnet_datasets.tuning.isolated_space import IsolatedSpace
+from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan
+from graphnet_datasets.tuning.records import read_tasks
+from graphnet_datasets.tuning.running import TaskChoice, usable
+
+FAMILIES = ("matmul", "batch_matmul", "conv2d", "conv1d", "conv_transpose")
+TUNERS: dict[str, dict[str, Any]] = {"random": {}, "ansor": {}}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Search, time the winners in turns, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dataset", type=Path, help="a dataset with tuning_tasks")
+    parser.add_argument("--out", type=Path, default=Path("build/study"))
+    parser.add_argument("--tasks", type=int, default=6)
+    parser.add_argument("--trials", type=int, default=64)
+    parser.add_argument("--slot", type=int, default=16)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--population", type=int, default=128)
+    parser.add_argument("--generations", type=int, default=4)
+    parser.add_argument("--turns", type=int, default=5, help="in which both winners are timed")
+    given = parser.parse_args(argv)
+    TUNERS["ansor"] = {"population": given.population, "generations": given.generations}
+    choice = TaskChoice(
+        family=FAMILIES, min_flops=1_000_000, max_flops=300_000_000, max_tasks=given.tasks
+    )
+    started, lines = time.monotonic(), []
+    with IsolatedSpace() as space:
+        tasks, skipped = usable(choice.choose(read_tasks(given.dataset).tasks.values()), space)
+        if skipped:
+            lines.append({"experiment": "ansor", "skipped": skipped})
+        with LiveMeasurer(tasks, plan=TimingPlan(), mcpu=space.mcpu) as measurer:
+            kept = Kept(given.out / "ansor-runs.jsonl")
+            logs: list[list[float]] = []
+            for task in tasks:
+                own = []
+                for seed in range(given.seeds):
+                    best = {
+                        name: kept.get(
+                            [task.task_id, name, options, given.trials, given.slot, seed],
+                            lambda n=name, o=options, t=task, s=seed: search(
+                                t, n, o, s, space, measurer, given
+                            ),
+                        )
+                        for name, options in TUNERS.items()
+                    }
+                    key = [task.task_id, "ratio", TUNERS, given.trials, given.slot, seed]
+                    own.append(
+                        kept.get(key, lambda t=task, b=best: ratio(t, b, measurer, given.turns))
+                    )
+                logs.append(own)
+                if own:
+                    lines.append(line_of(task, own))
+                    print(json.dumps(lines[-1]), flush=True)
+    table = np.array(logs)
+    centre, low, high = bootstrap(table)
+    lines.append(
+        {
+            "experiment": "ansor",
+            "ansor_over_random": round(float(np.exp(centre)), 4),
+            "interval": [round(float(np.exp(low)), 4), round(float(np.exp(high)), 4)],
+            "tasks": len(tasks),
+            "seeds": given.seeds,
+            "trials": given.trials,
+        }
+    )
+    print(json.dumps(lines[-1]))
+    shown = f"python benchmarks/tuning/ansor_live.py TASKS --tasks {given.tasks}"
+    shown += f" --trials {given.trials} --seeds {given.seeds}"
+    header = {"part": "ansor", "shown": shown, "cpu_s": round(time.monotonic() - started, 1)}
+    text = "".join(f"{json.dumps(line)}\n" for line in [header, *lines])
+    write_text(given.out / "ansor_live.jsonl", text)
+
+
+class Kept:
+    """What was measured, a line each: it is not measured again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text().splitlines(keepends=True) if path.is_file() else []
+        whole = [json.loads(line) for line in lines if line.endswith("\n")]
+        self.found = {json.dumps(key): value for key, value in whole}
+
+    def get(self, key: Any, make: Any) -> Any:
+        """Return what was measured under a key, or measure it."""
+        text = json.dumps(key)
+        if text not in self.found:
+            self.found[text] = json.loads(json.dumps(make()))
+            with self.path.open("a") as file:
+                file.write(f"{json.dumps([key, self.found[text]])}\n")
+        return self.found[text]
+
+
+def search(
+    task: Task,
+    name: str,
+    options: dict[str, Any],
+    seed: int,
+    space: IsolatedSpace,
+    measurer: LiveMeasurer,
+    given: argparse.Namespace,
+) -> dict[str, Any]:
+    """Return the best trace that a tuner found, with its time and the seconds of the search."""
+    started = time.monotonic()
+    result = tune(
+        [task],
+        make_tuner(name, space, seed=seed, options=options),
+        measurer,
+        make_allocator("round-robin", [task], seed=seed, options={"slot_trials": given.slot}),
+        Budget(given.trials),
+        seed=seed,
+    )
+    best = result.best.get(task.task_id)
+    if best is None:
+        raise SystemExit(f"Every trial of `{task.task_name}` failed: {result.ended}.")
+    return {
+        "trace": best.trace_json,
+        "ms": best.latency_ms,
+        "seconds": round(time.monotonic() - started, 1),
+        "failed": sum(not row.is_ok for row in result.rows),
+    }
+
+
+def ratio(task: Task, best: dict[str, dict[str, Any]], measurer: LiveMeasurer, turns: int) -> float:
+    """Return the log of random's median time over Ansor's, both timed in turns."""
+    if best["random"]["trace"] == best["ansor"]["trace"]:
+        return 0.0
+    candidates = {
+        name: Candidate(task.task_id, found["trace"], Origin.PREDICT)
+        for name, found in best.items()
+    }
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    for turn in range(turns):
+        order = list(candidates)[:: 1 if turn % 2 == 0 else -1]
+        for name, row in zip(order, measurer.measure([candidates[n] for n in order]), strict=True):
+            if row.is_ok:
+                times[name] += row.times_ms
+    if not all(times.values()):
+        raise SystemExit(f"A winner of `{task.task_name}` failed when it was timed again.")
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    return float(np.log(medians["random"] / medians["ansor"]))
+
+
+def line_of(task: Task, logs: list[float]) -> dict[str, Any]:
+    """Return the line of a task; its interval is over seeds."""
+    shape = " x ".join(str(list(each)) for each in task.arg_shapes[:2])
+    centre, low, high = bootstrap(np.array(logs))
+    return {
+        "experiment": "ansor",
+        "task": f"{task.task_name} {shape}",
+        "ratio": round(float(np.exp(centre)), 4),
+        "interval": [round(float(np.exp(low)), 4), round(float(np.exp(high)), 4)],
+        "seeds": len(logs),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""`graphnet records`: records of tuning for other tools, and from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import TuningError
+from .disk import new_output
+from .terminal import echo
+
+app = typer.Typer()
+group = typer.Typer(
+    no_args_is_help=True,
+    help="Records of tuning: databases of TVM, features for cost models.",
+    epilog="Example: graphnet records export tuned/ --out database",
+)
+app.add_typer(group, name="records")
+
+
+@group.command(
+    "export", epilog="Example: graphnet records export tuned/ --out features.npz --splits-by family"
+)
+def export_records(
+    dataset: Annotated[
+        str, typer.Argument(help="A dataset of records: a directory, a name, a repository.")
+    ],
+    *,
+    out: Annotated[
+        Path, typer.Option(help="A file `.npz` of features, or a directory for TVM's database.")
+    ],
+    splits_by: Annotated[
+        str, typer.Option(help="Of features, what is held out: family, task or random rows.")
+    ] = "family",
+) -> None:
+    """Write features and times for those who train cost models, or a JSONDatabase of TVM.
+
+    An `.npz` needs no TVM: arrays of all records after one another, with a split that stays where
+    records are added. A directory is what TVM calls `work_dir`; correct records go into it.
+    """
+    from ..tuning.exporting import export_features, export_tvm_database
+    from ..tuning.records import read_records
+
+    with new_output(out):
+        if out.suffix == ".npz":
+            if out.exists():
+                raise TuningError(f"`{out}` exists. Choose another file, or delete it.")
+            found = read_records(dataset)
+            if found.skipped:
+                echo(found.skipped_text, err=True)
+            export_features(found, out, splits_by=splits_by)
+            count = sum(each.features is not None for each in found.measurements)
+        else:
+            count = export_tvm_database(dataset, out)
+    echo(f"{count} records written to {out}")
+
+
+@group.command("import", epilog="Example: graphnet records import database --out theirs")
+def import_records(
+    database: Annotated[Path, typer.Argument(help="The directory of a JSONDatabase of TVM.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
+) -> None:
+    """Read a JSONDatabase of TVM as a dataset of tasks and records.
+
+    Its files are parsed in a process of their own. Lines that cannot be read are counted.
+    """
+    from ..tuning.exporting import import_tvm_database
+
+    with new_output(out):
+        skipped = import_tvm_database(database, out)
+    for reason, count in skipped.items():
+        echo(f"left out: {reason} ({count})", err=True)
+    echo(f"Written to {out}")
