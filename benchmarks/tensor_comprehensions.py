@@ -3,6 +3,7 @@
     python benchmarks/tensor_comprehensions.py                       # every kernel, 2 threads and 1
     python benchmarks/tensor_comprehensions.py --kernel gconv --threads 1
     python benchmarks/tensor_comprehensions.py --inductor --tune 60  # against inductor, and tuned
+    python benchmarks/tensor_comprehensions.py --table lines.jsonl   # kept lines as Markdown
 
 Each line has the medians and minima of interleaved calls, their ratio (of medians), the largest
 error relative to the largest value of each output of a float64 reference, and the seconds from the
@@ -20,6 +21,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -211,6 +213,31 @@ def measure(
     return ratios
 
 
+def table(lines: Sequence[dict[str, Any]]) -> str:
+    """Return kept lines as a table in Markdown, the numbers of threads side by side."""
+    kernels = [each for each in lines if "kernel" in each]
+    threads = sorted({each["threads"] for each in kernels})
+    columns = {"untuned_vs_eager": "untuned ÷ eager", "tuned_vs_eager": "tuned ÷ eager"}
+    columns |= {"tuned_vs_inductor": "tuned ÷ inductor"}
+    heads = [f"{text}, {each}" for each in threads for text in ("eager ms", *columns.values())]
+    rows = [["kernel", "sizes", *heads, "error"], ["---"] * (len(heads) + 3)]
+    by_key = {(each["kernel"], each["size"], each["threads"]): each for each in kernels}
+    for name, size in dict.fromkeys((each["kernel"], each["size"]) for each in kernels):
+        row, errors = [name, size], []
+        for count in threads:
+            line = by_key.get((name, size, count), {})
+            row.append(f"{line['median_ms']['eager']:.3g}" if line else "")
+            row += [f"{line[each]:.2f}" if each in line else "" for each in columns]
+            errors.append(line.get("error", 0.0))
+        rows.append([*row, f"{max(errors):.1e}"])
+    last = ["geometric mean", ""]
+    summaries = {each["threads"]: each for each in lines if "summary" in each}
+    for count in threads:
+        means = [summaries.get(count, {}).get(each, {}) for each in columns]
+        last += ["", *(f"{each['geometric_mean']:.2f}" if each else "" for each in means)]
+    return "\n".join(f"| {' | '.join(each)} |" for each in (*rows, [*last, ""]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kernel", action="append", help="part of a label, such as `tmm 128,256`")
@@ -219,7 +246,12 @@ def main() -> None:
     parser.add_argument("--tune", type=float, default=0.0, help="seconds of search for each kernel")
     parser.add_argument("--inductor", action="store_true")
     parser.add_argument("--embeddings", type=int, default=100_000, help="rows of a look-up table")
+    parser.add_argument("--table", nargs="+", type=Path, metavar="FILE", help="of kept lines")
     arguments = parser.parse_args()
+    if arguments.table:
+        texts = (each.read_text(encoding="utf-8").splitlines() for each in arguments.table)
+        print(table([json.loads(line) for lines in texts for line in lines]))
+        return
     warnings.simplefilter("ignore")  # that subscripts of look-ups are not checked
     for threads in arguments.threads or [2, 1]:
         found: dict[str, list[float]] = {}
