@@ -23,8 +23,12 @@ def export_flat(
     example_inputs: Mapping[str, Any],
     *,
     dynamic: bool,
+    writes: bool = False,
 ) -> tuple[FlatModule, torch.export.ExportedProgram]:
     """Export `module` with its tensors by position; the first item restores its outputs.
+
+    Args:
+        writes: whether the caller carries out what the graph writes to inputs and buffers.
 
     Raises:
         CompilerError: the graph writes to an input or a buffer. The tools behind would leave that
@@ -40,7 +44,7 @@ def export_flat(
         # torch 2.13 warns of its own copying of tree specifications.
         warnings.simplefilter("ignore", FutureWarning)
         program = torch.export.export(flat, arguments, dynamic_shapes=shapes, strict=False)
-    if flat.written:
+    if flat.written and not writes:
         raise CompilerError(
             f"The graph writes to `{flat.written[0]}`, which belongs to its caller; `{compiler}` "
             "has no way to express that."

@@ -93,7 +93,12 @@ class TensorComprehensions(Compiler):
         self._warn(kernels)
         self.kept = kernels.kept
         self.num_kernels = cache.num_kernels
-        return lambda inputs: flat.rebuild(compiled(*captured.arguments(flat.arguments(inputs))))
+
+        def run(inputs: Mapping[str, Any]) -> Any:
+            arguments = captured.arguments(flat.arguments(inputs))
+            return flat.rebuild(captured.outputs(compiled(*arguments), arguments))
+
+        return run
 
     def _warn(self, kernels: GraphKernels) -> None:
         counts = collections.Counter(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...compilers.exporting import export_flat
@@ -17,6 +17,13 @@ from .decompositions import decompositions
 
 _RESHAPES = {torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default}
 """What fails where strides are not those of eager's result; `reshape` copies there."""
+
+_WRITES = {
+    OutputKind.BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION,
+}
+"""Results of these kinds come before all others."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,29 +34,33 @@ class CapturedGraph:
         flat: flattens calls and restores the structure of the outputs.
         module: the graph; its placeholders are weights and inputs.
         bound: per placeholder the tensor that is bound to it, or the position of an input.
+        written: the placeholders whose tensors the first results are written to afterwards.
     """
 
     flat: FlatModule
     module: torch.fx.GraphModule
     bound: tuple[torch.Tensor | int | None, ...]
+    written: tuple[int, ...] = ()
 
     def arguments(self, tensors: tuple[torch.Tensor, ...]) -> list[Any]:
         """Return the arguments of the graph for the tensors of a call."""
         return [tensors[each] if isinstance(each, int) else each for each in self.bound]
 
+    def outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Sequence[Any]:
+        """Write to inputs and buffers what the graph does, and return the other results."""
+        for place, result in zip(self.written, results, strict=False):
+            arguments[place].copy_(result)
+        return results[len(self.written) :]
+
 
 def capture_graph(
     compiler: str, module: Callable[..., Any], example_inputs: Mapping[str, Any]
 ) -> CapturedGraph:
-    """Export a module and decompose it to core aten operators, attention to products.
-
-    Raises:
-        CompilerError: the module writes to an input or a buffer.
-    """
+    """Export a module and decompose it to core aten operators, attention to products."""
     with sdpa_kernel(SDPBackend.MATH), warnings.catch_warnings():
         # torch 2.13 warns of its own copying of tree specifications.
         warnings.simplefilter("ignore", FutureWarning)
-        flat, program = export_flat(compiler, module, example_inputs, dynamic=False)
+        flat, program = export_flat(compiler, module, example_inputs, dynamic=False, writes=True)
         program = program.run_decompositions(decompositions())
     bound: list[torch.Tensor | int | None] = []
     position = 0
@@ -66,4 +77,18 @@ def capture_graph(
         if node.target in _RESHAPES:
             node.target = torch.ops.aten.reshape.default
     captured.recompile()
-    return CapturedGraph(flat, captured, tuple(bound))
+    return CapturedGraph(flat, captured, tuple(bound), _written(program))
+
+
+def _written(program: torch.export.ExportedProgram) -> tuple[int, ...]:
+    """Return the placeholders that the program's first results are to be written to."""
+    signature = program.graph_signature
+    places: dict[tuple[bool, str], int] = {}
+    for place, spec in enumerate(signature.input_specs):
+        is_input = spec.kind == InputKind.USER_INPUT
+        places[is_input, str(spec.arg.name if is_input else spec.target)] = place
+    return tuple(
+        places[spec.kind == OutputKind.USER_INPUT_MUTATION, str(spec.target)]
+        for spec in signature.output_specs
+        if spec.kind in _WRITES
+    )

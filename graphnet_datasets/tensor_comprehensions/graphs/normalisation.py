@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ def layer_norm(lowering: Lowering, node: torch.fx.Node) -> tuple[Value | None, .
     source = lowering.block.stored(lowering.value(node.args[0]))
     given: Any = node.args
     along = list(range(len(source.shape) - len(given[1]), len(source.shape)))
-    made, mean, scale = _normalised(lowering, node, source, along, float(given[4]))
+    made, mean, _, scale = _normalised(lowering, node, source, along, float(given[4]))
     result = _affine(lowering, source, made, given[2], given[3], lambda s: s[along[0] :])
     ones = tuple(1 if place in along else n for place, n in enumerate(source.shape))
     return result, mean.reshaped(ones), scale.reshaped(ones)
@@ -33,7 +34,7 @@ def group_norm(lowering: Lowering, node: torch.fx.Node) -> tuple[Value | None, .
     split = (batch, groups, channels // groups, *source.shape[2:])
     grouped = source.reshaped(split)
     along = list(range(2, len(split)))
-    made, mean, scale = _normalised(lowering, node, grouped, along, epsilon)
+    made, mean, _, scale = _normalised(lowering, node, grouped, along, epsilon)
     whole = made.reshaped(source.shape)
     result = _affine(lowering, source, whole, given[1], given[2], lambda s: s[1:2])
     return result, mean, scale
@@ -58,9 +59,39 @@ def batch_norm(lowering: Lowering, node: torch.fx.Node) -> tuple[Value | None, .
     return result, None, None
 
 
+@rule("aten._native_batch_norm_legit_functional.default", "aten._native_batch_norm_legit.no_stats")
+def batch_norm_in_training(lowering: Lowering, node: torch.fx.Node) -> tuple[Value | None, ...]:
+    """With the statistics of the batch, which running ones follow by the momentum."""
+    given: Any = node.args
+    has_running = str(node.target).startswith("aten._native_batch_norm_legit_functional")
+    if not given[5 if has_running else 3]:
+        raise UnsupportedError("it is not in training mode")
+    source = lowering.block.stored(lowering.value(given[0]))
+    along = [place for place in range(len(source.shape)) if place != 1]
+    momentum, epsilon = float(given[-2]), float(given[-1])
+    made, mean, variance, scale = _normalised(lowering, node, source, along, epsilon)
+    result = _affine(lowering, source, made, given[1], given[2], lambda s: s[1:2])
+    if not has_running:
+        return result, mean, scale
+    count = math.prod(source.shape[place] for place in along)
+    unbiased = number_text(count / max(count - 1, 1))
+    kept, part = number_text(1 - momentum), number_text(momentum)
+
+    def follow(place: int, new: Value, factor: str) -> Value:
+        old = lowering.value(given[place])
+
+        def element(s: Subscripts) -> str:
+            return f"({kept} * {old.element(s)} + {part} * ({factor} * {new.element(s)}))"
+
+        return Value(old.shape, old.dtype, element, old.cost + new.cost + 4)
+
+    return result, mean, scale, follow(3, mean, "1.0"), follow(4, variance, unbiased)
+
+
 def _normalised(
     lowering: Lowering, node: torch.fx.Node, source: Value, along: list[int], epsilon: float
-) -> tuple[Value, Value, Value]:
+) -> tuple[Value, Value, Value, Value]:
+    """Return the normalised values, the mean, the variance and its reciprocal root."""
     mean, variance = moments(lowering, node.name, source, along, 0.0)
     scale = lowering.block.store(
         f"{node.name}_scale",
@@ -73,7 +104,7 @@ def _normalised(
     def element(s: Subscripts) -> str:
         return f"(({source.element(s)} - {centre.at(s)}) * {factor.at(s)})"
 
-    return Value(source.shape, source.dtype, element, 2), mean, scale
+    return Value(source.shape, source.dtype, element, 2), mean, variance, scale
 
 
 def _affine(

@@ -79,6 +79,20 @@ CASES = {
         R(4),
         R(4),
     ),
+    "instance_norm": lambda: (
+        lambda x, w: aten._native_batch_norm_legit.no_stats(x, w, None, True, 0.1, 1e-5),
+        R(2, 3, 5, 7),
+        R(3),
+    ),
+    "batch_norm_in_training": lambda: (
+        lambda x, m, v, w: aten._native_batch_norm_legit_functional(
+            x, w, None, m, v, True, 0.3, 1e-5
+        ),
+        R(4, 3, 5),
+        R(3),
+        R(3).abs(),
+        R(3),
+    ),
     "batch_norm": lambda: (
         lambda x, m, v, w: NORM(x, w, None, m, v, 0.1, 1e-5)[0],
         R(2, 3, 4, 4),
