@@ -37,6 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
     _add_tuning(commands.add_parser("tuning", help="tasks and records of tuning beside it"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
     _add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
+    hours = commands.add_parser("hours", help="what the captures of a build directory took")
+    hours.set_defaults(run=_hours)
+    hours.add_argument("--build", type=Path, default=Path("build/catalog"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")
     options = parser.parse_args(arguments)
@@ -211,6 +214,7 @@ def _tuning(options: argparse.Namespace) -> int:
 
 
 def _catalog(options: argparse.Namespace) -> int:
+    from .effort import read_efforts
     from .full import write_full
     from .report import write_report
 
@@ -238,7 +242,8 @@ def _catalog(options: argparse.Namespace) -> int:
     families = {graph.family for graph in graphs}
     print(f"{len(graphs)} graphs of {len(families)} families in {options.out}")
     if options.docs is not None:
-        write_report(options.docs, captures, graphs, len(entries) - len(captures))
+        num_waiting = len(entries) - len(captures)
+        write_report(options.docs, captures, graphs, num_waiting, read_efforts(options.build))
     return 0
 
 
@@ -252,6 +257,16 @@ def _goals(options: argparse.Namespace) -> int:
     if options.docs is not None:
         write_goals(options.docs, lines)
     return int(not all(each.is_met for each in findings))
+
+
+def _hours(options: argparse.Namespace) -> int:
+    from .effort import RECORDS, effort_table, read_efforts
+
+    efforts = read_efforts(options.build)
+    if not efforts:
+        raise GraphNetError(f"`{options.build}` has no `{RECORDS}`: nothing was captured in it.")
+    print("\n".join(effort_table(efforts)))
+    return 0
 
 
 def _choose(options: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from .capturing import (
     worker_of,
 )
 from .catalog import Entry
+from .effort import record
 
 EXECUTORS = ("local", "ray")
 
@@ -61,6 +62,7 @@ def capture_all(
         with contextlib.closing(_pool(work, executor, min(jobs, len(of_library)))) as pool:
             for finished in pool.run(map(_job, of_library)):
                 entry = by_line[finished.job.payload["line"]]
+                record(build, entry, finished)
                 yield keep(entry, finished, keys.path(entry, build))
 
 

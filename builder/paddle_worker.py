@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,9 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     made = {"model_source_hash": model_source_hash(layer)}
     rows = [sample_to_row(each, {**derived_columns(each), **made}) for each in samples]
     write_table(rows, Path(payload["out"]))
-    reporter.send({"num_graphs": len(samples), "num_ops": sum(each.num_ops for each in samples)})
+    cpu_s = round(time.process_time(), 3)
+    num_ops = sum(each.num_ops for each in samples)
+    reporter.send({"num_graphs": len(samples), "num_ops": num_ops, "cpu_s": cpu_s})
 
 
 if __name__ == "__main__":

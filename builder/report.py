@@ -16,6 +16,7 @@ from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.terminal import counted
 
 from .capturing import Capture
+from .effort import Effort, effort_table
 from .full import Graph
 from .libraries import LIBRARIES
 
@@ -25,9 +26,15 @@ _REASON = re.compile(r"(?P<how>\w+ in \w+)(?:: (?P<kind>[\w.]+)(?P<rest>.*))?", 
 
 
 def write_report(
-    path: Path, tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int
+    path: Path,
+    tried: Sequence[Capture],
+    graphs: Sequence[Graph],
+    num_not_tried: int,
+    efforts: Sequence[Effort] = (),
 ) -> None:
     """Replace what stands between the markers of `path` by the tables of one build.
+
+    `efforts` are the records of what its captures took.
 
     Raises:
         GraphNetError: the file has no markers.
@@ -38,7 +45,10 @@ def write_report(
             f"`{path}` has no lines `{BEGIN}` and `{END}`. Put them where the table goes."
         )
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    body = "\n".join(_lines(tried, graphs, num_not_tried))
+    lines = [*_lines(tried, graphs, num_not_tried)]
+    if efforts:
+        lines += ["", *effort_table(efforts, len(tried) + num_not_tried)]
+    body = "\n".join(lines)
     write_text(path, f"{before}{BEGIN}\n{body}\n{END}{after}")
 
 

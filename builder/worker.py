@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,13 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Capture the entry of `payload["line"]` and write its rows to `payload["out"]`."""
     del directory
     torch.set_num_threads(1)
+    try:
+        _run(payload, reporter)
+    finally:
+        reporter.send({"cpu_s": round(time.process_time(), 3)})
+
+
+def _run(payload: dict[str, Any], reporter: Reporter) -> None:
     entry = parse_line(payload["line"])
     model = build_model(entry)
     reporter.enter("capture")

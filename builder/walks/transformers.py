@@ -67,7 +67,8 @@ def walk() -> Iterator[str]:
         if cache and _has_steps(each) and inputs.keys() <= {"input_ids", "attention_mask"}:
             if hasattr(each.config, "is_decoder"):
                 given = f"{given} is_decoder=True"
-            step = _step(each.name, inputs) | {cache: f"cache(1,{_context(each.name)})"}
+            context = _context(each.name, positions_of(each.config))
+            step = _step(context, inputs) | {cache: f"cache(1,{context})"}
             workload = workload_of(f"{each.name}-decode", is_language_model=True)
             if workload.mode == "train":  # steps are taken by what is trained
                 workload = Workload()
@@ -83,13 +84,21 @@ def walk() -> Iterator[str]:
                 break
 
 
-def _context(name: str) -> int:
-    return CONTEXTS[zlib.crc32(name.encode()) % len(CONTEXTS)]
+def _context(name: str, positions: int | None = None) -> int:
+    """Return how many tokens stand in the cache; the next one has a position of its own.
+
+    >>> _context("BertLMHeadModel", 4096), _context("BertLMHeadModel", 512)
+    (512, 256)
+    """
+    held = [
+        each for each in CONTEXTS if positions is None or positions < 4 or each < positions
+    ] or [CONTEXTS[0]]
+    return min(CONTEXTS[zlib.crc32(name.encode()) % len(CONTEXTS)], max(held))
 
 
-def _step(name: str, inputs: dict[str, str]) -> dict[str, str]:
+def _step(context: int, inputs: dict[str, str]) -> dict[str, str]:
     """Return the inputs of one token more: a mask is as long as the cache and the token."""
-    lengths = {"input_ids": 1, "attention_mask": _context(name) + 1}
+    lengths = {"input_ids": 1, "attention_mask": context + 1}
     return {
         each: re.sub(r"\A(\w+\(\d+),\d+", rf"\1,{lengths[each]}", text)
         for each, text in inputs.items()

@@ -32,11 +32,11 @@ _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "recompile_limit": 10_000,  # one class captured often must not fall back to eager
     "suppress_errors": False,
     "verbose": False,
-    "ignore_logging_functions": {  # a message is not part of a graph, and breaks none
-        getattr(logging.Logger, level)
-        for level in ("debug", "info", "warning", "error", "critical", "exception", "log")
-    },
 }
+
+_LOGGED = ("debug", "info", "warning", "error", "critical", "exception", "log")
+_ONCE = ("warning_once", "info_once", "warning_advice")
+"""What libraries add to the standard logger."""
 
 _FIRST_PARAGRAPH = re.compile(r"\n\s*(Hint|Developer debug context|For more details|Traceback)")
 
@@ -288,7 +288,10 @@ def _copied(
 
 @contextlib.contextmanager
 def _quiet_dynamo() -> Iterator[None]:
-    known = {name: value for name, value in _DYNAMO_SETTINGS.items() if _has_setting(name)}
+    # A message is not part of a graph, and breaks none.
+    said = {getattr(logging.Logger, name, logging.Logger.log) for name in (*_LOGGED, *_ONCE)}
+    settings = {**_DYNAMO_SETTINGS, "ignore_logging_functions": said}
+    known = {name: value for name, value in settings.items() if _has_setting(name)}
     with torch._dynamo.config.patch(known), warnings.catch_warnings():
         # Breaks are recorded in the samples, and what else the tracer warns of (a gradient that it
         # looks for on a tensor that has none) is about itself, not about the module.

@@ -1,0 +1,73 @@
+"""What captures took, by source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builder.__main__ import main
+from builder.catalog import parse_line
+from builder.effort import RECORDS, effort_table, read_efforts, record
+from builder.executors import capture_all
+from builder.report import BEGIN, END, write_report
+from graphnet_datasets.isolation import Ending, Finished, Outcome, PoolJob
+
+LINE = "{}/x | {} | {} | mlp | sizes=[4,8] | input=normal(2,4) | float32 | eval | |"
+BROKEN = "torch/b | cv | torch | mlp | sizes=[4,8] | input=normal(2,5) | float32 | eval | |"
+
+
+def finish(build: Path, library: str, task: str, cpu_s: float | None, result: bytes | None) -> None:
+    messages = [] if cpu_s is None else [{"cpu_s": cpu_s}]
+    outcome = Outcome(Ending.FINISHED, "write", messages, None, 0, "", 0, 7200.0, {}, 2**30, 0,
+                      ["write"] * len(messages))  # fmt: skip
+    entry = parse_line(LINE.format(library, task, library))
+    record(build, entry, Finished(PoolJob(entry.name, {}), outcome, result))
+
+
+def test_captures_add_up_by_source_and_task(tmp_path: Path) -> None:
+    finish(tmp_path, "timm", "cv", 3600.0, b"row")
+    finish(tmp_path, "timm", "cv", 1800.0, None)
+    finish(tmp_path, "torch", "other", None, None)
+    lines = list(effort_table(read_efforts(tmp_path), 5))
+    assert lines[2:5] == [
+        "| this project | other | 1 | 1 | 0.00 | 2.00 |  | 1.0 GiB |",
+        "| timm | cv | 2 | 1 | 1.50 | 4.00 | 3,600.0 | 1.0 GiB |",
+        "| all |  | 3 | 2 | 1.50 | 6.00 | 3,600.0 | 1.0 GiB |",
+    ]
+    assert lines[6:] == [
+        "1 captures were ended before they could tell their CPU time.",
+        "",
+        "Recorded for 2 of 5 entries.",
+    ]
+
+
+def test_a_line_that_was_cut_off_is_no_record(tmp_path: Path) -> None:
+    finish(tmp_path, "timm", "cv", 1.0, b"row")
+    with (tmp_path / RECORDS).open("a") as file:
+        file.write('{"name": "timm/y", "lib')
+    assert [each.name for each in read_efforts(tmp_path)] == ["timm/x"]
+
+
+def test_real_captures_tell_what_they_took_and_the_report_and_the_command_show_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = [parse_line(LINE.format("torch", "other", "torch")), parse_line(BROKEN)]
+    captures = list(capture_all(entries, tmp_path))
+    efforts = {each.name: each for each in read_efforts(tmp_path)}
+    assert {name: each.is_captured for name, each in efforts.items()} == {
+        "torch/x": True, "torch/b": False,
+    }  # fmt: skip
+    for each in efforts.values():  # one that fails tells it too
+        assert each.cpu_s is not None and 0 < each.cpu_s < 100
+        assert each.peak_memory_bytes > 0
+    text = tmp_path / "page.md"
+    text.write_text(f"{BEGIN}\n{END}\n")
+    write_report(text, captures, [], 0, list(efforts.values()))
+    assert "| all |  | 2 | 1 |" in text.read_text()
+    assert main(["hours", "--build", str(tmp_path)]) == 0
+    assert "| all |  | 2 | 1 |" in capsys.readouterr().out
+    assert main(["hours", "--build", str(tmp_path / "nothing")]) == 1
+    assert "has no `effort.jsonl`" in capsys.readouterr().err
+    assert json.loads((tmp_path / RECORDS).read_text().splitlines()[0])["library"] == "torch"
