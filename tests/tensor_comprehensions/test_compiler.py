@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
 import torch
 
@@ -113,6 +115,16 @@ def test_views_of_results_do_not_depend_on_their_strides(training: bool) -> None
     other = torch.randn(3, 5)
     for mine, theirs in zip(compiled(x=other), module(other), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_kernels_of_half_precision_can_be_tuned(tmp_path: pathlib.Path) -> None:
+    module, x = torch.nn.GELU(), torch.randn(35, 12, dtype=torch.bfloat16)
+    options = {"tune_s": 0.5, "cache": str(tmp_path / "tc.parquet")}
+    compiler = make_compiler("tc", options=options)
+    found = compiler.compile(lambda x: module(x), {"x": x})(x=x)
+    assert compiler.fallback_share == 0
+    torch.testing.assert_close(found, module(x), rtol=1e-2, atol=1e-3)
+    assert (tmp_path / "tc.parquet").is_file()
 
 
 def test_contractions_can_be_left_to_eager() -> None:

@@ -90,9 +90,8 @@ def placed(tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int]) -
 
 
 def as_array(tensor: torch.Tensor) -> Any:
-    """Return the tensor's memory as an array; bfloat16, which NumPy lacks, as uint16."""
-    is_bfloat16 = tensor.dtype == torch.bfloat16
-    return (tensor.view(torch.uint16) if is_bfloat16 else tensor).numpy()
+    """Return the tensor as an array; bfloat16, which NumPy lacks, as float32."""
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def kernel_strides(tensor: torch.Tensor) -> tuple[int, ...]:
