@@ -15,6 +15,7 @@ from ..compilers.options import Option
 from .cache import TuningCache
 from .graphs.capturing import capture_graph
 from .graphs.compiling import GraphKernels, plan_graph
+from .graphs.grouping import is_counted
 from .graphs.kernels import GroupKernel, KernelCache
 from .graphs.lowering import LoweredGroup
 from .presets import PRESETS, preset
@@ -102,7 +103,9 @@ class TensorComprehensions(Compiler):
 
     def _warn(self, kernels: GraphKernels) -> None:
         counts = collections.Counter(
-            f"{node.target}: {reason}" for node, reason in kernels.plan.refused.items()
+            f"{node.target}: {reason}"
+            for node, reason in kernels.plan.refused.items()
+            if is_counted(node)
         )
         for text, count in counts.most_common(20):
             self.warnings.append(f"left to eager {count} times: {text}")
