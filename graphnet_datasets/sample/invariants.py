@@ -28,6 +28,10 @@ MAX_VALUES = 1_000_000
 MAX_SOURCE_LENGTH = 200_000
 """Characters of the source of one custom operator."""
 
+_TENSOR_ROLES = frozenset(ROLES) - {"symbol", "scalar"}
+_ALWAYS_FIT = frozenset((type(None), bool, float))
+"""Types of arguments of which all may be used."""
+
 SCALAR_DTYPES = ("int64", "float64", "bool")
 """Of inputs that are Python numbers."""
 
@@ -54,7 +58,9 @@ class _Checker:
         self.sample = sample
         self.symbol_names = frozenset(symbol.name for symbol in sample.symbols)
         self._known_targets: set[str] = set()
-        self._known_values: set[int] = set()  # by identity: the sample holds them all
+        # By identity: the sample holds them all. What an operator may use, later ones may as well.
+        self._known_values: set[int] = set()
+        self._known_args: set[int] = set()
 
     def check(self) -> None:
         sample = self.sample
@@ -79,7 +85,8 @@ class _Checker:
         self._check_symbols()
         self._check_custom_operators()
         for index, each in enumerate(sample.inputs):
-            self._check_input(index, each)
+            if not self._is_plain(each):
+                self._check_input(index, each)
         for index, op in enumerate(sample.ops):
             self._check_op(index, op, num_inputs + index)
         self._check_arg(sample.outputs, "the output structure", num_inputs + len(sample.ops))
@@ -125,6 +132,23 @@ class _Checker:
                     ("64 hexadecimal digits",),
                 )  # fmt: skip
 
+    def _is_plain(self, each: Input) -> bool:
+        """Tell whether an input is a tensor of integer sizes without elements that is right."""
+        value = each.value
+        shape = value.shape
+        return (
+            each.role in _TENSOR_ROLES
+            and each.data is None
+            and type(each.source_name) is type(each.device) is str
+            and len(each.source_name) <= MAX_TEXT_LENGTH
+            and len(each.device) <= MAX_TEXT_LENGTH
+            and value.dtype in ITEM_SIZE_BYTES
+            and value.stride is None
+            and type(shape) is tuple
+            and len(shape) <= MAX_RANK
+            and all([type(dim) is int and 0 <= dim <= INT64_MAX for dim in shape])
+        )
+
     def _check_input(self, index: int, each: Input) -> None:
         where = f"input {index}"
         if each.role not in ROLES:
@@ -139,7 +163,9 @@ class _Checker:
             return
         if each.value.dtype is None or each.value.shape is None:
             raise self._error(where, "has no dtype or no shape", ())
-        self._check_value(each.value, where)
+        if id(each.value) not in self._known_values:
+            self._check_value(each.value, where)
+            self._known_values.add(id(each.value))
         if each.data is not None:
             expected = (
                 math.prod(self.sample.shape_of(each.value) or ())
@@ -172,12 +198,13 @@ class _Checker:
                 if type(arg.index) is int and 0 <= arg.index < own_value:
                     continue
             elif (
-                arg is None
-                or type(arg) in (bool, float)
+                type(arg) in _ALWAYS_FIT
                 or (type(arg) is int and INT64_MIN <= arg <= INT64_MAX)
+                or id(arg) in self._known_args
             ):
                 continue
             self._check_arg(arg, self._where(index), own_value)
+            self._known_args.add(id(arg))
         if op.kwargs:
             where = self._where(index)
             for keyword, arg in op.kwargs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -21,8 +22,9 @@ from ..sample import (
 from ..sample.arguments import Arg
 from ..sample.symbols import Dim
 from .decimal_elements import unpack_decimals
+from .frozen import make_input, make_op, make_statistics, make_value
 from .graphs import PROVENANCE_SCALARS
-from .templates import decode_args, decode_kwargs
+from .templates import decode_args, decode_kwargs, decode_plain
 from .version import SCHEMA_VERSION
 
 T = TypeVar("T")
@@ -161,7 +163,11 @@ def _inputs_from_row(row: Mapping[str, Any]) -> tuple[Input, ...]:
                 raise SchemaError(
                     f"`calibrated_inputs` names the input {index}, which is not there"
                 )
-            inputs[index] = dataclasses.replace(inputs[index], calibrated=statistics)
+            each = inputs[index]
+            inputs[index] = make_input(
+                *(each.role, each.value, each.source_name, each.device, each.statistics, each.data),
+                calibrated=statistics,
+            )
     return tuple(inputs)
 
 
@@ -172,24 +178,33 @@ def _calibrated_from_row(row: dict[str, Any]) -> tuple[int, Statistics]:
     return _get(row, "input", int), Statistics(mean, std, low, high)
 
 
+_INPUT = operator.itemgetter(
+    *("dtype", "shape", "is_measured", "role", "source_name", "device", "data"),
+    *("stride", "symbolic_shape"),
+)
+_STATISTICS = operator.itemgetter("mean", "std", "min", "max")
+_OP_NAMES = ("target", "args", "kwargs", "module", "operands", "results")
+_OP = operator.itemgetter(*_OP_NAMES)
+
+
 def _input_from_row(row: dict[str, Any]) -> Input:
     """Return an input; what is not as in nearly all of them is read column by column."""
-    get = row.get
-    dtype, shape, is_measured = get("dtype"), get("shape"), get("is_measured")
-    role, source_name, device, data = (
-        get("role"), get("source_name"), get("device"), get("data"),
-    )  # fmt: skip
-    moments = get("mean"), get("std"), get("min"), get("max")
+    try:
+        dtype, shape, is_measured, role, source_name, device, data, stride, symbols = _INPUT(row)
+        moments = _STATISTICS(row)
+    except KeyError:
+        return _unusual_input_from_row(row)
     if (
         type(dtype) is type(role) is type(source_name) is type(device) is str
         and type(shape) is list
         and type(is_measured) is bool
-        and get("stride") is get("symbolic_shape") is None
+        and stride is symbols is None
         and (data is None or type(data) is bytes)
         and _MOMENTS.issuperset(map(type, moments))
     ):
-        statistics = Statistics(*moments, is_measured)
-        return Input(role, Value(dtype, tuple(shape)), source_name, device, statistics, data)  # pyright: ignore[reportArgumentType] - Sample checks it
+        statistics = make_statistics(moments, is_measured)
+        value = make_value(dtype, tuple(shape), None)
+        return make_input(role, value, source_name, device, statistics, data)
     return _unusual_input_from_row(row)
 
 
@@ -225,22 +240,26 @@ class _OpReader:
 
     def read(self, row: dict[str, Any]) -> Op:
         """Return an operator; what is not as in nearly all of them is read column by column."""
-        get = row.get
-        target, args, kwargs, module = get("target"), get("args"), get("kwargs"), get("module")
-        given, results = get("operands"), get("results")
+        try:
+            target, args, kwargs, module, given, results = _OP(row)
+        except KeyError:
+            target, args, kwargs, module, given, results = map(row.get, _OP_NAMES)
         if not type(target) is type(args) is type(kwargs) is type(module) is str:
             for name in ("target", "args", "kwargs", "module"):
                 _get(row, name, str)
         if type(given) is not list or (given and set(map(type, given)) != _INTEGERS):
             _get_list(row, "operands", int)
+        if kwargs == "{}" and (plain := decode_plain(args, given)) is not None:  # pyright: ignore[reportArgumentType]
+            found = None if results is None else self._results(row, results)
+            return make_op(target, plain, (), found, module)
         operands = iter(given)  # pyright: ignore[reportCallIssue, reportArgumentType] - a list
         try:
-            op = Op(
-                target,  # pyright: ignore[reportArgumentType] - text, as was just looked at
+            op = make_op(
+                target,
                 decode_args(args, operands),  # pyright: ignore[reportArgumentType]
                 () if kwargs == "{}" else decode_kwargs(kwargs, operands),  # pyright: ignore[reportArgumentType]
                 None if results is None else self._results(row, results),
-                module,  # pyright: ignore[reportArgumentType]
+                module,
             )
         except StopIteration:
             raise SchemaError("its templates have more holes than it has operands") from None

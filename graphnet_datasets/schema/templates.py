@@ -38,13 +38,14 @@ class Template(NamedTuple):
     """A parsed template: arguments with `HOLE` in the place of each operand.
 
     `keywords` is None for positional arguments. `is_nested` tells whether holes lie deeper than
-    at the top.
+    at the top, of which `places` has the positions.
     """
 
     items: tuple[Any, ...]
     keywords: tuple[str, ...] | None
     num_holes: int
     is_nested: bool
+    places: tuple[int, ...]
 
 
 class _Hole:
@@ -52,6 +53,9 @@ class _Hole:
 
 
 HOLE = _Hole()
+
+_REFS = {index: Ref(index) for index in range(4096)}
+"""The references that most graphs get by with, made once."""
 
 
 def encode_args(args: tuple[Arg, ...], operands: list[int]) -> str:
@@ -81,6 +85,26 @@ def decode_args(text: str, operands: Iterator[int]) -> tuple[Arg, ...]:
     """
     template = _parse(text, list)
     return _fill_template(template, operands)
+
+
+def decode_plain(text: str, operands: list[int]) -> tuple[Arg, ...] | None:
+    """Return the positional arguments of a template that takes all operands, at the top.
+
+    Nearly all are such; of any other it gives None.
+
+    Raises:
+        SchemaError: the text is not a template.
+
+    >>> decode_plain("[{},2]", [7]), decode_plain("[{},2]", [7, 8])
+    ((Ref(index=7), 2), None)
+    """
+    template = _parse(text, list)
+    if template.is_nested or template.num_holes != len(operands):
+        return None
+    filled: list[Any] = [*template.items]
+    for place, index in zip(template.places, operands, strict=True):
+        filled[place] = _REFS.get(index) or Ref(index)
+    return tuple(filled)
 
 
 def decode_kwargs(text: str, operands: Iterator[int]) -> tuple[tuple[str, Arg], ...]:
@@ -140,8 +164,9 @@ def _parse_template(text: str, kind: type) -> Template:
     children = tree if kind is list else tree.values()
     items = tuple(_decode(child, 0) for child in children)
     num_holes = sum(_count_holes(item) for item in items)
-    is_nested = num_holes != sum(item is HOLE for item in items)
-    return Template(items, tuple(tree) if kind is dict else None, num_holes, is_nested)
+    places = tuple(place for place, item in enumerate(items) if item is HOLE)
+    keywords = tuple(tree) if kind is dict else None
+    return Template(items, keywords, num_holes, num_holes != len(places), places)
 
 
 _parse_cached = functools.lru_cache(maxsize=16_384)(_parse_template)
@@ -205,12 +230,13 @@ def _fill_template(template: Template, operands: Iterator[int]) -> tuple[Any, ..
         return template.items
     if template.is_nested:
         return tuple([_fill(item, operands) for item in template.items])
-    return tuple([Ref(next(operands)) if item is HOLE else item for item in template.items])
+    return tuple([_fill(item, operands) if item is HOLE else item for item in template.items])
 
 
 def _fill(arg: Any, operands: Iterator[int]) -> Any:
     if arg is HOLE:
-        return Ref(next(operands))
+        index = next(operands)
+        return _REFS.get(index) or Ref(index)
     kind = type(arg)
     if kind is tuple:
         return tuple([_fill(item, operands) for item in arg])
