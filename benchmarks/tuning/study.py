@@ -5,7 +5,7 @@
 
 Each experiment runs in a process of its own; its lines are kept in `OUT/lines` once it has ended,
 and its runs in `OUT/runs`, so that a stop loses one run and the same call goes on. What was run
-live (`ansor_live.py`, `bolt_live.py`) is taken from files that the same folder holds. `--docs` has
+live (`ansor_live.py`, `bolt_live.py`, `tuned_scores.py`) is taken from files that the same folder holds. `--docs` has
 the tables written between its markers, and pictures beside it in `images/`.
 """
 
@@ -86,7 +86,11 @@ PARTS = (
     Part("sparsity", "input_sensitivity.py", ("sparsity", "--inputs", "400"), takes_pool=False),
     Part("sort", "input_sensitivity.py", ("sort", "--inputs", "400"), takes_pool=False),
 )
-LIVE = {"ansor": "ansor_live.jsonl", "bolt": "bolt_live.jsonl"}
+LIVE = {
+    "ansor": "ansor_live.jsonl",
+    "bolt": "bolt_live.jsonl",
+    "tuned": "tuned_scores.jsonl",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
