@@ -118,6 +118,10 @@ class Until(TaskAllocator):
         self._shown = {task.task_id: math.inf for task in tasks}
         self._missing = set(self._shown)
 
+    def reserve(self, trials_left: int) -> None:
+        """Tell the other."""
+        self.inner.reserve(trials_left)
+
     def next(self) -> Slot | None:
         """Return a slot while a task has not reached it."""
         return self.inner.next() if self._missing else None

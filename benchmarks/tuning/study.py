@@ -5,8 +5,8 @@
 
 Each experiment runs in a process of its own; its lines are kept in `OUT/lines` once it has ended,
 and its runs in `OUT/runs`, so that a stop loses one run and the same call goes on. What was run
-live (`ansor_live.py`, `bolt_live.py`, `tuned_scores.py`) is taken from files that the same folder holds. `--docs` has
-the tables written between its markers, and pictures beside it in `images/`.
+live (`ansor_live.py`, `bolt_live.py`, `tuned_scores.py`) is taken from files that the same folder
+holds. `--docs` has the tables written between its markers, and pictures beside it in `images/`.
 """
 
 from __future__ import annotations

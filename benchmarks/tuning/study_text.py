@@ -205,10 +205,8 @@ def page(found: Lines, pool: Mapping[str, Any]) -> str:
         rows.append([each.system, each.claim, told, each.line, verdict])
     heads = ["system", "the paper", "found here", "line", "reached"]
     parts = [begin + table(heads, rows)]
-    parts += [
-        text for text in (_trials(found), _areas(found), _picks(found), _ranks(found)) if text
-    ]
-    parts += [text for text in (_live_ansor(found), _live_bolt(found)) if text]
+    tables = (_trials, _areas, _picks, _ranks, _live_ansor, _live_bolt, _tuned)
+    parts += [text for make in tables if (text := make(found))]
     return "\n".join([*parts, _commands(found)])
 
 
@@ -281,6 +279,38 @@ def _live_bolt(found: Lines) -> str:
     ]  # fmt: skip
     heads = ["shape, live", "template, ms", "torch, ms", "torch over template"]
     return table(heads, rows) if rows else ""
+
+
+def _tuned(found: Lines) -> str:
+    lines = figures(found, "tuned")
+    compilers = [line for line in lines if "graphs" in line]
+    if not compilers:
+        return ""
+    scores = [name for name in compilers[0] if name.startswith("S(")]
+    rows = [
+        [f"`{line['compiler']}`", f"{line['ok']} of {line['graphs']}",
+         *(f"{line[name]:.3f}" for name in scores), f"{line['seconds_of_compiling']:.0f} s"]
+        for line in compilers
+    ]  # fmt: skip
+    heads = ["compiler", "graphs that ran", *scores, "compiling, with its tuning"]
+    first = table(heads, rows)
+    names = [line["compiler"] for line in compilers]
+    cells = {(line["graph"], line["compiler"]): line for line in lines if "graph" in line}
+    rows = []
+    for graph in dict.fromkeys(graph for graph, _ in cells):
+        own = [cells.get((graph, name)) for name in names]
+        share = next(line["flops_with_a_record"] for line in own if line is not None)
+        rows.append([graph, f"{share:.0%}", *(_speedup(line) for line in own)])
+    heads = ["speedup over eager, one thread", "flops with a record", *(f"`{n}`" for n in names)]
+    return f"{first}\n{table(heads, rows)}"
+
+
+def _speedup(line: Line | None) -> str:
+    if line is None:
+        return ""
+    if line["speedup"] is None:
+        return str(line["status"])
+    return with_interval(line["speedup"], line["interval"])
 
 
 def _commands(found: Lines) -> str:

@@ -152,6 +152,9 @@ class TaskAllocator(abc.ABC):
     slot_trials: int = 1
     """Trials of one slot. A budget that does not give each task a slot is refused."""
 
+    def reserve(self, trials_left: int) -> None:
+        """Be told, before each `next`, how many trials the budget still has."""
+
     @abc.abstractmethod
     def next(self) -> Slot | None:
         """Return the next slot, None where every task was dropped."""

@@ -266,6 +266,7 @@ Both have to be above zero.
         observe_batch(task)
     while not run.is_spent:
         started = time.perf_counter()
+        allocator.reserve(budget.trials - len(run.rows))
         slot = allocator.next()
         if slot is None:
             break

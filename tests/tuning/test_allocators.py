@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Sequence
@@ -92,7 +93,23 @@ def test_dynatune_and_the_gradient_regret_less_than_round_robin() -> None:
     assert ratio["gradient"] < 0.9
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_dynatune_lets_small_tasks_wait_and_forgets_none() -> None:
+    tasks, _, _ = synthetic(0)
+    small = dataclasses.replace(tasks[0], task_id="0" * 32, flops=1, bytes=1)
+    allocator = make_allocator("dynatune", [small, *tasks])
+    slots = 3 * len(tasks)
+    seen = []
+    for number in range(slots):
+        allocator.reserve((slots - number) * allocator.slot_trials)
+        slot = allocator.next()
+        assert slot is not None
+        seen.append(slot.task.task_id)
+        allocator.observe(slot.task, rows_of(slot.task, 10.0 / (1 + seen.count(seen[-1]))))
+    assert seen.index(small.task_id) == slots - 1  # the last that the budget had
+    assert set(seen) == {small.task_id, *(task.task_id for task in tasks)}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "dynatune"])
 def test_each_task_has_a_slot_before_any_has_two(name: str) -> None:
     tasks, curves, _ = synthetic(0)
     allocator = make_allocator(name, tasks)

@@ -23,16 +23,24 @@ normalised by their first value, and the prior of the floor is around the last v
 operator hardly halves again. Gains are in weighted ms per second of slot, since slots differ in
 length, and never negative, though a fitted tail may rise within its noise: mean and deviation are
 those of the positive part of each member of the mixture. c = 1.
+
+Ours, too: the paper gives every operator a slot before it chooses. Here a first slot competes with
+second and third ones of others, since an operator that is a thousandth of the total can wait: its
+gain is `FIRST_GAIN` times the latency that is expected of it, which is that of the tasks of its
+family that were measured, in proportion to flops and bytes. What the budget still has is looked at
+before each slot, so that every operator gets one.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import gammaln, ndtr
 
+from ..interfaces import Slot
 from ..task import Task
 from .base import DEFAULT_SLOT_TRIALS, CurveAllocator
 
@@ -40,6 +48,12 @@ _POWERS = np.geomspace(0.1, 4.0, 12)
 _RATES = np.geomspace(0.02, 2.0, 12)
 _SHAPES = (0.5, 1.5)
 """Of Weibull; 1 is the exponential."""
+
+FIRST_GAIN = 2.0
+"""What the first slot gains, as a multiple of the best that it finds: schedules drawn at random, or
+none at all, are that much slower."""
+_FLOPS_PER_BYTE = 4
+"""How many operations a byte of memory counts for where latencies are not known."""
 
 _FLOOR_MEAN, _FLOOR_STD = 0.6, 0.4
 """Prior of the floor, as a share of the last value seen; of the drop, around what was seen."""
@@ -110,6 +124,11 @@ def _positive_part(mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.nd
     return first, second
 
 
+def _work(task: Task) -> int:
+    """Return a number to which the latency of a task should be about proportional."""
+    return max(task.flops + _FLOPS_PER_BYTE * task.bytes, 1)
+
+
 class DynaTune(CurveAllocator):
     """The operator with the largest upper confidence bound of weighted gain per second."""
 
@@ -124,6 +143,34 @@ class DynaTune(CurveAllocator):
         super().__init__(tasks, seed=seed, slot_trials=slot_trials)
         self.exploration = exploration
         self._beliefs: dict[tuple[float, ...], tuple[float, float]] = {}
+        self._trials_left = math.inf
+
+    def reserve(self, trials_left: int) -> None:
+        """Remember it, so that no task is left without a slot."""
+        self._trials_left = trials_left
+
+    def next(self) -> Slot | None:
+        """Return a slot for the operator with the largest bound, measured before or not."""
+        live = [index for index, is_live in enumerate(self.is_live) if is_live]
+        if not live:
+            return None
+        waiting = [index for index in live if not self.curves[index]]
+        is_last_chance = self._trials_left < (len(waiting) + 1) * self.slot_trials
+        chosen = self.pick(waiting if waiting and is_last_chance else live)
+        return Slot(self.tasks[chosen], self.slot_trials)
+
+    def first_gain(self, index: int) -> float:
+        """Return the weighted ms per second that the first slot of an operator should gain."""
+        rates: dict[str, list[float]] = {}
+        for task, curve in zip(self.tasks, self.curves, strict=True):
+            if curve and math.isfinite(curve[0]):
+                rates.setdefault(task.family, []).append(curve[0] / _work(task))
+        task = self.tasks[index]
+        everything = [rate for of_family in rates.values() for rate in of_family]
+        rate = statistics.median(rates.get(task.family) or everything or [1.0])
+        slots = [self.seconds_per_slot(each) for each, curve in enumerate(self.curves) if curve]
+        seconds = statistics.median(slots or [1.0])
+        return FIRST_GAIN * task.weight * rate * _work(task) / seconds
 
     def pick(self, live: list[int]) -> int:
         """Return the operator with the largest bound."""
@@ -131,6 +178,8 @@ class DynaTune(CurveAllocator):
 
     def bound(self, index: int) -> float:
         """Return mu + c * sigma * sqrt(2 ln N / n), in weighted ms per second of slot."""
+        if not self.curves[index]:
+            return self.first_gain(index)
         curve = [each for each in self.curves[index] if math.isfinite(each)]
         if not curve:
             return math.inf  # never ok: until the loop ends it, nothing is worth more
