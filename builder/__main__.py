@@ -37,6 +37,11 @@ def main(arguments: list[str] | None = None) -> int:
     _add_tuning(commands.add_parser("tuning", help="tasks and records of tuning beside it"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
     _add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
+    weights = commands.add_parser("weights", help="measure the weights of what was captured")
+    weights.set_defaults(run=_weights)
+    weights.add_argument("sources", nargs="*", help="default: all")
+    weights.add_argument("--build", type=Path, default=Path("build/catalog"))
+    weights.add_argument("--jobs", type=int, default=default_jobs())
     hours = commands.add_parser("hours", help="what the captures of a build directory took")
     hours.set_defaults(run=_hours)
     hours.add_argument("--build", type=Path, default=Path("build/catalog"))
@@ -257,6 +262,22 @@ def _goals(options: argparse.Namespace) -> int:
     if options.docs is not None:
         write_goals(options.docs, lines)
     return int(not all(each.is_met for each in findings))
+
+
+def _weights(options: argparse.Namespace) -> int:
+    from .executors import measure_all
+    from .weights import waiting
+
+    keys = Keys(is_strict=False)
+    entries = list(waiting(_entries(options.sources, None), options.build, keys))
+    num_failed = 0
+    for number, (entry, reason) in enumerate(
+        measure_all(entries, options.build, keys, options.jobs), 1
+    ):
+        num_failed += bool(reason)
+        print(f"{number:,} of {len(entries):,}: {entry.name} {reason}".rstrip(), flush=True)
+    print(f"{len(entries) - num_failed:,} measured, {num_failed:,} failed")
+    return int(bool(num_failed))
 
 
 def _hours(options: argparse.Namespace) -> int:

@@ -35,7 +35,8 @@ are in it once. Derived columns are computed from the graph.
 ## Limits
 
 Weights are random or described by statistics: what a graph computes means nothing, only how it
-computes. Statistics are those of initialised models, not of trained ones, and `calibrated_inputs`
+computes. Statistics are those of initialised models, not of trained ones (measured on drawn weights
+where `weights_origin` is `initialised`, else what initialisers declare), and `calibrated_inputs`
 stand where these make a graph's outputs vanish or overflow. Graphs tagged `truncated` have fewer
 layers than their models. Costs are counted, not measured, and null where elements decide sizes.
 

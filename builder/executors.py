@@ -28,6 +28,7 @@ from .capturing import (
 )
 from .catalog import Entry
 from .effort import record
+from .weights import path_of
 
 EXECUTORS = ("local", "ray")
 
@@ -66,13 +67,34 @@ def capture_all(
                 yield keep(entry, finished, keys.path(entry, build))
 
 
+def measure_all(
+    entries: Iterable[Entry], build: Path, keys: Keys, jobs: int = 1
+) -> Iterator[tuple[Entry, str]]:
+    """Measure the weights of entries, and yield each with the reason why that failed, or "".
+
+    What was measured lies beside the row of the entry (`weights.path_of`).
+    """
+    by_library: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_library.setdefault(entry.library, []).append(entry)
+    for library, of_library in by_library.items():
+        work = Work(worker_of(library), PHASES, LIMITS, {LIBRARY_VARIABLE: library})
+        by_line = {entry.line: entry for entry in of_library}
+        with contextlib.closing(LocalPool(work, min(jobs, len(of_library)))) as pool:
+            for finished in pool.run(_job(entry, is_measuring=True) for entry in of_library):
+                entry = by_line[finished.job.payload["line"]]
+                if finished.result is not None:
+                    write_bytes(path_of(keys.path(entry, build)), finished.result)
+                yield entry, finished.reason
+
+
 def _pool(work: Work, executor: str, jobs: int) -> Pool:
     return RayPool(work) if executor == "ray" else LocalPool(work, jobs)
 
 
-def _job(entry: Entry) -> PoolJob:
+def _job(entry: Entry, **more: bool) -> PoolJob:
     # A job runs in its own directory, wherever that is.
-    return PoolJob(entry.name, {"line": entry.line, "out": RESULT_FILE})
+    return PoolJob(entry.name, {"line": entry.line, "out": RESULT_FILE, **more})
 
 
 def keep(entry: Entry, finished: Finished, path: Path) -> Capture:

@@ -15,8 +15,12 @@ MAX_WEIGHT_BYTES = 2**30
 """What the parameters of a model may take that is captured with weights after all."""
 
 
-def build_model(entry: Entry, *, with_weights: bool = False) -> torch.nn.Module:
+def build_model(
+    entry: Entry, *, with_weights: bool = False, is_measured: bool = False
+) -> torch.nn.Module:
     """Return the entry's model in its mode and dtype.
+
+    With `is_measured` initialisers draw elements to be measured (`without_weights`).
 
     Its parameters are on the meta device and its buffers have elements; with `with_weights`, and
     where the constructor calls parts of the model, parameters have them too.
@@ -30,7 +34,7 @@ def build_model(entry: Entry, *, with_weights: bool = False) -> torch.nn.Module:
         model = _build(entry, library, with_weights=True)
     else:
         try:
-            model = _build(entry, library, with_weights=False)
+            model = _build(entry, library, with_weights=False, is_measured=is_measured)
         except RuntimeError as error:
             if "meta" not in str(error):
                 raise
@@ -45,10 +49,13 @@ def weigh(model: torch.nn.Module) -> int:
     return sum(each.numel() * each.element_size() for each in model.parameters())
 
 
-def _build(entry: Entry, library: Library, *, with_weights: bool) -> torch.nn.Module:
+def _build(
+    entry: Entry, library: Library, *, with_weights: bool, is_measured: bool = False
+) -> torch.nn.Module:
     torch.manual_seed(0)  # buffers that are drawn at random are drawn alike
     try:
-        with contextlib.nullcontext() if with_weights else without_weights():
+        light = without_weights(is_measured=is_measured)
+        with contextlib.nullcontext() if with_weights else light:
             return library.build(entry)
     except TypeError as error:
         raise CatalogError(f"`{entry.name}` cannot be built: {error}") from error

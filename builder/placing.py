@@ -33,6 +33,7 @@ from .capturing import Capture
 from .catalog import Entry
 from .provenance import build_columns
 from .provenance import is_cut as entry_is_cut
+from .weights import read_weights, with_weights
 
 ROWS_PER_SHARD = 1000
 """Rows of one file: ten row groups, a few megabytes."""
@@ -85,7 +86,7 @@ def captured(captures: Iterable[Capture], is_analysed: bool) -> Iterator[Pending
                 path: Path = capture.path, entry: Entry = capture.entry, index: int = index
             ) -> dict[str, Any]:
                 (row,) = read_table(path).slice(index, 1).to_pylist()
-                found = described(row, entry)
+                found = with_weights(described(row, entry), read_weights(path))
                 return analysed(found) if is_analysed else found
 
             is_cut = entry_is_cut(capture.entry)

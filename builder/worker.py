@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import tempfile
 import time
@@ -18,18 +19,21 @@ import torch._inductor
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.errors import CaptureError
+from graphnet_datasets.frameworks.torch.capture.dynamo import source_name
+from graphnet_datasets.frameworks.torch.capture.initialisers import initial_statistics
 from graphnet_datasets.frameworks.torch.extract import extract
+from graphnet_datasets.frameworks.torch.statistics import measure
 from graphnet_datasets.inputs import misfits
 from graphnet_datasets.isolation import Reporter, serve
 from graphnet_datasets.sample import Provenance, Sample
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
 
+from .branches import layers_kept, taken_for_finite
 from .caches import make_cache
 from .capturing import LIBRARY_VARIABLE
 from .catalog import Entry, parse_line
 from .examples import make_examples
-from .layers_kept import layers_kept
 from .libraries import LIBRARIES
 from .models import MAX_WEIGHT_BYTES, build_model, source_of, weigh
 from .provenance import model_source_hash
@@ -69,8 +73,11 @@ def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> 
         if dimension != "all":
             name, _, axis = dimension.partition(".")
             mark(examples[name], int(axis))
-    is_training = entry.mode == "train"
-    with torch.no_grad(), layers_kept() if is_training else contextlib.nullcontext():
+    with torch.no_grad(), contextlib.ExitStack() as stack:
+        if entry.mode == "train":
+            stack.enter_context(layers_kept())
+        if entry.library == "transformers":
+            stack.enter_context(taken_for_finite())
         wrapped(*positional(examples), **examples)
     samples = wrapped.samples
     if len(samples) > MAX_PIECES:
@@ -102,7 +109,7 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     del directory
     torch.set_num_threads(1)
     try:
-        _run(payload, reporter)
+        _measure(payload, reporter) if payload.get("is_measuring") else _run(payload, reporter)
     finally:
         reporter.send({"cpu_s": round(time.process_time(), 3)})
 
@@ -117,6 +124,19 @@ def _run(payload: dict[str, Any], reporter: Reporter) -> None:
     rows = [sample_to_row(each, {**derived_columns(each), **made}) for each in samples]
     write_table(rows, Path(payload["out"]))
     reporter.send({"num_graphs": len(samples), "num_ops": sum(each.num_ops for each in samples)})
+
+
+def _measure(payload: dict[str, Any], reporter: Reporter) -> None:
+    """Write the statistics of weights as the model's initialisers draw them, by name, as JSON."""
+    model = build_model(parse_line(payload["line"]), is_measured=True)
+    reporter.enter("write")
+    found = {}
+    for path, parameter in model.named_parameters():
+        drawn = initial_statistics(parameter) if parameter.is_meta else measure(parameter)
+        if drawn is not None and drawn.is_measured and drawn.std:
+            figures = (drawn.mean, drawn.std, drawn.min, drawn.max)
+            found[source_name(path, "parameter")] = figures
+    Path(payload["out"]).write_text(json.dumps(found, sort_keys=True))
 
 
 def _with_retries(entry: Entry, model: torch.nn.Module) -> tuple[list[Sample], torch.nn.Module]:

@@ -113,11 +113,12 @@ def extract_export(
     return sample
 
 
-def without_weights() -> Any:
+def without_weights(*, is_measured: bool = False) -> Any:
     """Return a context in which modules are built whose parameters take no memory.
 
     Their buffers keep their values, and each parameter remembers what its initialiser would have
-    drawn, so that models of any size can be given to `extract`.
+    drawn, so that models of any size can be given to `extract`. With `is_measured` initialisers do
+    draw, one parameter at a time, and the statistics of samples are measured.
 
     >>> import torch
     >>> with without_weights():
@@ -126,8 +127,8 @@ def without_weights() -> Any:
     >>> module.samples[0].num_params
     400020000
     """
-    _, fake_weights = _torch_captures()
-    return fake_weights.without_weights()
+    _, initialisers = _torch_captures()
+    return initialisers.without_weights(is_measured=is_measured)
 
 
 def _extract_of(target: Any) -> Callable[..., Callable[[Any], Any]]:
@@ -143,9 +144,9 @@ def _extract_of(target: Any) -> Callable[..., Callable[[Any], Any]]:
 def _torch_captures() -> tuple[Any, Any]:
     """Return the modules of the captures that torch alone has, or say that it is not installed."""
     contract.module("torch", "extract", "Capturing a torch model")
-    from .frameworks.torch.capture import export, fake_weights
+    from .frameworks.torch.capture import export, initialisers
 
-    return export, fake_weights
+    return export, initialisers
 
 
 def _write(samples: list[Sample], out: Path) -> None:

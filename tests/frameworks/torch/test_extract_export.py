@@ -10,7 +10,7 @@ from torch import nn
 
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.capture.export import extract_export
-from graphnet_datasets.frameworks.torch.capture.fake_weights import without_weights
+from graphnet_datasets.frameworks.torch.capture.initialisers import without_weights
 from graphnet_datasets.sample import Value
 from graphnet_datasets.sample.arguments import Ref
 

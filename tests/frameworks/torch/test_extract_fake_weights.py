@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from graphnet_datasets.frameworks.torch.capture.fake_weights import (
-    fake_weights,
-    has_weights,
+from graphnet_datasets.frameworks.torch.capture.fake_weights import fake_weights, has_weights
+from graphnet_datasets.frameworks.torch.capture.initialisers import (
     initial_statistics,
     without_weights,
 )
@@ -100,6 +99,48 @@ def test_truncated_normals_are_remembered() -> None:
     remembered = initial_statistics(module.weight)
     assert remembered is not None and remembered.mean == 0.0
     assert remembered.std == pytest.approx(0.02, rel=0.1)
+
+
+def test_initialisers_draw_where_they_are_to_be_measured() -> None:
+    torch.manual_seed(0)
+    with without_weights(is_measured=True):
+        module = Model()
+        nn.init.trunc_normal_(module.norm.weight, std=0.5, a=-0.25, b=0.25)
+        wide = nn.Linear(300, 3_000_000)  # of which some rows are drawn
+        nn.init.normal_(wide.weight, std=0.02)
+        nn.init.kaiming_normal_(module.mixer.weight, mode="fan_out", nonlinearity="relu")
+    found = {name: initial_statistics(each) for name, each in module.named_parameters()}
+    assert all(each.is_meta for each in (*module.parameters(), *wide.parameters()))
+    embedding, mixer, norm = (
+        found[name] for name in ("embedding.weight", "mixer.weight", "norm.weight")
+    )
+    assert embedding is not None and embedding.is_measured and embedding.mean != 0.0
+    assert embedding.std == pytest.approx(1.0, rel=0.2)
+    assert embedding.max is not None and 2.0 < embedding.max < 5.0
+    assert mixer is not None and mixer.std == pytest.approx(math.sqrt(2 / 24), rel=0.3)
+    assert norm is not None and norm.is_measured
+    assert norm.min is not None and norm.max is not None
+    assert -0.25 <= norm.min < norm.max <= 0.25
+    drawn = initial_statistics(wide.weight)
+    assert drawn is not None and drawn.is_measured and drawn.std == pytest.approx(0.02, rel=0.01)
+    # constants are declared, as ever: trained ones would not be constant
+    assert found["norm.bias"] == Statistics(0.0, 0.02, is_measured=False)
+    samples = inputs_by_role(capture_one(module.eval(), IDS), "parameter")
+    assert {
+        each.source_name for each in samples if each.statistics and each.statistics.is_measured
+    } >= {"L_self_modules_embedding_parameters_weight_"}
+
+
+def test_equal_seeds_draw_alike_and_ranges_are_those_of_uniform_draws() -> None:
+    found = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        with without_weights(is_measured=True):
+            found.append(initial_statistics(nn.Linear(400, 100).weight))
+    assert found[0] == found[1]
+    assert found[0] is not None and found[0].max is not None
+    assert 0.0495 < found[0].max <= 0.05  # 1/sqrt(400)
+    assert found[0].std == pytest.approx(0.05 / math.sqrt(3), rel=0.02)
 
 
 def test_another_dtype_keeps_what_is_remembered() -> None:

@@ -22,7 +22,8 @@ from ....inputs import default_statistics
 from ....sample import Provenance, Sample
 from ....sample.vocabulary import Role, Task
 from .convert import Binding, Naming, convert
-from .fake_weights import FakeWeights, fake_weights, has_weights, weight_statistics
+from .fake_weights import FakeWeights, fake_weights, has_weights
+from .initialisers import weight_statistics
 
 _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "capture_scalar_outputs": True,  # `.item()` stays in the graph instead of breaking it

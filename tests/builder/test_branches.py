@@ -1,4 +1,4 @@
-"""Layers that a model drops by chance in train mode are all in its graph."""
+"""Branches on drawn and computed numbers are decided, and leave one whole graph."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from builder.architectures import ARCHITECTURES
+from builder.branches import taken_for_finite
 from builder.catalog import parse_line
 from builder.worker import capture_entry
 
@@ -33,3 +34,30 @@ def test_all_layers_are_in_one_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum("linear" in target for target in targets) == 3
     assert sum("rand" in target for target in targets) == 1
     assert torch.rand is original
+
+
+class Clamps(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.sin()
+        if not torch.isfinite(x).all():
+            x = torch.clamp(x, min=-1.0, max=1.0)
+        return x.cos()
+
+
+def test_what_is_clamped_if_it_overflows_is_taken_for_finite() -> None:
+    found = []
+
+    def backend(graph: torch.fx.GraphModule, _: object) -> object:
+        found.append([node.name for node in graph.graph.nodes if node.op.startswith("call")])
+        return graph.forward
+
+    original = torch.isfinite
+    torch.compiler.reset()
+    with taken_for_finite():
+        torch.compile(Clamps(), backend=backend)(torch.ones(2))
+    torch.compiler.reset()
+    assert found == [["x", "cos"]]
+    assert torch.isfinite is original
+    with pytest.raises(ValueError, match="no"), taken_for_finite():
+        raise ValueError("no")
+    assert torch.isfinite is original

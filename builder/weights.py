@@ -1,0 +1,72 @@
+"""Statistics of weights as initialisers draw them, put into rows that were captured without them.
+
+A capture notes what the arguments of an initialiser tell. `python -m builder weights` builds each
+captured model once more, lets its initialisers draw one weight at a time, and keeps what was
+measured beside the row, from where it comes into the dataset.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute
+
+from graphnet_datasets.storage.table import read_table
+
+from .capturing import Keys
+from .catalog import Entry
+from .libraries import LIBRARIES
+
+pc: Any = pyarrow.compute
+
+ENDING = ".weights.json"
+"""The ending of the file with what was measured: names of weights to mean, std, least, greatest."""
+
+INITIALISED = "initialised"
+"""What `weights_origin` says of weights whose statistics were measured."""
+
+
+def path_of(row: Path) -> Path:
+    """Return the file with the weights of a row."""
+    return row.with_suffix(ENDING)
+
+
+def waiting(entries: Iterable[Entry], build: Path, keys: Keys) -> Iterator[Entry]:
+    """Yield captured entries of torch whose weights nobody has measured yet."""
+    for entry in entries:
+        path = keys.path(entry, build)
+        if LIBRARIES[entry.library].framework != "torch" or not path.is_file():
+            continue
+        if not path_of(path).is_file() and not _is_measured(path):
+            yield entry
+
+
+def _is_measured(path: Path) -> bool:
+    """Tell whether a weight of a row was measured when it was captured: then all were drawn."""
+    inputs = pc.list_flatten(read_table(path, columns=["inputs"])["inputs"])
+    is_weight = pc.equal(pc.struct_field(inputs, "role"), "parameter")
+    measured = pc.fill_null(pc.struct_field(inputs, "is_measured"), False)
+    return bool(pc.any(pc.and_(is_weight, measured)).as_py())
+
+
+def read_weights(row: Path) -> dict[str, Sequence[float]]:
+    """Return what was measured for a row; nothing where nobody has."""
+    path = path_of(row)
+    return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def with_weights(row: Mapping[str, Any], weights: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Return a row with measured statistics of its weights, and with where they come from."""
+    inputs = []
+    for each in row["inputs"]:
+        figures = weights.get(each["source_name"]) if each["role"] == "parameter" else None
+        if figures is not None and not each["is_measured"]:
+            names = ("mean", "std", "min", "max")
+            each = {**each, **dict(zip(names, figures, strict=True)), "is_measured": True}
+        inputs.append(each)
+    is_drawn = any(each["role"] == "parameter" and each["is_measured"] for each in inputs)
+    origin = INITIALISED if is_drawn else row.get("weights_origin")
+    return {**row, "inputs": inputs, "weights_origin": origin}

@@ -1,0 +1,335 @@
+"""What the initialisers of a module's parameters draw, of parameters that take no memory.
+
+A module built under `without_weights()` has its parameters on the meta device and its buffers as
+they are. Each parameter remembers what its initialiser would have drawn, or drew to be measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.overrides import TorchFunctionMode
+
+from ....inputs import default_statistics
+from ....sample import Statistics
+from ....sample.vocabulary import Role
+from ...moments import round_significant
+from ..statistics import measure
+
+Draw = Callable[[torch.Tensor], Any]
+"""Fills a tensor with what an initialiser draws."""
+
+_INITIAL = "_graphnet_initial_statistics"
+"""The attribute under which a parameter without elements keeps its initialiser's statistics."""
+
+_SPREAD_OF_CONSTANTS = 0.02
+"""Standard deviation, relative to the constant, of a parameter that is initialised to a constant.
+Trained norm scales and biases are not constant, and a compiler must not get away with dropping
+them. The value is that of the usual initialiser of transformers."""
+
+_MAX_MEASURED_ELEMENTS = 2**20
+
+_MAX_DRAWN_ELEMENTS = 2**18
+"""Of a weight that is drawn to be measured: the standard deviation is right to a thousandth."""
+
+_TOO_MANY_ELEMENTS = 2**28
+"""An empty tensor of so many elements can only be a weight (the experts of a layer, in one): it
+goes to meta at once, since not every system lends that much memory, be it never touched."""
+
+
+@contextlib.contextmanager
+def without_weights(*, is_measured: bool = False) -> Iterator[None]:
+    """Build modules whose parameters take no memory; buffers keep their values.
+
+    `torch.device("meta")` does the same to buffers too, whose values then are lost. With
+    `is_measured` each initialiser runs, on memory of its own that is freed once the elements are
+    measured: their statistics take the place of those that the initialiser's arguments tell. Of
+    weights of more than 262,144 elements so many, in whole rows, are drawn.
+
+    >>> with without_weights():
+    ...     layer = torch.nn.Linear(20_000, 20_000)
+    >>> layer.weight.is_meta, initial_statistics(layer.weight).max
+    (True, 0.007071)
+    """
+    recorder = (DrawingRecorder if is_measured else InitialiserRecorder)()
+    hook: Callable[..., Any] = recorder.on_registration  # torch's stub forgets the result
+    handle = register_module_parameter_registration_hook(hook)
+    try:
+        with recorder, _truncated_normals_recorded(recorder):
+            yield
+    finally:
+        handle.remove()
+
+
+def initial_statistics(parameter: torch.Tensor) -> Statistics | None:
+    """Return what the initialiser of `parameter` would have drawn, or None if nothing is known."""
+    return getattr(parameter, _INITIAL, None)
+
+
+def weight_statistics(
+    weight: torch.Tensor, role: Role, source_name: str, shape: tuple[int, ...], dtype: str
+) -> Statistics:
+    """Return the statistics of a weight without elements: its initialiser's, or its role's."""
+    initial = initial_statistics(weight)
+    return default_statistics(role, source_name, shape, dtype) if initial is None else initial
+
+
+class InitialiserRecorder(TorchFunctionMode):
+    """Follows the calls that initialise parameters, without the elements being drawn."""
+
+    draws = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._uninitialised: set[int] = set()
+        """Data pointers of tensors from `torch.empty`, whose elements mean nothing."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        name = getattr(func, "__name__", "")
+        if name == "empty" and _num_elements(args) >= _TOO_MANY_ELEMENTS:
+            kwargs = {**(kwargs or {}), "device": "meta"}
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            if name in ("empty", "empty_like", "empty_strided", "new_empty"):
+                if not result.is_meta:
+                    self._uninitialised.add(result.data_ptr())
+            elif name in _CREATIONS and not result.is_meta:
+                self._uninitialised.discard(result.data_ptr())
+        if name in _INITIALISERS:
+            given = dict(kwargs or {})
+            target = args[0] if args else given.pop("tensor", None)
+            if isinstance(target, torch.nn.Parameter):
+                self.note(func, target, args[1:], given)
+        return result
+
+    def note(
+        self,
+        function: Callable[..., Any],
+        target: torch.nn.Parameter,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        """Note what an initialiser draws, as its arguments tell it."""
+        _INITIALISERS[function.__name__](target, *args, **options)
+
+    def note_truncated(
+        self, target: torch.Tensor, bounds: tuple[float, float, float, float], draw: Draw
+    ) -> None:
+        """Note a truncated normal distribution: mean, standard deviation, and the bounds."""
+        del draw
+        _set(target, _figures(*bounds))
+
+    def on_registration(
+        self, module: torch.nn.Module, name: str, parameter: torch.nn.Parameter | None
+    ) -> torch.nn.Parameter | None:
+        """Put a parameter on the meta device when a module takes it."""
+        del module, name
+        if parameter is None or parameter.is_meta:
+            return None
+        light = torch.nn.Parameter(parameter.detach().to("meta"), parameter.requires_grad)
+        if parameter.data_ptr() not in self._uninitialised:
+            # Drawn before the module took it (`Parameter(torch.randn(…) * 0.02)`).
+            start = parameter.detach().reshape(-1)[:_MAX_MEASURED_ELEMENTS]
+            measured = measure(start)
+            if measured is not None:
+                _set(light, dataclasses.replace(measured, is_measured=self.draws))
+        return light
+
+
+class DrawingRecorder(InitialiserRecorder):
+    """Draws what an initialiser draws, measures it and lets go of it."""
+
+    draws = True
+
+    def note(
+        self,
+        function: Callable[..., Any],
+        target: torch.nn.Parameter,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        """Run an initialiser for real; where that gives a constant, note it as ever."""
+        super().note(function, target, args, options)
+        name = function.__name__
+        if name == "copy_":
+            source = args[0] if args else options.get("src")
+            if isinstance(source, torch.Tensor) and not source.is_meta:
+                self.keep(target, source.detach().reshape(-1)[:_MAX_MEASURED_ELEMENTS])
+        elif name.startswith("kaiming_"):
+            # How wide it draws follows from the whole shape, of which some rows are drawn.
+            std = _kaiming_std(target, *args, **options)
+            drawn = _some_rows(target)
+            if name == "kaiming_normal_":
+                drawn.normal_(0.0, std)
+            else:
+                drawn.uniform_(-math.sqrt(3) * std, math.sqrt(3) * std)
+            self.keep(target, drawn)
+        elif name in ("normal_", "uniform_"):
+            drawn = _some_rows(target)
+            function(drawn, *args, **options)
+            self.keep(target, drawn)
+
+    def note_truncated(
+        self, target: torch.Tensor, bounds: tuple[float, float, float, float], draw: Draw
+    ) -> None:
+        """Draw a truncated normal distribution."""
+        super().note_truncated(target, bounds, draw)
+        drawn = _some_rows(target)
+        draw(drawn)
+        self.keep(target, drawn)
+
+    @staticmethod
+    def keep(target: torch.Tensor, drawn: torch.Tensor) -> None:
+        """Keep the statistics of drawn elements, unless all of them are the same."""
+        measured = measure(drawn)
+        if measured is not None and measured.std:
+            _set(target, measured)
+
+
+def _some_rows(target: torch.Tensor) -> torch.Tensor:
+    """Return memory for a weight without elements, or for as many of its rows as are drawn."""
+    rows = max(1, _MAX_DRAWN_ELEMENTS // max(1, math.prod(target.shape[1:])))
+    shape = (min(rows, target.shape[0]), *target.shape[1:]) if target.dim() else ()
+    return torch.empty(shape, dtype=target.dtype, device="cpu")
+
+
+def _num_elements(sizes: tuple[Any, ...]) -> int:
+    """Return how many elements `torch.empty` is asked for; 0 where no number says."""
+    if len(sizes) == 1 and isinstance(sizes[0], list | tuple):
+        sizes = tuple(sizes[0])
+    return math.prod(sizes) if sizes and all(isinstance(size, int) for size in sizes) else 0
+
+
+_CREATIONS = frozenset(
+    {"zeros", "ones", "full", "rand", "randn", "tensor", "mul", "add", "sub", "div", "neg", "clone",
+     "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "arange", "linspace",
+     "log", "exp", "sqrt", "repeat", "cat", "stack", "eye", "randint", "randperm", "to", "float"}
+)  # fmt: skip
+"""Functions whose result may lie where an uninitialised tensor lay before it was freed."""
+
+
+def _set(parameter: torch.Tensor, statistics: Statistics) -> None:
+    if statistics.std == 0.0 and parameter.is_floating_point():
+        constant = statistics.mean or 0.0
+        spread = _SPREAD_OF_CONSTANTS * (abs(constant) or 1.0)
+        statistics = Statistics(constant, round_significant(spread), is_measured=False)
+    setattr(parameter, _INITIAL, statistics)
+
+
+def _figures(
+    mean: float, std: float, low: float | None = None, high: float | None = None
+) -> Statistics:
+    bounds = (None if bound is None else round_significant(bound) for bound in (low, high))
+    return Statistics(round_significant(mean), round_significant(std), *bounds, is_measured=False)
+
+
+def _on_normal(
+    tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, *_: Any, **__: Any
+) -> None:
+    _set(tensor, _figures(float(mean), float(std)))
+
+
+def _on_uniform(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    low = float(kwargs.get("from", kwargs.get("a", args[0] if args else 0.0)))
+    high = float(kwargs.get("to", kwargs.get("b", args[1] if len(args) > 1 else 1.0)))
+    _set(tensor, _figures((low + high) / 2, (high - low) / math.sqrt(12), low, high))
+
+
+def _kaiming_std(
+    tensor: torch.Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    **_: Any,
+) -> float:
+    kernel = math.prod(tensor.shape[2:])
+    fan = (tensor.shape[1] if mode == "fan_in" else tensor.shape[0]) * kernel
+    gain = torch.nn.init.calculate_gain(nonlinearity, a)  # pyright: ignore[reportArgumentType]
+    return gain / math.sqrt(max(1, fan))
+
+
+def _on_kaiming_uniform(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    bound = math.sqrt(3) * _kaiming_std(tensor, *args, **kwargs)
+    _on_uniform(tensor, -bound, bound)
+
+
+def _on_kaiming_normal(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    _on_normal(tensor, 0.0, _kaiming_std(tensor, *args, **kwargs))
+
+
+def _on_fill(tensor: torch.Tensor, value: Any = 0.0, *_: Any, **kwargs: Any) -> None:
+    value = kwargs.get("val", kwargs.get("value", value))
+    if isinstance(value, torch.Tensor):
+        value = value.item() if value.numel() == 1 and not value.is_meta else 0.0
+    _set(tensor, Statistics(float(value), 0.0, is_measured=False))
+
+
+def _on_zero(tensor: torch.Tensor, *_: Any, **__: Any) -> None:
+    _on_fill(tensor, 0.0)
+
+
+def _on_copy(tensor: torch.Tensor, source: Any, *_: Any, **__: Any) -> None:
+    if isinstance(source, torch.Tensor):
+        measured = initial_statistics(source) if source.is_meta else measure(source)
+        if measured is not None:
+            _set(tensor, dataclasses.replace(measured, is_measured=False))
+
+
+_INITIALISERS: Mapping[str, Callable[..., None]] = {
+    "normal_": _on_normal,
+    "uniform_": _on_uniform,
+    "fill_": _on_fill,
+    "constant_": _on_fill,
+    "kaiming_uniform_": _on_kaiming_uniform,
+    "kaiming_normal_": _on_kaiming_normal,
+    "zero_": _on_zero,
+    "copy_": _on_copy,
+}
+
+
+@contextlib.contextmanager
+def _truncated_normals_recorded(recorder: InitialiserRecorder) -> Iterator[None]:
+    """Record `trunc_normal_`, which since torch 2.13 returns from a meta tensor before any call.
+
+    The function is reached under many names, all of which end in this one.
+    """
+    original = getattr(torch.nn.init, "_no_grad_trunc_normal_", None)
+
+    def recorded(
+        tensor: torch.Tensor,
+        mean: float,
+        std: float,
+        a: float,
+        b: float,
+        *rest: Any,
+        **keys: Any,
+    ) -> torch.Tensor:
+        assert original is not None  # noqa: S101 - only installed where it exists
+        if tensor.is_meta:
+            with torch._C.DisableTorchFunction():
+                draw = functools.partial(original, mean=mean, std=std, a=a, b=b)
+                recorder.note_truncated(tensor, (mean, std, a, b), draw)
+            return tensor
+        return original(tensor, mean, std, a, b, *rest, **keys)
+
+    if original is None:
+        yield
+        return
+    torch.nn.init._no_grad_trunc_normal_ = recorded  # pyright: ignore
+    try:
+        yield
+    finally:
+        torch.nn.init._no_grad_trunc_normal_ = original  # pyright: ignore
