@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--max-ops", type=int, default=200)
     parser.add_argument("--compiler", nargs="*", default=COMPILERS)
     parser.add_argument("--threads", type=int, help="of each arm; default: all processors")
+    parser.add_argument("--no-overlap", action="store_true", help="one sample at a time")
     options = parser.parse_args()
     started_s, spent = time.perf_counter(), TimeSpent()
     filters = [
@@ -44,7 +45,13 @@ def main() -> None:
     names = sorted(name for part in parts.values() for name in part["id"])
     count = min(options.graphs, len(names))
     chosen = [names[place * len(names) // count] for place in range(count)]
-    runs = run(chosen, list(options.compiler), time_spent=spent, num_threads=options.threads)
+    runs = run(
+        chosen,
+        list(options.compiler),
+        time_spent=spent,
+        num_threads=options.threads,
+        overlap=not options.no_overlap,
+    )
     wall_s = time.perf_counter() - started_s
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     phases: dict[str, float] = collections.Counter()
@@ -56,6 +63,7 @@ def main() -> None:
                 "benchmark": "throughput",
                 "graphs": count,
                 "compilers": list(options.compiler),
+                "overlap": not options.no_overlap,
                 "threads": options.threads or len(os.sched_getaffinity(0)),
                 "wall_s": round(wall_s, 1),
                 "cpu_s": round(sum(each.ru_utime + each.ru_stime for each in used), 1),

@@ -23,6 +23,7 @@ SHOWN_T = (-5, 0)
 DOING = {
     "start": "starting a process for",
     "judge": "judging",
+    "still": "waiting with",
     "load": "loading",
     "baseline": "running eager on",
     "compile": "compiling",

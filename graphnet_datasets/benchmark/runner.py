@@ -54,6 +54,7 @@ def run(
     keep_outputs: bool = False,
     against: str | os.PathLike[str] | None = None,
     time_spent: TimeSpent | None = None,
+    overlap: bool = True,
     **changes: Any,
 ) -> datasets.Dataset:
     """Time samples under eager and under a compiler, judge the outputs, and return the records.
@@ -80,6 +81,8 @@ def run(
             the same samples, seed and input mode. `compare_with_reference` gives the verdicts.
         time_spent: is told each phase of each run, so that printing it says what took the time;
             not by the workers of a Ray cluster.
+        overlap: on a CPU with two processors or more, prepare and judge one sample while another
+            is; nothing of either runs while the other one is timed. Records come as they are done.
 
     A compiler runs on the samples of its own framework, and samples of a framework that none of the
     compilers is for are left out. One that is named as `module:attribute` tells its framework only
@@ -122,6 +125,7 @@ def run(
             log_directory=None if out is None else path / "logs",
             compilers=compilers,
             outputs=outputs,
+            is_overlapping=overlap,
         )
         stack.callback(runs_on.close)
         candidates = {
@@ -147,6 +151,7 @@ def _make_executor(
     log_directory: Path | None,
     compilers: Sequence[str],
     outputs: OutputStore | None,
+    is_overlapping: bool,
 ) -> Executor:
     if name == "local":
         return LocalExecutor(
@@ -155,6 +160,7 @@ def _make_executor(
             log_directory=log_directory,
             compilers=compilers,
             take_outputs=None if outputs is None else outputs.save,
+            is_overlapping=is_overlapping,
         )
     if name == "ray":
         from .executors.ray_executor import RayExecutor

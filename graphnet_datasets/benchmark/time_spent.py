@@ -9,8 +9,9 @@ from typing import Any
 
 from ..scores.text import text_table
 
-START, JUDGE = "start", "judge"
-"""Phases of the parent: a process is started and handed its sample, outputs are compared."""
+START, JUDGE, STAND_STILL = "start", "judge", "stand still"
+"""Phases of the parent: a process is started and handed its sample, outputs are compared, and a
+sample waits, its processes stopped, while another one is timed."""
 _OTHER = "everything else"
 _ROWS: Mapping[str, str] = {
     START: "start processes",
@@ -24,6 +25,7 @@ _ROWS: Mapping[str, str] = {
     "eager alone run": "eager alone: time",
     "eager alone oracle": "eager alone: float64",
     JUDGE: "judge",
+    STAND_STILL: "stand still for others",
 }
 """The phases in the order in which they come, for people."""
 
@@ -97,7 +99,15 @@ class TimeSpent:
         ]
         rows.append(["all", *(f"{each:.1f}" for each in of_each), *_sum(whole_s, whole_s)])
         table = text_table(["phase", *compilers, "all", "share"], rows, is_first_left=True)
-        return f"Where the time went, in seconds:\n{table}"
+        said = f"Where the time went, in seconds:\n{table}"
+        still_s = sum(value for (_, phase), value in seconds.items() if phase == STAND_STILL)
+        if still_s:
+            saved_s = max(0.0, known_s - still_s - total_s)
+            said += (
+                f"\nSamples under way at once did {known_s - still_s:.1f} s of work in "
+                f"{total_s:.1f} s on the clock: {saved_s:.1f} s saved."
+            )
+        return said
 
     def _leave(self, sample_id: str) -> float:
         now_s = self._clock_s()

@@ -42,7 +42,8 @@ class WorkerJob:
     `is_first` it also makes the outputs of the first call, its times and the oracle. `is_fresh`
     says whether inputs of later sets are drawn anew. `turns` is given where two processes take
     turns. `is_known_to_fit` says that an earlier process has compared with the limits what the
-    sample takes.
+    sample takes. `turnstile` is the pipe from which a byte is read before each phase that is timed,
+    "" where nothing else is under way.
     """
 
     kind: Kind
@@ -57,6 +58,7 @@ class WorkerJob:
     is_fresh: bool = True
     turns: Turns | None = None
     is_known_to_fit: bool = False
+    turnstile: str = ""
 
     @property
     def threads(self) -> int:

@@ -56,6 +56,13 @@ def run_samples(
     profile: Annotated[
         bool, typer.Option("--profile", help="Print what the time went into, phase by phase.")
     ] = False,
+    overlap: Annotated[
+        bool,
+        typer.Option(
+            help="On a CPU, prepare a sample while another one is prepared or judged; nothing runs "
+            "beside what is timed."
+        ),
+    ] = True,
     compilers: CompilerOptions,
     selection: SelectionOptions,
     measurement: MeasurementOptions,
@@ -90,6 +97,7 @@ def run_samples(
             keep_outputs=is_control,
             against=against,
             time_spent=time_spent,
+            overlap=overlap,
         )
     if time_spent is not None:
         echo(f"{time_spent}\n")

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -152,6 +153,13 @@ class ForkServer:
         self.num_starts += 1
         return running
 
+    def be_still(self, is_still: bool) -> None:
+        """Have the server look after its job no more, or again: who stopped it does meanwhile."""
+        running = self._running
+        if running is not None:
+            with running.lock, contextlib.suppress(OSError):
+                running.control.send(json.dumps({"is_still": is_still}).encode())
+
     def close(self) -> None:
         """Kill the job under way, if any, and end the server; any thread may call this.
 
@@ -182,6 +190,8 @@ class ForkServer:
         limits: Limits | None = None,
         environment: Mapping[str, str] | None = None,
         on_phase: Callable[[str], None] | None = None,
+        on_start: Callable[[], None] | None = None,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> Outcome:
         """Run one job in a fresh process and return how it ended; nothing that it does raises here.
 
@@ -191,7 +201,10 @@ class ForkServer:
             phases: the phases in their order; a job starts in the first and cannot go back.
             limits: what the job may use.
             environment: variables set in the job's process.
-            on_phase: told each phase when the job enters it.
+            on_phase: told each phase when the job enters it; the phase's time begins when it
+                returns.
+            on_start: called when the job's process is there.
+            now_s: the clock of the time limits, which may stand still.
 
         Raises:
             RunError: the payload is too large, the server cannot be started, or another thread
@@ -224,7 +237,9 @@ class ForkServer:
         log_read, log_write = os.pipe()
         stamps, stamps_of_job = stamp_sockets()
         reader = StampReader(stamps, key)
-        watch = Watch(control, result_read, log_read, phases, limits, key, reader, on_phase)
+        watch = Watch(
+            control, result_read, log_read, phases, limits, key, reader, on_phase, on_start, now_s
+        )
         try:
             with stamps_of_job, contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 fds = [result_write, log_write, stamps_of_job.fileno()]

@@ -92,16 +92,23 @@ def _run(
         _become_job(request, fds, server, job)
     for fd in fds:
         os.close(fd)
+    _send(control, {"started": worker})
     inherited = memory_bytes(worker)
     worker_fd = os.pidfd_open(worker)
-    cause, peak = "", 0
+    cause, peak, is_still = "", 0, False
     try:
         while not cause:
-            ready = _wait([worker_fd, control.fileno()], parent_fd, POLL_INTERVAL_MS)
+            interval_ms = None if is_still else POLL_INTERVAL_MS
+            ready = _wait([worker_fd, control.fileno()], parent_fd, interval_ms)
             if worker_fd in ready:
                 break
             if control.fileno() in ready:
-                cause = str(_receive(control)[0].get("kill", ""))
+                message, _ = _receive(control)
+                cause = str(message.get("kill", ""))
+                # Nothing runs meanwhile, and looking after it would disturb what does.
+                is_still = bool(message.get("is_still", is_still))
+                continue
+            if is_still:
                 continue
             tree = descendants(server)
             used = sum(map(memory_bytes, tree)) - inherited

@@ -55,7 +55,8 @@ class Outcome:
     negative for a signal and None if it is not known. `error` has the keys `type` and `message`.
     `num_leftovers` counts the processes that were alive below the job's own when it ended, and were
     killed with it. `message_phases` has the phase in which each message came. `stamps` are the
-    moments that the job had noted, by the kernel where `is_kernel_time`.
+    moments that the job had noted, by the kernel where `is_kernel_time`. `pauses` are times, by the
+    monotonic clock, in which it was stopped by whoever ran it, which no other figure counts.
     """
 
     ending: Ending
@@ -72,6 +73,7 @@ class Outcome:
     message_phases: list[str] = dataclasses.field(default_factory=list)
     stamps: list[Stamp] = dataclasses.field(default_factory=list)
     is_kernel_time: bool = True
+    pauses: list[tuple[float, float]] = dataclasses.field(default_factory=list)
 
     def merged(self) -> dict[str, Any]:
         """Return all messages as one object; of one phase the later ones win.
@@ -101,8 +103,11 @@ class Watch:
         key: str = "",
         stamps: StampReader | None = None,
         on_phase: Callable[[str], None] | None = None,
+        on_start: Callable[[], None] | None = None,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_phase = on_phase or (lambda _: None)
+        self._on_start, self._now_s = on_start or (lambda: None), now_s
         self._stamps, self._stamps_s = stamps, _IDLE_S
         self._control, self._result_fd, self._log_fd = control, result_fd, log_fd
         self._phases, self._limits = list(phases), limits
@@ -114,7 +119,7 @@ class Watch:
         self._phase = self._phases[0]
         self._phase_s: dict[str, float] = {}
         self._oom_kills = oom_kills()
-        self._started = self._entered = time.monotonic()
+        self._started = self._entered = now_s()
         self._kill_deadline: float | None = None
         self.is_server_lost = False
         for fd in (result_fd, log_fd):
@@ -146,7 +151,7 @@ class Watch:
         return self._entered + self._limits.timeout_s(self._phase)
 
     def _pause_s(self) -> float:
-        until_deadline_s = max(self._deadline() - time.monotonic(), 0)
+        until_deadline_s = max(self._deadline() - self._now_s(), 0)
         return until_deadline_s if self._stamps is None else min(until_deadline_s, self._stamps_s)
 
     def _read_stamps(self) -> None:
@@ -157,14 +162,14 @@ class Watch:
     def _enforce(self) -> None:
         if self._kill_deadline is None and self._reader.problem:
             self._kill("protocol")
-        elif time.monotonic() >= self._deadline():
+        elif self._now_s() >= self._deadline():
             if self._kill_deadline is None:
                 self._kill("timeout")
             else:
                 self.is_server_lost = True
 
     def _kill(self, cause: str) -> None:
-        self._kill_deadline = time.monotonic() + KILL_GRACE_S
+        self._kill_deadline = self._now_s() + KILL_GRACE_S
         with contextlib.suppress(OSError):
             self._control.send(json.dumps({"kill": cause}).encode())
 
@@ -176,7 +181,11 @@ class Watch:
         if not data:
             self.is_server_lost = True
             return None
-        return json.loads(data)
+        message = json.loads(data)
+        if "started" in message:
+            self._on_start()
+            return None
+        return message
 
     def _read_pipe(self, fd: int) -> bool:
         """Read what there is; return False when there is no more to come, or not now."""
@@ -206,6 +215,7 @@ class Watch:
                 self._leave_phase()
                 self._phase = phase
                 self._on_phase(phase)
+                self._entered = self._now_s()  # whoever is told may have it wait
             else:
                 self._reader.problem = f"The job went from phase `{self._phase}` to `{phase[:40]}`."
                 return False
@@ -217,7 +227,7 @@ class Watch:
         return True
 
     def _leave_phase(self) -> None:
-        now = time.monotonic()
+        now = self._now_s()
         self._phase_s[self._phase] = now - self._entered
         self._entered = now
 
@@ -232,7 +242,7 @@ class Watch:
             exit_code=exit_code,
             log=self._log.text(),
             num_log_bytes=self._log.num_bytes,
-            duration_s=time.monotonic() - self._started,
+            duration_s=self._now_s() - self._started,
             phase_s=self._phase_s,
             peak_memory_bytes=int(exited.get("peak_memory_bytes", 0)),
             num_leftovers=int(exited.get("num_leftovers", 0)),

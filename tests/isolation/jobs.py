@@ -109,6 +109,14 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
             os._exit(payload["code"])
         case "system_exit":
             sys.exit(0)
+        case "spin":
+            reporter.enter("second")
+            begun = time.process_time()
+            is_child = os.fork() == 0  # a second one, in a session of its own
+            if is_child:
+                os.setsid()
+            while is_child or time.process_time() - begun < payload["seconds"]:
+                pass
         case "sleep":
             reporter.enter("second")
             time.sleep(1000)

@@ -16,6 +16,7 @@ from .arms import Arm, Workload
 from .harness_snapshot import HarnessSnapshot
 from .setup import evictor_for, load_workload, make_clock, now_s
 from .timed_calls import draw_set
+from .turnstile import Turnstile
 
 STAND_IN_S = 0.02
 """Where calls take longer than this, what happened between them no longer shows in their times."""
@@ -25,6 +26,7 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
     """Run eager alone: its outputs on the sets of inputs, its times, and in float64 at last."""
     workload = load_workload(job, directory)
     runtime = workload.runtime
+    turnstile = Turnstile(job, reporter)
     reporter.enter("baseline")
     workload.note_writes()
     workload.is_fresh = job.is_fresh
@@ -41,7 +43,7 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
         reporter.send({f"outputs {name}": write_described(taken, directory / name)})
     if not job.is_first:
         return
-    reporter.enter("run")
+    turnstile.enter("run")
     _time(job, arm, workload, reporter)
     if job.settings.has_oracle:
         arm.discard()

@@ -31,6 +31,7 @@ from .harness_snapshot import HarnessSnapshot
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
 from .timed_calls import OutputsRefusedError, TimedCalls, draw_set
 from .turns import figures_of_pairs, run_eager_in_turns, time_candidate_in_turns
+from .turnstile import Turnstile
 
 SLOW_PROFILE_MS = 100.0
 """Where a call took longer than this, one call is looked at by the profiler instead of three."""
@@ -79,9 +80,11 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     resident_bytes = peak_memory_bytes()
     workload = load_workload(job, directory)
     runtime = workload.runtime
-    reporter.send({"load_time_s": now_s() - started_s})
+    loaded_s = now_s()
+    reporter.send({"load_time_s": loaded_s - started_s, "load_span_s": [started_s, loaded_s]})
 
-    reporter.enter("baseline")
+    turnstile = Turnstile(job, reporter)
+    turnstile.enter("baseline")
     workload.note_writes()
     if not workload.note_variation():
         raise NothingVariesError(
@@ -120,17 +123,19 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     reset_peak_memory()
     compile_started_s = now_s()
     compiled = compiler.compile(own.module, arguments)
-    compile_time_s = now_s() - compile_started_s - compiler.excluded_time_s
+    compiled_s = now_s()
+    compile_time_s = compiled_s - compile_started_s - compiler.excluded_time_s
     del arguments
     reporter.send(
         {
             "compile_time_s": compile_time_s,
+            "compile_span_s": [compile_started_s, compiled_s],
             "fallback_share": compiler.fallback_share,
             "compile_warnings": list(compiler.warnings),
         }
     )
 
-    reporter.enter("run")
+    turnstile.enter("run")
     candidate = Arm(own, compiled)
     clock = waiting_for(compiler, clock)
     timed = TimedCalls(
@@ -201,7 +206,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     )
     is_profiled = job.settings.has_profile and offers(job.framework, "profiling")
     if times is not None and is_profiled:
-        reporter.enter("profile")
+        turnstile.enter("profile")
         _profile(job, baseline, candidate, times, reporter)
 
 

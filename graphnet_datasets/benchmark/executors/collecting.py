@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...isolation import Outcome
-from ..handover import FIRST, HandoverError, JudgedCall, judged_file, read_judged, read_outputs
+from ...analysis.finite import explain_not_finite
+from ...errors import (
+    CompilerError,
+    CompilerUnavailableError,
+    RunError,
+    UnknownCompilerError,
+)
+from ...isolation import Ending, Outcome
+from ...sample import Sample
+from ..handover import (
+    AGAIN,
+    FIRST,
+    ORACLE,
+    HandoverError,
+    JudgedCall,
+    judged_file,
+    read_judged,
+    read_outputs,
+)
 from ..judging import judging
-from ..judging.correctness import Output
+from ..judging.correctness import Output, count_not_finite
+from .jobs import CandidateCompiler
+
+COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
+    UnknownCompilerError,
+    CompilerUnavailableError,
+    CompilerError,
+)
+"""What `SampleRunner.find_candidate` raises where a compiler cannot be used."""
 
 
 def read_run(run: judging.Run, outcome: Outcome, directory: Path) -> None:
@@ -40,3 +66,75 @@ def read_judged_outputs(
         read_outputs(directory / name, messages.get(f"outputs {name}"), call.start)
         for name, call in zip(map(judged_file, range(len(calls))), calls, strict=True)
     ]
+
+
+def read_eager_alone(
+    outcome: Outcome,
+    directory: Path,
+    run: judging.Run,
+    earlier: judging.EagerAlone | None,
+    sample: Sample,
+) -> judging.EagerAlone:
+    """Return what eager alone found for a run; `earlier` has found all but the judged calls."""
+    messages = outcome.merged()
+    eager_alone = judging.EagerAlone(
+        outcome,
+        messages.get("baseline_alone_ms"),
+        messages.get("baseline_alone_preemptions"),
+        messages.get("machine"),
+    )
+    if earlier is not None:
+        eager_alone = dataclasses.replace(
+            earlier, outcome=outcome, earlier=earlier, handover_problem=""
+        )
+    if eager_alone.problem is not None:
+        return eager_alone
+    try:
+        if earlier is None:
+            eager_alone.first, eager_alone.again = (
+                read_outputs(directory / name, messages.get(f"outputs {name}"))
+                for name in (FIRST, AGAIN)
+            )
+            text, is_meant = explain_not_finite(count_not_finite(eager_alone.first), sample)
+            eager_alone.not_finite = "" if is_meant else text
+        eager_alone.judged = read_judged_outputs(directory, messages, run.calls)
+        if f"outputs {ORACLE}" in messages:
+            described = messages[f"outputs {ORACLE}"]
+            eager_alone.oracle = read_outputs(directory / ORACLE, described)
+    except HandoverError as error:
+        eager_alone.handover_problem = str(error)
+    return eager_alone
+
+
+def read_candidate(outcome: Outcome, asked: CandidateCompiler, device: str) -> CandidateCompiler:
+    """Return the compiler that a worker has looked at, with all its options.
+
+    Raises:
+        CompilerError: there is no such compiler or option, or it cannot run here.
+        RunError: the device cannot be used.
+    """
+    compiler = asked.compiler
+    if outcome.ending is not Ending.FINISHED:
+        error = outcome.error or {"type": "", "message": ""}
+        kind = error["type"].rpartition(".")[2]
+        for known in COMPILER_ERRORS:
+            if kind == known.__name__:
+                raise known(error["message"])
+        raise CompilerError(
+            f"The compiler `{compiler}` cannot be loaded ({outcome.ending}): "
+            f"{error['type']}: {error['message']}"
+        )
+    found = outcome.merged()
+    if found.get("device_problem"):
+        raise RunError(f"The device `{device}` cannot be used: {found['device_problem']}.")
+    if found.get("is_for_device") is not True:
+        raise CompilerUnavailableError(
+            f"The compiler `{compiler}` does not produce code for the device `{device}`."
+        )
+    return CandidateCompiler(
+        compiler,
+        asked.framework,
+        dict(found["options"]),
+        str(found["version"]),
+        str(found["source"]),
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import queue
 import re
@@ -16,15 +17,19 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ...errors import RunError
 from ..records.environment import describe_environment, environment_id, physical_gpu
 from ..settings import Settings
 from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
+from .overlap import TimingGate
 from .sample_runner import SampleRunner
 
 Record = dict[str, Any]
+_Done: TypeAlias = "queue.SimpleQueue[tuple[SampleJob, Record, threading.Event] | BaseException]"
+MIN_OVERLAPPED = 4
+"""Samples from which on two are under way at once."""
 _JOIN_S = 30.0
 """Seconds to wait for a device's thread once its worker has been ended."""
 
@@ -57,8 +62,10 @@ class Executor(Protocol):
 class LocalExecutor:
     """Runs jobs on devices of this machine; it holds the lock of each while it does.
 
-    One device is used in the order of the jobs. Of several, each takes the next job as soon as it
-    is free. They must be alike, for the times of unlike devices do not belong in one run.
+    Jobs are begun in their order. Of several devices each takes the next job as soon as it is free.
+    They must be alike, for the times of unlike devices do not belong in one run. On a CPU of two
+    processors or more two samples are under way at once, unless `is_overlapping` is false; nothing
+    of one runs while the other is timed (see `overlap`).
 
     Raises:
         RunError: no device or one device twice is given, or the devices differ.
@@ -72,7 +79,10 @@ class LocalExecutor:
         log_directory: Path | None = None,
         compilers: Sequence[str] = (),
         take_outputs: TakeOutputs | None = None,
+        is_overlapping: bool = True,
     ) -> None:
+        self._is_overlapping = is_overlapping
+        self._gate: TimingGate | None = None
         self._devices = tuple(devices)
         self.environment = _common_environment(self._devices)
         self._settings = settings
@@ -90,9 +100,19 @@ class LocalExecutor:
         return self._runner(self._devices[0]).find_candidate(compiler, framework, options)
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
-        """Yield a job with each record as it is made, in order where there is one device."""
+        """Yield a job with each record as it is made; in order if one sample is run at a time."""
+        jobs = list(jobs)
+        if self._devices == ("cpu",) and self._is_overlapping and _is_worth_overlapping(jobs):
+            first = self._runner("cpu")
+            self._gate = TimingGate(first.limits.memory_bytes or math.inf)
+            first.join(self._gate)
+            second = self._runner("cpu", " second")
+            second.join(self._gate, first)
+            yield from self._run_on_all(jobs, [("cpu", first), ("cpu", second)])
+            return
         if len(self._devices) != 1:
-            yield from self._run_on_all(jobs)
+            runners = [(device, self._runner(device)) for device in self._devices]
+            yield from self._run_on_all(jobs, runners)
             return
         (device,) = self._devices
         with device_lock(device):
@@ -103,6 +123,8 @@ class LocalExecutor:
     def close(self) -> None:
         """End the workers."""
         self._is_closed.set()
+        if self._gate is not None:
+            self._gate.close()
         for runner in self._runners.values():
             runner.close()
         for thread in self._threads:
@@ -110,13 +132,14 @@ class LocalExecutor:
         self._threads.clear()
         self._runners.clear()
 
-    def _runner(self, device: str) -> SampleRunner:
-        if device not in self._runners:
+    def _runner(self, device: str, role: str = "") -> SampleRunner:
+        name = device + role
+        if name not in self._runners:
             environment = (
                 environment_id(self.environment),
                 json.dumps(self.environment, sort_keys=True),
             )
-            self._runners[device] = SampleRunner(
+            self._runners[name] = SampleRunner(
                 device,
                 self._settings,
                 environment,
@@ -124,21 +147,21 @@ class LocalExecutor:
                 compilers=self._compilers,
                 take_outputs=self._take_outputs,
             )
-        self._runners[device].on_phase = self.on_phase
-        return self._runners[device]
+        self._runners[name].on_phase = self.on_phase
+        return self._runners[name]
 
-    def _run_on_all(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
+    def _run_on_all(
+        self, jobs: Iterable[SampleJob], runners: Sequence[tuple[str, SampleRunner]]
+    ) -> Iterator[tuple[SampleJob, list[Record]]]:
         waiting: queue.SimpleQueue[SampleJob] = queue.SimpleQueue()
-        done: queue.SimpleQueue[tuple[SampleJob, list[Record]] | BaseException] = (
-            queue.SimpleQueue()
-        )
+        done: _Done = queue.SimpleQueue()
         num_records = 0
         for job in jobs:
             waiting.put(job)
             num_records += len(job.candidates)
-        for device in self._devices:
+        for device, runner in runners:
             thread = threading.Thread(
-                target=self._serve, args=(device, self._runner(device), waiting, done), daemon=True
+                target=self._serve, args=(device, runner, waiting, done), daemon=True
             )
             self._threads.append(thread)
             thread.start()
@@ -146,29 +169,40 @@ class LocalExecutor:
             finished = done.get()
             if isinstance(finished, BaseException):
                 raise finished
-            yield finished
+            job, record, is_stored = finished
+            yield job, [record]
+            is_stored.set()
 
     def _serve(
         self,
         device: str,
         runner: SampleRunner,
         waiting: queue.SimpleQueue[SampleJob],
-        done: queue.SimpleQueue[tuple[SampleJob, list[Record]] | BaseException],
+        done: _Done,
     ) -> None:
         """Run jobs on one device until there is none left; the first error ends it."""
         try:
-            with device_lock(device):
+            with device_lock(device), runner.at_work():
                 while not self._is_closed.is_set():
                     try:
                         job = waiting.get_nowait()
                     except queue.Empty:
                         break
                     for record in runner.records(job):
-                        done.put((job, [record]))
+                        is_stored = threading.Event()
+                        done.put((job, record, is_stored))
+                        # Storing it is work beside which nothing is timed.
+                        while not is_stored.wait(1.0) and not self._is_closed.is_set():
+                            pass
         except BaseException as error:
             done.put(error)
         finally:
             runner.close()
+
+
+def _is_worth_overlapping(jobs: Sequence[SampleJob]) -> bool:
+    """Tell whether the second server, which imports a framework, pays for itself."""
+    return len(jobs) >= MIN_OVERLAPPED and len(os.sched_getaffinity(0)) > 1
 
 
 def parse_devices(device: str | Sequence[str]) -> tuple[str, ...]:

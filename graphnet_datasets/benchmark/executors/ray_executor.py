@@ -23,8 +23,9 @@ from ..judging import judging
 from ..judging.output_files import OutputStore
 from ..records.environment import environment_id
 from ..settings import Settings
+from .collecting import COMPILER_ERRORS
 from .job_bytes import pack_job, unpack_results
-from .sample_runner import COMPILER_ERRORS, CandidateCompiler, OnPhase, SampleJob, SampleRunner
+from .sample_runner import CandidateCompiler, OnPhase, SampleJob, SampleRunner
 
 Record = dict[str, Any]
 START_TIMEOUT_S = 300.0

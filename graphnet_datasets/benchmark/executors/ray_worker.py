@@ -17,9 +17,10 @@ from ..judging.correctness import Output
 from ..judging.output_files import describe_run, write_outputs
 from ..records.environment import describe_environment, environment_id
 from ..settings import Settings
+from .collecting import COMPILER_ERRORS
 from .executors import device_lock
 from .job_bytes import Result, pack_results, unpack_job
-from .sample_runner import COMPILER_ERRORS, SampleJob, SampleRunner
+from .sample_runner import SampleJob, SampleRunner
 
 
 class DeviceWorker:

@@ -10,14 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...analysis.finite import explain_not_finite
 from ...atomic import write_text
 from ...compilers import Compiler
 from ...errors import (
-    CompilerError,
-    CompilerUnavailableError,
     RunError,
-    UnknownCompilerError,
 )
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
@@ -25,37 +21,29 @@ from ...sample import Sample
 from ...schema import Status
 from ...schema.sample_files import write_row
 from ..handover import (
-    AGAIN,
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
     EAGER_PHASES,
-    FIRST,
     OPTIONS_VARIABLE,
-    ORACLE,
-    HandoverError,
     JudgedCall,
-    read_outputs,
 )
 from ..judging import floors, judging
-from ..judging.correctness import count_not_finite
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..records.records import sample_digest
 from ..settings import Settings
-from ..time_spent import JUDGE, START
+from ..time_spent import JUDGE, STAND_STILL, START
 from ..worker_job import Kind, WorkerJob
-from .collecting import read_judged_outputs, read_run
+from .collecting import read_candidate, read_eager_alone, read_run
 from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
+from .overlap import Lane, TimingGate
+from .passage import Passage, need_bytes
 from .turns import time_again
 
 SERVER = "graphnet_datasets.benchmark.child.server"
 """The module that serves the jobs of any framework."""
 
-COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
-    UnknownCompilerError,
-    CompilerUnavailableError,
-    CompilerError,
-)
-"""What `SampleRunner.find_candidate` raises where a compiler cannot be used."""
+_CROWDED_ENDINGS = (Ending.TIMEOUT, Ending.OUT_OF_MEMORY)
+"""How a job may end because of what ran beside it."""
 
 
 class SampleRunner:
@@ -80,19 +68,44 @@ class SampleRunner:
         take_outputs: TakeOutputs | None = None,
         again: Sequence[JudgedCall] = (),
     ) -> None:
+        self.lane: Lane | None = None
+        self._shown: tuple[str, str, str] | None = None
         self._again = tuple(again)
         self._take_outputs = take_outputs
         self._device, self._settings = device, settings
         self._environment_id, self._environment = environment
         self._log_directory = log_directory
         self._compilers = tuple(compilers)
-        self._limits = settings.limits(device)
+        self.limits = self._limits = settings.limits(device)
         self._servers: dict[str, ForkServer] = {}
         self.on_phase: OnPhase = lambda *_: None
         self._options: Mapping[str, Any] = {}
         self._is_closed = False
         self._peaks: tuple[PeakRates | None, ...] = ()
         self._fitting: Sample | None = None
+
+    def join(self, gate: TimingGate, first: SampleRunner | None = None) -> None:
+        """Have samples of other runners at this gate under way at once (see `overlap`).
+
+        Records are to be taken within `at_work` then. `first` is a runner that has looked at the
+        compilers.
+        """
+        self.lane = gate.lane(self._all_servers, self._tell_pause)
+        if first is not None:
+            self._options = first._options
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Be at work as a lane of the gate, if there is one, except while a process is."""
+        lane = self.lane
+        if lane is None:
+            yield
+            return
+        lane.gate.begin_work(lane)
+        try:
+            yield
+        finally:
+            lane.gate.end_work(lane)
 
     def close(self) -> None:
         """End all processes."""
@@ -116,28 +129,7 @@ class SampleRunner:
             payload = self.make_worker_job(candidate, "compiler").to_payload()
             limits = Limits(default_timeout_s=self._limits.timeout_s("compile"))
             outcome = server.run(payload, directory, phases=("compiler",), limits=limits)
-        if outcome.ending is not Ending.FINISHED:
-            error = outcome.error or {"type": "", "message": ""}
-            kind = error["type"].rpartition(".")[2]
-            for known in COMPILER_ERRORS:
-                if kind == known.__name__:
-                    raise known(error["message"])
-            raise CompilerError(
-                f"The compiler `{compiler}` cannot be loaded ({outcome.ending}): "
-                f"{error['type']}: {error['message']}"
-            )
-        found = outcome.merged()
-        if found.get("device_problem"):
-            raise RunError(
-                f"The device `{self._device}` cannot be used: {found['device_problem']}."
-            )
-        if found.get("is_for_device") is not True:
-            raise CompilerUnavailableError(
-                f"The compiler `{compiler}` does not produce code for the device `{self._device}`."
-            )
-        return CandidateCompiler(
-            compiler, framework, dict(found["options"]), str(found["version"]), str(found["source"])
-        )
+        return read_candidate(outcome, candidate, self._device)
 
     def run(self, job: SampleJob) -> list[dict[str, Any]]:
         """Run a sample under each of its candidates and return a record for each."""
@@ -149,6 +141,13 @@ class SampleRunner:
         The outputs that a candidate is judged by are made when it is gone, on inputs that were
         drawn while it ran; only those of the first call are the same for all candidates.
         """
+        with self._admitted(job):
+            try:
+                yield from self._records(job)
+            finally:
+                self._shown = None
+
+    def _records(self, job: SampleJob) -> Iterator[dict[str, Any]]:
         eager_alone: judging.EagerAlone | None = None
         for run_id, candidate in job.candidates:
             run = self._run_candidate(job, run_id, candidate)
@@ -185,7 +184,7 @@ class SampleRunner:
                     kind="peaks", device=self._device, settings=self._machine_settings
                 )
                 payload = worker_job.to_payload()
-                with server.directory() as directory:
+                with self.timed(), server.directory() as directory:
                     outcome = server.run(
                         payload, directory, phases=("peaks",), limits=Limits(default_timeout_s=60)
                     )
@@ -225,45 +224,28 @@ class SampleRunner:
             is_fresh=run.is_fresh,
         )
         with self._attempts(job, worker_job) as (outcome, directory, num_attempts):
-            messages = outcome.merged()
-            eager_alone = judging.EagerAlone(
-                outcome,
-                messages.get("baseline_alone_ms"),
-                messages.get("baseline_alone_preemptions"),
-                messages.get("machine"),
-            )
-            if earlier is not None:
-                eager_alone = dataclasses.replace(
-                    earlier, outcome=outcome, earlier=earlier, handover_problem=""
-                )
-            if eager_alone.problem is None:
-                try:
-                    if earlier is None:
-                        eager_alone.first, eager_alone.again = (
-                            read_outputs(directory / name, messages.get(f"outputs {name}"))
-                            for name in (FIRST, AGAIN)
-                        )
-                        text, is_meant = explain_not_finite(
-                            count_not_finite(eager_alone.first), job.sample
-                        )
-                        eager_alone.not_finite = "" if is_meant else text
-                    eager_alone.judged = read_judged_outputs(directory, messages, run.calls)
-                    if f"outputs {ORACLE}" in messages:
-                        described = messages[f"outputs {ORACLE}"]
-                        eager_alone.oracle = read_outputs(directory / ORACLE, described)
-                except HandoverError as error:
-                    eager_alone.handover_problem = str(error)
+            eager_alone = read_eager_alone(outcome, directory, run, earlier, job.sample)
         return eager_alone, num_attempts
 
     @contextlib.contextmanager
     def _attempts(
         self, job: SampleJob, worker_job: WorkerJob
     ) -> Iterator[tuple[Outcome, Path, int]]:
-        """Run a job, once more if the worker was lost before eager had run; give its directory."""
+        """Run a job, once more if the worker was lost before eager had run; give its directory.
+
+        So is one that ran out of memory or time beside another sample: once more, without it.
+        """
+        lane, is_crowded = self.lane, False
         for num_attempts in (1, 2):
-            with self._directory(job) as directory:
+            with contextlib.ExitStack() as stack:
+                if lane is not None and is_crowded:
+                    stack.enter_context(lane.gate.alone(lane))
+                directory = stack.enter_context(self._directory(job))
                 outcome = self._start(job, worker_job, directory)
-                if num_attempts == 2 or not judging.is_harness_failure(outcome):
+                is_crowded = (
+                    lane is not None and lane.had_company and outcome.ending in _CROWDED_ENDINGS
+                )
+                if num_attempts == 2 or not (is_crowded or judging.is_harness_failure(outcome)):
                     yield outcome, directory, num_attempts
                     return
 
@@ -278,13 +260,18 @@ class SampleRunner:
         # Where the system limits the memory of a worker, its first look at a sample is enough.
         is_known_to_fit = self._fitting is job.sample and self._limits.is_memory_enforced
         worker_job = dataclasses.replace(worker_job, is_known_to_fit=is_known_to_fit)
-        self.on_phase(job.sample.id, name, START)
-        outcome = self._server(job.sample.framework, role).run(
+
+        def tell(phase: str) -> None:
+            self._tell(job.sample.id, name, f"eager alone {phase}" if is_eager_alone else phase)
+
+        self._tell(job.sample.id, name, START)
+        server = self._server(job.sample.framework, role)
+        passage = Passage(self.lane, worker_job.kind, directory, tell)
+        worker_job = dataclasses.replace(worker_job, turnstile=passage.pipe)
+        outcome = passage.run(
+            server,
             worker_job.to_payload(),
             directory,
-            on_phase=lambda phase: self.on_phase(
-                job.sample.id, name, f"eager alone {phase}" if is_eager_alone else phase
-            ),
             phases=EAGER_PHASES if is_eager_alone else CANDIDATE_PHASES,
             limits=self._limits,
             environment={
@@ -295,10 +282,33 @@ class SampleRunner:
                 "TORCH_EXTENSIONS_DIR": str(cache / "extensions"),
             },
         )
-        self.on_phase(job.sample.id, name, JUDGE)
+        self._tell(job.sample.id, name, JUDGE)
         if outcome.phase != "load":
             self._fitting = job.sample
         return outcome
+
+    def _tell(self, sample_id: str, compiler: str, phase: str) -> None:
+        self._shown = sample_id, compiler, phase
+        self.on_phase(sample_id, compiler, phase)
+
+    def _tell_pause(self, is_paused: bool) -> None:
+        if self._shown is not None:
+            sample_id, compiler, phase = self._shown
+            self.on_phase(sample_id, compiler, STAND_STILL if is_paused else phase)
+
+    def _all_servers(self) -> list[ForkServer]:
+        return list(self._servers.values())
+
+    def timed(self) -> contextlib.AbstractContextManager[None]:
+        """Have nothing of other runners run meanwhile."""
+        lane = self.lane
+        return contextlib.nullcontext() if lane is None else lane.gate.timed(lane)
+
+    def _admitted(self, job: SampleJob) -> contextlib.AbstractContextManager[None]:
+        lane = self.lane
+        if lane is None:
+            return contextlib.nullcontext()
+        return lane.gate.admitted(lane, need_bytes(job.row))
 
     @contextlib.contextmanager
     def _directory(self, job: SampleJob, role: str = "") -> Iterator[Path]:

@@ -44,7 +44,8 @@ def time_again(
     with contextlib.ExitStack() as stack:
         places = [stack.enter_context(runner._directory(job, role)) for role in ("", EAGER)]
         turns = _make_turns(places[0], doubted)
-        outcome, eager, is_eager_to_blame = _run_both(runner, job, candidate, turns, places)
+        with runner.timed():
+            outcome, eager, is_eager_to_blame = _run_both(runner, job, candidate, turns, places)
         is_timed = outcome.merged().get("is_timed") is True
         if (
             is_eager_to_blame

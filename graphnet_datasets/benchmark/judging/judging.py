@@ -29,7 +29,7 @@ from .correctness import (
     overall_min_t,
     overall_null_t,
 )
-from .reported import read_number, read_text, take_figures
+from .reported import read_number, read_text, take_figures, take_off_pauses
 from .stamps import TimesError
 from .times import take_alone, take_layouts, take_looks, take_times
 from .turn_times import take_turn_times
@@ -183,6 +183,7 @@ class Run:
         for name in _NUMBERS:
             if name in self._messages:
                 record[name] = read_number(self._messages[name])
+        take_off_pauses(record, self._messages, outcome.pauses)
         self.has_outputs = self._take_ending()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...schema.runs import DEVICE_STATE_FIELDS
@@ -116,3 +116,22 @@ def _compare_clocks(record: dict[str, Any], arm: str) -> None:
 def _differ(one: float, other: float) -> bool:
     low, high = sorted((one, other))
     return high > CLOCKS_AGREE_WITHIN * low and high - low > CLOCKS_AGREE_MS
+
+
+def take_off_pauses(
+    record: dict[str, Any], messages: Mapping[str, Any], pauses: Sequence[tuple[float, float]]
+) -> None:
+    """Take off the times of loading and compiling for how long the worker was stopped in them.
+
+    >>> record = {"compile_time_s": 9.5}
+    >>> pauses = [(8.0, 11.0), (19.5, 19.75), (30.0, 31.0)]
+    >>> take_off_pauses(record, {"compile_span_s": [10.0, 20.0]}, pauses)
+    >>> record
+    {'compile_time_s': 8.25}
+    """
+    for name, key in (("load_time_s", "load_span_s"), ("compile_time_s", "compile_span_s")):
+        span = messages.get(key)
+        if pauses and record.get(name) is not None and isinstance(span, list) and len(span) == 2:
+            began_s, ended_s = (read_number(each) or 0.0 for each in span)
+            within = (min(end, ended_s) - max(begin, began_s) for begin, end in pauses)
+            record[name] = max(0.0, record[name] - sum(each for each in within if each > 0))

@@ -1,0 +1,93 @@
+"""One job of a lane on its way through the gate: timed where it is, stopped where it may be."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...isolation import ForkServer, Outcome
+from ..worker_job import Kind
+from .overlap import TIMED_PHASES, Lane
+
+_PIPE_NAME = "turnstile"
+_GO = b"g"
+
+
+class Passage:
+    """Runs one job; `tell` is told each phase before the job goes on in it.
+
+    Without a lane that is all. `pipe` is where the worker waits before a phase that is timed.
+    """
+
+    def __init__(
+        self, lane: Lane | None, kind: Kind, directory: Path, tell: Callable[[str], None]
+    ) -> None:
+        self._lane, self._tell = lane, tell
+        self._timed_phases = TIMED_PHASES.get(kind, frozenset())
+        self._is_timed = self._is_idle = False
+        self.pipe = "" if lane is None else str(directory / _PIPE_NAME)
+
+    def run(
+        self, server: ForkServer, payload: Mapping[str, Any], directory: Path, **options: Any
+    ) -> Outcome:
+        """Run the job and return how it ended (see `ForkServer.run`)."""
+        lane = self._lane
+        if lane is None:
+            return server.run(payload, directory, on_phase=self._tell, **options)
+        os.mkfifo(self.pipe, 0o600)
+        # Opened before there is a job that could lay something else in its place.
+        grants = os.open(self.pipe, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        began_s = time.monotonic()
+        try:
+            outcome = server.run(
+                payload,
+                directory,
+                on_phase=lambda phase: self._enter(lane, phase, grants),
+                on_start=lambda: self._be_idle(lane),
+                now_s=lane.now_s,
+                **options,
+            )
+        finally:
+            os.close(grants)
+            if self._is_timed:
+                lane.gate.end_timed(lane)
+            if self._is_idle:
+                lane.gate.begin_work(lane)
+        outcome.pauses = [each for each in lane.pauses if each[1] > began_s]
+        return outcome
+
+    def _be_idle(self, lane: Lane) -> None:
+        """Say that there is a process now, which can be stopped, and that nothing else is done."""
+        is_all_timed = lane.is_timed and not self._is_timed  # where it is in a longer section
+        if not self._is_idle and not is_all_timed:
+            self._is_idle = True
+            lane.gate.end_work(lane)
+
+    def _enter(self, lane: Lane, phase: str, grants: int) -> None:
+        if phase not in self._timed_phases:
+            if self._is_timed:
+                self._is_timed = False
+                lane.gate.end_timed(lane)
+            self._tell(phase)
+            return
+        if not self._is_timed:
+            lane.gate.begin_timed(lane)
+            self._is_timed = True
+        self._tell(phase)  # before the worker goes on
+        with contextlib.suppress(BlockingIOError):  # of a worker that asked and never listened
+            os.write(grants, _GO)
+
+
+def need_bytes(row: Mapping[str, Any]) -> int:
+    """Return an upper estimate of what a sample's processes may need, compilers included.
+
+    >>> need_bytes({"input_bytes": 2**20, "peak_memory_bytes": None}) // 2**20
+    1038
+    """
+    inputs = row.get("input_bytes") or 0
+    peak = row.get("peak_memory_bytes") or 2 * inputs
+    return 2**30 + 6 * inputs + 4 * peak

@@ -1,0 +1,180 @@
+"""Two samples under way at once: nothing of one runs while the other is timed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.benchmark import TimeSpent, run
+from graphnet_datasets.benchmark.executors import executors
+from graphnet_datasets.benchmark.executors.overlap import Lane, TimingGate
+from graphnet_datasets.errors import RunError
+from graphnet_datasets.isolation import Ending, ForkServer, Limits, descendants
+from graphnet_datasets.sample import Op
+from graphnet_datasets.sample.arguments import Ref
+from tests.benchmark.samples import LINEAR, make_sample, quick
+
+ROOT = Path(__file__).parents[2]
+SHORT_S = 0.4
+
+
+@pytest.fixture
+def server() -> Iterator[ForkServer]:
+    with ForkServer("tests.isolation.jobs", environment={"PYTHONPATH": str(ROOT)}) as running:
+        running.start()
+        yield running
+
+
+def lanes(gate: TimingGate, server: ForkServer | None = None) -> tuple[Lane, Lane]:
+    return gate.lane(list), gate.lane(lambda: [] if server is None else [server])
+
+
+def processor_ticks(pids: list[int]) -> int:
+    fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+    return sum(int(each[11]) + int(each[12]) for each in fields)
+
+
+def wait_for(condition: Any, timeout_s: float = 60) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def test_what_another_lane_started_stands_still_and_its_time_limit_too(server: ForkServer) -> None:
+    timed, other = lanes(TimingGate(), server)
+    gate = timed.gate
+    # In processor time less than its limit, on the wall far more.
+    limits = Limits(default_timeout_s=20, phase_timeouts_s={"second": 60.0})
+    with server.directory() as directory, ThreadPoolExecutor(1) as thread:
+        job = thread.submit(
+            server.run,
+            {"do": "spin", "seconds": 0.3},
+            directory,
+            phases=("first", "second"),
+            limits=limits,
+            now_s=other.now_s,
+        )
+        wait_for(lambda: server.pid is not None and len(descendants(server.pid)) == 2)
+        assert server.pid is not None
+        spinning = descendants(server.pid)
+        wait_for(lambda: job.done() or processor_ticks(spinning) > 0)
+        with gate.timed(timed), gate.timed(timed):  # within itself it changes nothing
+            before, clock_s = processor_ticks(spinning), other.now_s()
+            time.sleep(SHORT_S)
+            assert processor_ticks(spinning) == before
+            assert other.now_s() == clock_s
+        outcome = job.result(60)
+    assert outcome.ending is Ending.FINISHED
+    assert other.pauses[0][1] - other.pauses[0][0] >= SHORT_S
+    assert other.now_s() <= time.monotonic() - SHORT_S
+
+
+def test_a_stopped_job_is_killed_as_ever(server: ForkServer) -> None:
+    timed, _ = lanes(TimingGate(), server)
+    with server.directory() as directory, ThreadPoolExecutor(1) as thread:
+        job = thread.submit(server.run, {"do": "sleep"}, directory, phases=("first", "second"))
+        wait_for(lambda: server.pid is not None and descendants(server.pid))
+        timed.gate.begin_timed(timed)
+        server.close()
+        assert job.result(30).ending is Ending.CRASH
+
+
+def test_one_lane_is_timed_at_a_time_and_not_beside_work() -> None:
+    gate = TimingGate()
+    first, second = lanes(gate)
+    order: list[str] = []
+
+    def time_second() -> None:
+        with gate.timed(second):
+            order.append("second")
+
+    gate.begin_work(first)
+    thread = threading.Thread(target=time_second)
+    thread.start()
+    wait_for(lambda: second.now_s() < time.monotonic() - 0.05)  # its clock stands
+    with gate.timed(first):  # a lane's own work does not keep it
+        gate.end_work(first)
+        order.append("first")
+    thread.join(30)
+    assert order == ["first", "second"]
+
+
+def test_samples_that_need_too_much_together_are_run_one_after_another() -> None:
+    gate = TimingGate(capacity_bytes=10)
+    first, second = lanes(gate)
+    entered = threading.Event()
+
+    def run_second() -> None:
+        gate.begin_work(second)
+        with gate.admitted(second, 6):
+            entered.set()
+        gate.end_work(second)
+
+    gate.begin_work(first)
+    thread = threading.Thread(target=run_second)
+    with gate.admitted(first, 6):
+        thread.start()
+        assert not entered.wait(0.2)
+        assert not first.had_company
+    assert entered.wait(30)
+    thread.join(30)
+    with gate.admitted(first, 4), gate.admitted(second, 6):
+        assert first.had_company
+        assert second.had_company
+    with gate.admitted(first, 100):  # more than there is, but alone
+        pass
+
+
+def test_two_that_want_to_be_alone_do_not_wait_for_each_other() -> None:
+    gate = TimingGate()
+    both = lanes(gate)
+    inside: list[Lane] = []
+
+    def run_alone(lane: Lane) -> None:
+        gate.begin_work(lane)
+        with gate.admitted(lane, 1), gate.alone(lane):
+            inside.append(lane)
+            assert len(inside) == 1
+            time.sleep(0.05)
+            inside.remove(lane)
+        gate.end_work(lane)
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(run_alone, lane) for lane in both]:
+            done.result(30)
+
+
+def test_whoever_waits_is_told_of_the_end() -> None:
+    gate = TimingGate()
+    first, second = lanes(gate)
+    gate.begin_timed(first)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(gate.begin_timed, second)
+        time.sleep(0.05)
+        gate.close()
+        with pytest.raises(RunError, match="while a sample waited"):
+            waiting.result(30)
+
+
+def test_overlapping_runs_give_the_records_that_others_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "_is_worth_overlapping", lambda jobs: len(jobs) > 1)
+    failing = make_sample("fails", Op("torch.reshape", (Ref(0), (5, 5))))
+    samples = [LINEAR, failing, make_sample("tanh", Op("torch.tanh", (Ref(0),)))]
+    spent = TimeSpent()
+    runs = run(samples, ["eager", "torchscript"], out=tmp_path, settings=quick(), time_spent=spent)
+    assert [(each["sample_id"], each["compiler"]) for each in runs] == [
+        (sample.id, compiler) for sample in samples for compiler in ("eager", "torchscript")
+    ]
+    assert [each["status"] for each in runs] == ["ok", "ok", *2 * ["baseline_failed"], "ok", "ok"]
+    assert "s saved." in str(spent)
+    again = run(samples, ["eager", "torchscript"], out=tmp_path, settings=quick(), overlap=False)
+    assert again["started_at"] == runs["started_at"]  # the same identity: nothing is run twice
