@@ -66,10 +66,12 @@ def rows_of(path: Path, table: Table) -> pa.Table:
 
 
 def holds_directories(path: Path) -> bool:
+    """Tell whether a path is a directory with GraphNet samples in it."""
     return path.is_dir() and next(path.rglob("graph_net.json"), None) is not None
 
 
 def samples_in(path: Path) -> Iterator[Sample | Mapping[str, Any]]:
+    """Yield the rows of a table, or of the default config of a dataset directory."""
     from datasets.utils import tqdm
 
     if path.is_file():
