@@ -62,7 +62,8 @@ def rows_of(path: Path, table: Table) -> pa.Table:
     if table is RUNS:
         return read_runs(path)
     files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
-    return pa.concat_tables([read_table(each) for each in files])
+    tables = [read_table(each) for each in files]
+    return pa.concat_tables(tables, promote_options="default")  # by name: files may differ in age
 
 
 def holds_directories(path: Path) -> bool:

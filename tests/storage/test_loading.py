@@ -54,6 +54,24 @@ def test_a_directory_gives_rows_that_are_samples(root: Path) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
+def test_older_files_have_other_columns_in_another_order(root: Path, streaming: bool) -> None:
+    path = root / "cv" / "train-0000.parquet"
+    table = pq.read_table(path)
+    older = table.select([*reversed(table.column_names)]).drop_columns(
+        ["piece_index", "num_pieces"]
+    )
+    pq.write_table(older, path)
+    write_table([chain("cv/new", 99, "cv")], root / "cv" / "train-0001.parquet")
+    dataset: Any = load_dataset(root, "cv", split="train", streaming=streaming)
+    found = {row["id"]: row for row in dataset}
+    assert len(found) == 21
+    assert found["cv/new"]["num_ops"] == 99
+    expected = chain("cv/chain-7", 7, "cv", source="cv-library")
+    assert exact(Sample.from_row(found["cv/chain-7"])) == exact(expected)
+    assert found["cv/chain-7"]["piece_index"] is None
+
+
+@pytest.mark.parametrize("streaming", [False, True])
 def test_without_a_split_all_of_them_come(root: Path, streaming: bool) -> None:
     for name in (root, str(root)):
         found = load_dataset(name, "cv", streaming=streaming)
