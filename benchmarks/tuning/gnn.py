@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Train and test all models on all splits, and print the figures."""
     arguments = parser(__doc__ or "")
     arguments.add_argument("--graphs", help="program graphs of the pool's candidates")
-    arguments.add_argument("--epochs", type=int, default=24)
+    arguments.add_argument("--epochs", type=int, default=40)
     arguments.add_argument("--width", type=int, default=48, help="of the graph network")
     arguments.add_argument("--folds", type=int, default=4)
     arguments.add_argument("--splits", nargs="+", choices=SPLITS, default=list(SPLITS))

