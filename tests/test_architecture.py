@@ -13,6 +13,7 @@ ORDER = [
     {
         "version",
         "atomic",
+        "collector",
         "credentials",
         "errors",
         "paths",

@@ -18,6 +18,7 @@ import click
 import typer
 import typer.core
 
+from ..collector import collecting_seldom
 from ..credentials import hide_credentials
 from ..errors import GraphNetError
 from ..terminal import printable
@@ -166,7 +167,8 @@ for _group in _GROUPS:
 def main() -> None:
     """Run the command line."""
     try:
-        app()
+        with collecting_seldom():  # most of a short command is importing
+            app()
     except Exception:
         # The interpreter would print it with all that a message quotes.
         echo(hide_credentials(traceback.format_exc().rstrip()), err=True)

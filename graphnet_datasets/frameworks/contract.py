@@ -15,6 +15,7 @@ import importlib.util
 from collections.abc import Mapping
 from types import ModuleType
 
+from ..collector import collecting_seldom
 from ..errors import MissingExtraError, UnknownFrameworkError
 from ..sample.vocabulary import FRAMEWORK_GROUP, framework_entry_points, framework_names
 
@@ -155,7 +156,8 @@ def module(name: str, part: str, purpose: str = "") -> ModuleType:
 
 @functools.cache
 def _import(package: str, part: str) -> ModuleType:
-    return importlib.import_module(f"{package}.{part}")
+    with collecting_seldom():
+        return importlib.import_module(f"{package}.{part}")
 
 
 def offers(name: str, part: str) -> bool:

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
+from ..collector import collecting_seldom
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
@@ -189,9 +190,10 @@ def _load(
     columns: Sequence[str] | None,
     revision: str | None,
 ) -> Loaded:
-    import_progress_bars()
-    import datasets
-    from datasets.exceptions import DatasetGenerationError
+    with collecting_seldom():
+        import_progress_bars()
+        import datasets
+        from datasets.exceptions import DatasetGenerationError
 
     if isinstance(place, Path):
         builder = _local_builder(place, config, filters, columns)

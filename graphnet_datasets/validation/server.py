@@ -3,6 +3,7 @@
 import importlib
 import os
 
+from ..collector import collecting_seldom
 from ..frameworks import FRAMEWORK_VARIABLE, framework_named, module
 from ..inputs import prepare_blocks
 from ..isolation import serve
@@ -11,11 +12,12 @@ from ..isolation import serve
 def main() -> None:
     """Import what all jobs need, and serve them."""
     framework = framework_named(os.environ[FRAMEWORK_VARIABLE])
-    module(framework.name, "runtime").import_all()
-    prepare_blocks()
-    worker = importlib.import_module(framework.validation)
-    if hasattr(worker, "prepare"):
-        worker.prepare()
+    with collecting_seldom():
+        module(framework.name, "runtime").import_all()
+        prepare_blocks()
+        worker = importlib.import_module(framework.validation)
+        if hasattr(worker, "prepare"):
+            worker.prepare()
     serve(worker.work)
 
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 
+from ...collector import collecting_seldom
 from ...compilers import list_entries
 from ...errors import CompilerError
 from ...frameworks import FRAMEWORK_VARIABLE, module
@@ -15,7 +16,8 @@ from .worker import work
 
 def main() -> None:
     """Prepare what jobs need, and serve them."""
-    prepare()
+    with collecting_seldom():
+        prepare()
     serve(work)
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
+from ...collector import collecting_seldom
 from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
 from ...inputs import MODES, Mode
 from ...sample import Op, Sample
 from ...sample.arguments import Arg, Ref
 from ..choices import check_choice, is_weight
-from ..collector import collecting_seldom
 from ..deadline import Deadline, drawing_until
 from ..input_limits import check_inputs, memory_limit
 from .building.custom_operators import check_trust, register

@@ -10,9 +10,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 
+from ...collector import collecting_seldom
 from ...errors import UncheckedOperatorError
 from ...sample import Sample
-from ..collector import collecting_seldom
 from ..deadline import Deadline
 from ..input_limits import memory_limit
 from .building.regions import check_regions

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from graphnet_datasets.frameworks.collector import SELDOM, collecting_seldom
+from graphnet_datasets.collector import SELDOM, collecting_seldom
 
 
 @pytest.fixture(autouse=True)
