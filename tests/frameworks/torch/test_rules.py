@@ -29,7 +29,7 @@ from graphnet_datasets.frameworks.torch.walking.forms import (
 from graphnet_datasets.frameworks.torch.walking.operands import is_trusting
 from graphnet_datasets.frameworks.torch.walking.rules import RULES, apply_rule
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
-from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.sample.arguments import ListArg, Ref
 
 F32, F16, I64, BOOL = torch.float32, torch.float16, torch.int64, torch.bool
 
@@ -562,3 +562,24 @@ def test_a_graph_that_rules_cover_runs_without_the_compiler_of_torch() -> None:
         [sys.executable, "-c", RUN], capture_output=True, text=True, check=True, timeout=300
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_view_whose_size_only_a_run_tells_takes_no_memory_of_its_own() -> None:
+    inputs = (
+        Input("input", Value("float32", (8, 4))),
+        Input("input", Value("bool", (8,))),
+    )
+    ops = (
+        Op("torch.relu", (Ref(0),)),
+        Op("torch.Tensor.sum", (Ref(1),)),
+        Op("torch.Tensor.item", (Ref(3),)),
+        Op("operator.sub", (8, Ref(4))),
+        Op("torch.Tensor.split", (Ref(2), ListArg((Ref(4), Ref(5))))),
+        Op("operator.getitem", (Ref(6), 0)),
+        Op("torch.relu", (Ref(0),)),
+    )
+    sample = Sample("example/split", "torch", "other", inputs, ops, (Ref(7), Ref(8)))
+    quick, full = (measure_footprint(sample, is_quick=each) for each in (True, False))
+    # What relu gives, twice, and the number of what is true: an int64.
+    assert quick.total_bytes == full.total_bytes == 2 * 8 * 4 * 4 + 8
+    assert told(quick) == told(full)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import types
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 
-from .forms import Form
+from .forms import Form, Storage
 
 
 def tensors_in(result: Any) -> Iterator[Any]:
@@ -72,9 +73,14 @@ class StorageWatch:
 
 
 class LiveMemory:
-    """Live storages, each counted once however many values view it."""
+    """Live storages, each counted once however many values view it.
 
-    def __init__(self) -> None:
+    `known` has the storages of forms by the addresses of those of their fake tensors: a view whose
+    sizes only a run tells stays a fake tensor, and is in the memory of a form all the same.
+    """
+
+    def __init__(self, known: Mapping[int, Storage] | None = None) -> None:
+        self.known = {} if known is None else known
         self.live_bytes = 0
         self.peak_bytes = 0
         self.total_bytes = 0
@@ -83,7 +89,7 @@ class LiveMemory:
 
     def copy(self) -> LiveMemory:
         """Return another one that holds the same."""
-        other = LiveMemory()
+        other = LiveMemory(self.known)
         other.live_bytes, other.peak_bytes = self.live_bytes, self.peak_bytes
         other.total_bytes = self.total_bytes
         other.users, other.held = dict(self.users), dict(self.held)
@@ -91,12 +97,12 @@ class LiveMemory:
 
     def hold_forever(self, value: Any) -> None:
         """Count the storages of an input as taken, so that views of it add nothing."""
-        for key, _ in _storages(value):
+        for key, _ in _storages(value, self.known):
             self.users[key] = self.users.get(key, 0) + 1
 
     def hold(self, index: int, value: Any) -> None:
         """Add what value `index` takes beyond the storages that are already held."""
-        storages = tuple(_storages(value))
+        storages = tuple(_storages(value, self.known))
         for key, num_bytes in storages:
             if key not in self.users:
                 self.live_bytes += num_bytes
@@ -114,13 +120,15 @@ class LiveMemory:
                 self.live_bytes -= num_bytes
 
 
-def _storages(value: Any) -> Iterable[tuple[int, int]]:
+def _storages(
+    value: Any, known: Mapping[int, Storage] = types.MappingProxyType({})
+) -> Iterable[tuple[int, int]]:
     if type(value) is Form:
         return ((value.storage.key, value.storage.num_bytes),)
-    return _storages_in(value)
+    return _storages_in(value, known)
 
 
-def _storages_in(value: Any) -> Iterator[tuple[int, int]]:
+def _storages_in(value: Any, known: Mapping[int, Storage]) -> Iterator[tuple[int, int]]:
     for tensor in tensors_in(value):
         if type(tensor) is Form:
             yield tensor.storage.key, tensor.storage.num_bytes
@@ -129,6 +137,8 @@ def _storages_in(value: Any) -> Iterator[tuple[int, int]]:
             storage = tensor.untyped_storage()
             num_bytes = storage.nbytes()
             key = storage._cdata
+            if (of_form := known.get(key)) is not None:
+                key, num_bytes = of_form.key, of_form.num_bytes
         except (RuntimeError, NotImplementedError):  # batched and sparse tensors have no storage
             num_bytes = tensor.numel() * tensor.element_size()
             key = id(tensor)

@@ -75,7 +75,7 @@ class Walk:
         self._modes = contextlib.ExitStack()
         self._mode: ConfinedFakeMode | None = None
         self.values: list[Any] = []
-        self.memory = LiveMemory()
+        self.memory = LiveMemory(self.storages)
         self.unsettled = Unsettled(sample, deadline.limit_s, self.memory)
         self.is_told = False
         self.calls: dict[Hashable, Remembered | None] = {}
