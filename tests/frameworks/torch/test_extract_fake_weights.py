@@ -131,6 +131,25 @@ def test_initialisers_draw_where_they_are_to_be_measured() -> None:
     } >= {"L_self_modules_embedding_parameters_weight_"}
 
 
+def test_what_is_done_to_drawn_elements_is_measured_too() -> None:
+    """As libraries draw truncated normals: uniform numbers through the inverse error function."""
+    with without_weights(is_measured=True):
+        layer, other = nn.Linear(100, 100), nn.Linear(100, 100)
+        with torch.no_grad():
+            layer.weight.uniform_(-0.9545, 0.9545).erfinv_().mul_(math.sqrt(2)).clamp_(-2, 2)
+            layer.weight.mul_(0.02).add_(1.0)
+            other.weight.normal_()
+            other.weight.data.mul_(0.5).add_(3.0)
+            layer.bias.mul_(100.0)  # no longer in memory: others were drawn
+    scaled, lost = initial_statistics(other.weight), initial_statistics(layer.bias)
+    assert scaled is not None and scaled.is_measured and scaled.mean == pytest.approx(3, abs=0.05)
+    assert lost is not None and not lost.is_measured
+    statistics = initial_statistics(layer.weight)
+    assert statistics is not None and statistics.mean == pytest.approx(1.0, abs=0.01)
+    assert statistics.std == pytest.approx(0.0176, rel=0.05)
+    assert statistics.max is not None and statistics.max <= 1.0401
+
+
 def test_equal_seeds_draw_alike_and_ranges_are_those_of_uniform_draws() -> None:
     found = []
     for _ in range(2):

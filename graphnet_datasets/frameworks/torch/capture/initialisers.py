@@ -90,6 +90,8 @@ class InitialiserRecorder(TorchFunctionMode):
         super().__init__()
         self._uninitialised: set[int] = set()
         """Data pointers of tensors from `torch.empty`, whose elements mean nothing."""
+        self._data: tuple[torch.Tensor, torch.nn.Parameter] | None = None
+        """The `data` of a weight that was asked for last, and the weight."""
 
     def __torch_function__(
         self,
@@ -110,10 +112,20 @@ class InitialiserRecorder(TorchFunctionMode):
                 self._uninitialised.discard(result.data_ptr())
         if name in _INITIALISERS:
             given = dict(kwargs or {})
-            target = args[0] if args else given.pop("tensor", None)
-            if isinstance(target, torch.nn.Parameter):
+            target = self.weight_of(args[0] if args else given.pop("tensor", None))
+            if target is not None:
                 self.note(func, target, args[1:], given)
+        elif name in _CHANGES and args and (target := self.weight_of(args[0])) is not None:
+            self.follow(func, target, args[1:], kwargs or {})
+        elif self.draws and func == _GET_DATA and isinstance(args[0], torch.nn.Parameter):
+            self._data = result, args[0]
         return result
+
+    def weight_of(self, target: Any) -> torch.nn.Parameter | None:
+        """Return the weight that a call writes to, by itself or by its `data`."""
+        if isinstance(target, torch.nn.Parameter):
+            return target
+        return self._data[1] if self._data is not None and self._data[0] is target else None
 
     def note(
         self,
@@ -124,6 +136,15 @@ class InitialiserRecorder(TorchFunctionMode):
     ) -> None:
         """Note what an initialiser draws, as its arguments tell it."""
         _INITIALISERS[function.__name__](target, *args, **options)
+
+    def follow(
+        self,
+        function: Callable[..., Any],
+        target: torch.nn.Parameter,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        """Take notice of a change of what an initialiser drew; here nothing was drawn."""
 
     def note_truncated(
         self, target: torch.Tensor, bounds: tuple[float, float, float, float], draw: Draw
@@ -154,6 +175,11 @@ class DrawingRecorder(InitialiserRecorder):
 
     draws = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: tuple[torch.Tensor, torch.Tensor] | None = None
+        """The weight that was drawn last, and its elements: initialisers may go on with them."""
+
     def note(
         self,
         function: Callable[..., Any],
@@ -167,7 +193,7 @@ class DrawingRecorder(InitialiserRecorder):
         if name == "copy_":
             source = args[0] if args else options.get("src")
             if isinstance(source, torch.Tensor) and not source.is_meta:
-                self.keep(target, source.detach().reshape(-1)[:_MAX_MEASURED_ELEMENTS])
+                self.keep(target, source.detach().reshape(-1)[:_MAX_MEASURED_ELEMENTS].clone())
         elif name.startswith("kaiming_"):
             # How wide it draws follows from the whole shape, of which some rows are drawn.
             std = _kaiming_std(target, *args, **options)
@@ -191,12 +217,30 @@ class DrawingRecorder(InitialiserRecorder):
         draw(drawn)
         self.keep(target, drawn)
 
-    @staticmethod
-    def keep(target: torch.Tensor, drawn: torch.Tensor) -> None:
+    def follow(
+        self,
+        function: Callable[..., Any],
+        target: torch.nn.Parameter,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        """Change what was drawn last for a weight, and measure it again."""
+        known = initial_statistics(target)
+        drawn = self._last[1] if self._last is not None and self._last[0] is target else None
+        has_tensors = any(isinstance(each, torch.Tensor) for each in (*args, *options.values()))
+        if drawn is not None and not has_tensors:
+            function(drawn, *args, **options)
+            self.keep(target, drawn)
+        elif known is not None:  # what becomes of it nobody sees
+            _set(target, dataclasses.replace(known, is_measured=False))
+
+    def keep(self, target: torch.Tensor, drawn: torch.Tensor) -> None:
         """Keep the statistics of drawn elements, unless all of them are the same."""
+        self._last = None
         measured = measure(drawn)
         if measured is not None and measured.std:
             _set(target, measured)
+            self._last = target, drawn
 
 
 def _some_rows(target: torch.Tensor) -> torch.Tensor:
@@ -219,6 +263,16 @@ _CREATIONS = frozenset(
      "log", "exp", "sqrt", "repeat", "cat", "stack", "eye", "randint", "randperm", "to", "float"}
 )  # fmt: skip
 """Functions whose result may lie where an uninitialised tensor lay before it was freed."""
+
+
+_GET_DATA = torch.Tensor.data.__get__  # pyright: ignore[reportAttributeAccessIssue]
+
+_CHANGES = frozenset(
+    {"mul_", "div_", "add_", "sub_", "neg_", "abs_", "erfinv_", "clamp_", "clamp_min_",
+     "clamp_max_", "exp_", "log_", "sqrt_", "pow_", "__imul__", "__iadd__", "__isub__",
+     "__itruediv__"}
+)  # fmt: skip
+"""Methods by which initialisers go on with what they drew, element by element."""
 
 
 def _set(parameter: torch.Tensor, statistics: Statistics) -> None:
