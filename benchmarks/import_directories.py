@@ -5,11 +5,11 @@
 Prints one JSON object per step and framework: milliseconds of CPU time per sample, median, 95th
 percentile and largest. `parse` reads the operators of a `model.py` of paddle, `metadata` reads
 `weight_meta.py` by its line grammar, `metadata_ast` parses the same text by `ast` for comparison in
-the same run, `import` is `read_directory` whole, `export` is `write_directory` with its check that
-what is printed reads back. The last lines are `graphnet import` of one directory, which is what
-starting costs, and of everything, in as many processes as there are processors: directories a
-second on the wall, CPU time of all processes, which a busy machine changes less, and
-`two_cores_per_s`, what two idle cores would do at that CPU time.
+the same run, `import` is `read_directory` whole, `hashes` are those of a row, `export` is
+`write_directory` with its check that what is printed reads back. The last lines are `graphnet
+import` of one directory, which is what starting costs, and of everything, in as many processes as
+there are processors: directories a second on the wall, CPU time of all processes, which a busy
+machine changes less, and `two_cores_per_s`, what two idle cores would do at that CPU time.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from graphnet_datasets import read_directory, write_directory
+from graphnet_datasets.analysis.hashes import all_hashes
 from graphnet_datasets.frameworks.paddle.source import parse_graph
 from graphnet_datasets.frameworks.tensor_metadata import parse_tensor_metadata
 
@@ -113,6 +114,7 @@ def main() -> None:
                 timed("metadata", lambda text=text: parse_tensor_metadata(text))
                 timed("metadata_ast", lambda text=text: ast.parse(text))
                 [sample] = timed("import", lambda folder=folder: read_directory(folder))
+                timed("hashes", lambda sample=sample: all_hashes(sample))
                 path = Path(target) / "sample"
                 timed("export", lambda sample=sample, path=path: write_directory(sample, path))
             for step, all_times in times_ms.items():
