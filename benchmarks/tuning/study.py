@@ -71,7 +71,8 @@ class Part:
 
 
 PARTS = (
-    Part("alt", "alt.py", seeds=20),
+    Part("alt", "alt.py", ("--tuners", "random", "greedy", "alt"), seeds=20),
+    Part("alt-others", "alt.py", ("--tuners", "greedy+epsilon", "bound"), seeds=20),
     Part("gptune-2", "gptune.py", ("--groups", "2"), seeds=20),
     Part("gptune-4", "gptune.py", ("--groups", "4"), seeds=20),
     Part("gptune-6", "gptune.py", ("--groups", "6", "--max-groups", "2"), seeds=20),

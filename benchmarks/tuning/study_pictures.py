@@ -27,7 +27,7 @@ def draw(found: Lines, folder: Path) -> list[tuple[str, Path]]:
         (
             "tuning-trials.svg",
             "Trials until 95 % of the best, by tuner",
-            [line for line in figures(found, "alt") if "trials_to_95" in line],
+            [line for line in figures(found, "alt", "alt-others") if "trials_to_95" in line],
             _trials,
         ),
     ):

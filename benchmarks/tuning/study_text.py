@@ -212,7 +212,7 @@ def page(found: Lines, pool: Mapping[str, Any]) -> str:
 
 def _trials(found: Lines) -> str:
     rows = []
-    for line in figures(found, "alt", "gptune-2", "gptune-4", "gptune-6"):
+    for line in figures(found, "alt", "alt-others", "gptune-2", "gptune-4", "gptune-6"):
         if "trials_to_95" in line:
             groups = f" in {line['groups']} groups of {line['tasks']}" if "groups" in line else ""
             tasks = f"{line['tasks'] * line.get('groups', 1)}{groups}"

@@ -166,7 +166,7 @@ def test_the_study_goes_on_and_fills_the_page(
     study.main(call)
     first = page.read_text()
     assert "of greedy's measurements, 2 tasks" in first and "old" not in first
-    assert "benchmarks/tuning/alt.py POOL --seeds 1" in first and "| Bolt |" in first
+    assert "alt.py POOL --tuners random greedy alt --seeds 1" in first and "| Bolt |" in first
     assert first.startswith("before\n") and first.endswith("after\n")
     assert (tmp_path / "images" / "tuning-trials.svg").is_file()
     assert "# python" in capsys.readouterr().err

@@ -8,9 +8,10 @@ on candidates that were not measured, and a ping-pong between the two. The steps
 2. The uncertainty predictor U learns |y - S(x)| of rows that S had not seen when it predicted them:
    each batch is predicted before S is fitted to it. Until there are `MIN_ERRORS` of them, U is the
    deviation of S's trees.
-3. In a U-phase the batch has large U and is diverse: of the `BREADTH` n most uncertain candidates
-   those that are farthest from what was measured and from each other (k-centre). In an S-phase it
-   is the best by S, a share epsilon random.
+3. In a U-phase the batch may be fast and is diverse: of the `BREADTH` n candidates with the least
+   S - `HOPE` U those that are farthest from what was measured and from each other (k-centre). What
+   is uncertain and surely slow teaches little of the fast ones. In an S-phase it is the best by S,
+   a share epsilon random.
 4. It begins with U. A U-phase ends when S's error on its batches stops falling: more of it teaches
    S nothing. An S-phase ends when S's error rises: S is asked where it does not know.
 """
@@ -31,12 +32,14 @@ from .base import MemoryTuner
 
 MIN_ERRORS = 16
 BREADTH = 4
+HOPE = 1.0
+"""How many uncertainties a candidate of a U-phase may be faster than S predicts."""
 _RISE = 1.1
 """An error has risen where it is a tenth above the one before: batches of eight are noisy."""
 
 
 class AltTuner(MemoryTuner):
-    """Active learning by turns: uncertain and diverse candidates, then fast ones.
+    """Active learning by turns: candidates that may be fast and are diverse, then fast ones.
 
     `phases` may be "ping-pong", or for comparison "score" (greedy on S), "uncertainty" (never
     anything else) or "bound" (greedy on S less the deviation of its trees).
@@ -94,7 +97,8 @@ class AltTuner(MemoryTuner):
         predicted = by_tree.mean(axis=0)
         if self.phase(task) == "uncertainty":
             uncertainty = self._uncertainty(task, by_tree, points, measured, rows, known)
-            chosen = _uncertain_and_apart(uncertainty, points, measured, n)
+            hoped = predicted - HOPE * uncertainty
+            chosen = _hopeful_and_apart(hoped, points, measured, n)
         else:
             uncertainty = by_tree.std(axis=0)
             hoped = predicted - uncertainty if self.phases == "bound" else predicted
@@ -213,11 +217,11 @@ def _log_times(rows: list[Measurement]) -> np.ndarray:
     return np.log([row.latency_ms if row.is_ok else 2 * slowest for row in rows])
 
 
-def _uncertain_and_apart(
-    uncertainty: np.ndarray, points: np.ndarray, measured: np.ndarray, n: int
+def _hopeful_and_apart(
+    hoped: np.ndarray, points: np.ndarray, measured: np.ndarray, n: int
 ) -> list[int]:
-    """Return `n` of the `BREADTH` n most uncertain, each farthest from measured and chosen ones."""
-    candidates = np.argsort(-uncertainty, kind="stable")[: BREADTH * n]
+    """Return `n` of the `BREADTH` n with the least `hoped`, each far from measured and chosen ones."""
+    candidates = np.argsort(hoped, kind="stable")[: BREADTH * n]
     both = np.concatenate([points[candidates], measured])
     spread = both.std(axis=0)
     scaled = both / np.where(spread > 0, spread, 1.0)
