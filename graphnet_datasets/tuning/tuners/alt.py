@@ -220,7 +220,7 @@ def _log_times(rows: list[Measurement]) -> np.ndarray:
 def _hopeful_and_apart(
     hoped: np.ndarray, points: np.ndarray, measured: np.ndarray, n: int
 ) -> list[int]:
-    """Return `n` of the `BREADTH` n with the least `hoped`, each far from measured and chosen ones."""
+    """Return `n` of the `BREADTH` n with the least `hoped`, far from measured and chosen ones."""
     candidates = np.argsort(hoped, kind="stable")[: BREADTH * n]
     both = np.concatenate([points[candidates], measured])
     spread = both.std(axis=0)
