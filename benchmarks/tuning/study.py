@@ -57,7 +57,7 @@ class Part:
         command += filled
         if self.seeds is not None:
             command += ["--seeds", str(min(self.seeds, seeds))]
-            command += ["--kept", str(out / "runs" / f"{self.name}.jsonl")]
+            command += ["--kept", str(out / "runs" / f"{Path(self.script).stem}.jsonl")]
         return command
 
     def shown(self, seeds: int) -> str:
