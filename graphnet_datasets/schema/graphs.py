@@ -150,7 +150,7 @@ PIECE_COLUMNS = ("piece_index", "num_pieces", "break_reason")
 """Columns of the graphs of a model that breaks into several, which share `parent_id`; null for
 whole graphs."""
 
-LATER_COLUMNS = frozenset({*PIECE_COLUMNS, "weights_origin"})
+LATER_COLUMNS = frozenset({*PIECE_COLUMNS, "weights_origin", "decimal_elements"})
 """Columns that files of this format version may lack; they are null where they do."""
 
 DERIVED_COLUMNS = BUILD_COLUMNS + GROUP_COLUMNS + ANALYSIS_COLUMNS + VALIDATION_COLUMNS
