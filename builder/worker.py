@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # everything is built from configs
+if __name__ == "__main__":  # before what reads it is imported: everything is built from configs
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
 import torch._dynamo

@@ -12,6 +12,7 @@ import torch
 from ...sample import Provenance, Sample
 from ...sample.vocabulary import Task
 from ..capturing import CapturingWrapper, FirstCall, OnSamples, make_decorator
+from .building.deferred import settle
 from .capture.dynamo import CaptureSettings, capture
 
 
@@ -51,6 +52,8 @@ def _capture_module(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, list[Sample]]:
+    for each in module.modules():  # or dynamo would look into how their making is put off
+        settle(each)
     return capture(
         module,
         call,
