@@ -20,11 +20,11 @@ from ..storage.selection import Filters, select_rows
 from ..storage.staging import Staging
 from ..terminal import counted
 from ..version import __version__
-from .extract_worker import PHASES
 from .records import fill_tuning, read_tasks
 from .task import Task, TaskSource
 
 GIB = 2**30
+PHASES = ("load", "export", "lower")
 TASK_LIMITS = Limits(
     phase_timeouts_s={"load": 120.0, "export": 300.0, "lower": 300.0}, memory_bytes=6 * GIB
 )

@@ -14,9 +14,8 @@ from ..errors import TuningError
 from ..isolation import Limits, LocalPool, PoolJob, Work
 from ..storage.staging import Staging
 from .collecting import check_tvm
-from .measurement import Measurement, normalised_throughput
+from .measurement import PHASES, Measurement, normalised_throughput
 from .records import TuningRecords, read_records
-from .worker import PHASES
 
 DATABASE_FILES = ("database_workload.json", "database_tuning_record.json")
 SPLITS_BY = ("family", "task", "random")

@@ -20,8 +20,6 @@ from ..storage.table import to_arrow
 from .extract import Extraction, extract_tasks
 from .task import TaskSource
 
-PHASES = ("load", "export", "lower")
-
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Cut the row of the payload's file; the job's part becomes its result."""

@@ -17,6 +17,7 @@ from ..isolation import ForkServer, Limits
 from .candidate import Candidate, ProgramGraph
 from .interfaces import Space
 from .knobs import trace_knobs
+from .measurement import PHASES
 from .space_calls import (
     decode_array,
     decode_candidate,
@@ -25,7 +26,6 @@ from .space_calls import (
     send_message,
 )
 from .task import Task
-from .worker import PHASES
 
 _GIB = 2**30
 _FOREVER_S = 30 * 24 * 3600.0

@@ -22,10 +22,9 @@ from ..errors import TuningError
 from ..isolation import Ending, Finished, Limits, LocalPool, PoolJob, Work
 from .candidate import Candidate
 from .interfaces import Measurer
-from .measurement import Measurement, TrialStatus
+from .measurement import PHASES, Measurement, TrialStatus
 from .target import foreign, target_of
 from .task import Task
-from .worker import PHASES, affinity
 
 _GIB = 2**30
 
@@ -123,7 +122,7 @@ class LiveMeasurer(Measurer):
             "tool_versions": versions,
             "device": device_name(),
             "num_threads": self._threads,
-            "affinity": affinity(),
+            "affinity": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
             "number": self.plan.number,
             "repeat": self.plan.repeat,
             "min_repeat_ms": self.plan.min_repeat_ms,

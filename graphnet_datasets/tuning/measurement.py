@@ -18,6 +18,9 @@ from .candidate import Candidate, Origin, trace_hash
 
 MAX_ERROR_LENGTH = 500
 
+PHASES = ("build", "check", "time")
+"""What the process of a trial does, in order; each has a limit of its own."""
+
 
 class TrialStatus(enum.StrEnum):
     """How a trial ended."""

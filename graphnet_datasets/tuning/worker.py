@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import io
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,8 +29,6 @@ from .extract import (
 )
 from .measurement import TrialStatus
 from .task import Task
-
-PHASES = ("build", "check", "time")
 
 CORRECT_T = -3.0
 """A candidate is correct where all its outputs pass at this tolerance of `runs`: of float32 within
@@ -271,11 +268,6 @@ def anchor_times(target: Any, repeat: int) -> list[float]:
     library["main"](*tensors)
     timer = library.time_evaluator("main", tvm.cpu(), number=1, repeat=repeat, min_repeat_ms=5)
     return [1e3 * float(each) for each in timer(*tensors).results]
-
-
-def affinity() -> str:
-    """Return the processors that this process may use, as in `0,1`."""
-    return ",".join(map(str, sorted(os.sched_getaffinity(0))))
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
