@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,3 +71,16 @@ def test_a_database_of_tvm_is_read_in_a_process_of_its_own(tmp_path: Path) -> No
     with pytest.raises(TuningError, match=r"No record in .* can be read"):
         import_tvm_database(database, tmp_path / "mine")
     assert not (tmp_path / "mine").exists()
+
+
+def test_what_starts_the_processes_imports_no_framework() -> None:
+    script = (
+        "import sys\n"
+        "from graphnet_datasets.tuning import collecting, exporting, isolated_space, journal\n"
+        "from graphnet_datasets.tuning import measure, records, running\n"
+        "print([name for name in ('torch', 'tvm', 'paddle') if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert result.stdout.strip() == "[]"
