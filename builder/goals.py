@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 
 from .capturing import BUILDER
 from .measures import MEASURES, Counted
+from .pages import write_between
 
 GOALS = BUILDER / "goals.toml"
 """The goals, and which of them the shipped table is expected to reach today."""
@@ -135,11 +135,4 @@ def write_goals(path: Path, lines: Iterable[str]) -> None:
     Raises:
         GraphNetError: the text has no markers.
     """
-    text = path.read_text()
-    if BEGIN not in text or END not in text:
-        raise GraphNetError(
-            f"`{path}` has no lines `{BEGIN}` and `{END}`. Put them where the table goes."
-        )
-    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    body = "\n".join(lines)
-    write_text(path, f"{before}{BEGIN}\n{body}\n{END}{after}")
+    write_between(path, BEGIN, END, lines)

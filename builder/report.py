@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from graphnet_datasets.atomic import write_text
-from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.terminal import counted
 
 from .capturing import Capture
 from .effort import Effort, effort_table
 from .full import Graph
 from .libraries import LIBRARIES
+from .pages import write_between
 
 BEGIN, END = "<!-- captured models: begin -->", "<!-- captured models: end -->"
 
@@ -39,17 +38,10 @@ def write_report(
     Raises:
         GraphNetError: the file has no markers.
     """
-    text = path.read_text()
-    if BEGIN not in text or END not in text:
-        raise GraphNetError(
-            f"`{path}` has no lines `{BEGIN}` and `{END}`. Put them where the table goes."
-        )
-    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     lines = [*_lines(tried, graphs, num_not_tried)]
     if efforts:
         lines += ["", *effort_table(efforts, len(tried) + num_not_tried)]
-    body = "\n".join(lines)
-    write_text(path, f"{before}{BEGIN}\n{body}\n{END}{after}")
+    write_between(path, BEGIN, END, lines)
 
 
 def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int) -> Iterable[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphnet_datasets.analysis.splits import SPLITS
-from graphnet_datasets.atomic import file_sha256, new_directory, write_bytes, write_text
+from graphnet_datasets.atomic import file_sha256, new_directory, write_bytes
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.report.coverage import plot_coverage
 from graphnet_datasets.report.style import save
@@ -33,6 +33,8 @@ from graphnet_datasets.terminal import counted
 from graphnet_datasets.transforms.registry import Step
 from graphnet_datasets.transforms.repeats import trace
 from graphnet_datasets.version import __version__
+
+from .pages import write_between
 
 NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRAPHS)
 MAX_BYTES = 25 * 2**20
@@ -141,9 +143,6 @@ def write_coverage(dataset: Path, path: Path) -> None:
     Raises:
         GraphNetError: the text has no markers.
     """
-    text = path.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        raise GraphNetError(f"`{path}` has no lines `{BEGIN}` and `{END}`. Put them into it.")
     graphs = select_rows("all", dataset=dataset)
     num_ops = sum(row["num_ops"] for row in graphs)
     lines = [
@@ -179,10 +178,7 @@ def write_coverage(dataset: Path, path: Path) -> None:
         f"a run. TorchInductor was asked for the {sum(is_small)} of torch that have up to "
         f"{INDUCTOR_MAX_OPS} operators.",
     ]
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    content = "\n".join([before + BEGIN, *lines, END + after])
-    write_text(path, content)
+    write_between(path, BEGIN, END, lines)
 
 
 def draw_coverage(dataset: Path, directory: Path) -> Path:
