@@ -138,16 +138,15 @@ class TimingGate:
         """
         with self._changed:
             others = [each for each in self._lanes if each is not lane]
-            is_free = self._timed in (None, lane) and not any(each.num_working for each in others)
-            if not is_free:
+
+            def is_free() -> bool:
+                is_working = any(each.num_working for each in others)
+                return self._timed in (None, lane) and not is_working
+
+            if not is_free():
                 lane.pause()
                 try:
-                    self._wait_for(
-                        lambda: (
-                            self._timed in (None, lane)
-                            and not any(each.num_working for each in others)
-                        )
-                    )
+                    self._wait_for(is_free)
                 finally:
                     lane.go_on()
             self._timed = lane

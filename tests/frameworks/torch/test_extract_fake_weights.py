@@ -8,11 +8,9 @@ import pytest
 import torch
 from torch import nn
 
+from graphnet_datasets.frameworks.torch.capture.distributions import initial_statistics
 from graphnet_datasets.frameworks.torch.capture.fake_weights import fake_weights, has_weights
-from graphnet_datasets.frameworks.torch.capture.initialisers import (
-    initial_statistics,
-    without_weights,
-)
+from graphnet_datasets.frameworks.torch.capture.initialisers import without_weights
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.sample import Sample, Statistics
 

@@ -20,19 +20,17 @@ from torch.overrides import TorchFunctionMode
 from ....inputs import default_statistics
 from ....sample import Statistics
 from ....sample.vocabulary import Role
-from ...moments import round_significant
 from ..statistics import measure
+from .distributions import (
+    INITIALISERS,
+    figures,
+    initial_statistics,
+    kaiming_std,
+    set_initial,
+)
 
 Draw = Callable[[torch.Tensor], Any]
 """Fills a tensor with what an initialiser draws."""
-
-_INITIAL = "_graphnet_initial_statistics"
-"""The attribute under which a parameter without elements keeps its initialiser's statistics."""
-
-_SPREAD_OF_CONSTANTS = 0.02
-"""Standard deviation, relative to the constant, of a parameter that is initialised to a constant.
-Trained norm scales and biases are not constant, and a compiler must not get away with dropping
-them. The value is that of the usual initialiser of transformers."""
 
 _MAX_MEASURED_ELEMENTS = 2**20
 
@@ -68,17 +66,25 @@ def without_weights(*, is_measured: bool = False) -> Iterator[None]:
         handle.remove()
 
 
-def initial_statistics(parameter: torch.Tensor) -> Statistics | None:
-    """Return what the initialiser of `parameter` would have drawn, or None if nothing is known."""
-    return getattr(parameter, _INITIAL, None)
-
-
 def weight_statistics(
     weight: torch.Tensor, role: Role, source_name: str, shape: tuple[int, ...], dtype: str
 ) -> Statistics:
     """Return the statistics of a weight without elements: its initialiser's, or its role's."""
     initial = initial_statistics(weight)
     return default_statistics(role, source_name, shape, dtype) if initial is None else initial
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """A call that initialises or changes a weight: the function and what follows the weight."""
+
+    function: Callable[..., Any]
+    args: Sequence[Any]
+    options: Mapping[str, Any]
+
+    def on(self, tensor: torch.Tensor) -> None:
+        """Do to a tensor what the call does to its weight."""
+        self.function(tensor, *self.args, **self.options)
 
 
 class InitialiserRecorder(TorchFunctionMode):
@@ -110,13 +116,13 @@ class InitialiserRecorder(TorchFunctionMode):
                     self._uninitialised.add(result.data_ptr())
             elif name in _CREATIONS and not result.is_meta:
                 self._uninitialised.discard(result.data_ptr())
-        if name in _INITIALISERS:
+        if name in INITIALISERS:
             given = dict(kwargs or {})
             target = self.weight_of(args[0] if args else given.pop("tensor", None))
             if target is not None:
-                self.note(func, target, args[1:], given)
+                self.note(target, Call(func, args[1:], given))
         elif name in _CHANGES and args and (target := self.weight_of(args[0])) is not None:
-            self.follow(func, target, args[1:], kwargs or {})
+            self.follow(target, Call(func, args[1:], kwargs or {}))
         elif self.draws and func == _GET_DATA and isinstance(args[0], torch.nn.Parameter):
             self._data = result, args[0]
         return result
@@ -127,23 +133,11 @@ class InitialiserRecorder(TorchFunctionMode):
             return target
         return self._data[1] if self._data is not None and self._data[0] is target else None
 
-    def note(
-        self,
-        function: Callable[..., Any],
-        target: torch.nn.Parameter,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-    ) -> None:
+    def note(self, target: torch.nn.Parameter, call: Call) -> None:
         """Note what an initialiser draws, as its arguments tell it."""
-        _INITIALISERS[function.__name__](target, *args, **options)
+        INITIALISERS[call.function.__name__](target, *call.args, **call.options)
 
-    def follow(
-        self,
-        function: Callable[..., Any],
-        target: torch.nn.Parameter,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-    ) -> None:
+    def follow(self, target: torch.nn.Parameter, call: Call) -> None:
         """Take notice of a change of what an initialiser drew; here nothing was drawn."""
 
     def note_truncated(
@@ -151,7 +145,7 @@ class InitialiserRecorder(TorchFunctionMode):
     ) -> None:
         """Note a truncated normal distribution: mean, standard deviation, and the bounds."""
         del draw
-        _set(target, _figures(*bounds))
+        set_initial(target, figures(*bounds))
 
     def on_registration(
         self, module: torch.nn.Module, name: str, parameter: torch.nn.Parameter | None
@@ -166,7 +160,7 @@ class InitialiserRecorder(TorchFunctionMode):
             start = parameter.detach().reshape(-1)[:_MAX_MEASURED_ELEMENTS]
             measured = measure(start)
             if measured is not None:
-                _set(light, dataclasses.replace(measured, is_measured=self.draws))
+                set_initial(light, dataclasses.replace(measured, is_measured=self.draws))
         return light
 
 
@@ -180,23 +174,17 @@ class DrawingRecorder(InitialiserRecorder):
         self._last: tuple[torch.Tensor, torch.Tensor] | None = None
         """The weight that was drawn last, and its elements: initialisers may go on with them."""
 
-    def note(
-        self,
-        function: Callable[..., Any],
-        target: torch.nn.Parameter,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-    ) -> None:
+    def note(self, target: torch.nn.Parameter, call: Call) -> None:
         """Run an initialiser for real; where that gives a constant, note it as ever."""
-        super().note(function, target, args, options)
-        name = function.__name__
+        super().note(target, call)
+        name = call.function.__name__
         if name == "copy_":
-            source = args[0] if args else options.get("src")
+            source = call.args[0] if call.args else call.options.get("src")
             if isinstance(source, torch.Tensor) and not source.is_meta:
                 self.keep(target, source.detach().reshape(-1)[:_MAX_MEASURED_ELEMENTS].clone())
         elif name.startswith("kaiming_"):
             # How wide it draws follows from the whole shape, of which some rows are drawn.
-            std = _kaiming_std(target, *args, **options)
+            std = kaiming_std(target, *call.args, **call.options)
             drawn = _some_rows(target)
             if name == "kaiming_normal_":
                 drawn.normal_(0.0, std)
@@ -205,7 +193,7 @@ class DrawingRecorder(InitialiserRecorder):
             self.keep(target, drawn)
         elif name in ("normal_", "uniform_"):
             drawn = _some_rows(target)
-            function(drawn, *args, **options)
+            call.on(drawn)
             self.keep(target, drawn)
 
     def note_truncated(
@@ -217,29 +205,25 @@ class DrawingRecorder(InitialiserRecorder):
         draw(drawn)
         self.keep(target, drawn)
 
-    def follow(
-        self,
-        function: Callable[..., Any],
-        target: torch.nn.Parameter,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
-    ) -> None:
+    def follow(self, target: torch.nn.Parameter, call: Call) -> None:
         """Change what was drawn last for a weight, and measure it again."""
         known = initial_statistics(target)
         drawn = self._last[1] if self._last is not None and self._last[0] is target else None
-        has_tensors = any(isinstance(each, torch.Tensor) for each in (*args, *options.values()))
+        has_tensors = any(
+            isinstance(each, torch.Tensor) for each in (*call.args, *call.options.values())
+        )
         if drawn is not None and not has_tensors:
-            function(drawn, *args, **options)
+            call.on(drawn)
             self.keep(target, drawn)
         elif known is not None:  # what becomes of it nobody sees
-            _set(target, dataclasses.replace(known, is_measured=False))
+            set_initial(target, dataclasses.replace(known, is_measured=False))
 
     def keep(self, target: torch.Tensor, drawn: torch.Tensor) -> None:
         """Keep the statistics of drawn elements, unless all of them are the same."""
         self._last = None
         measured = measure(drawn)
         if measured is not None and measured.std:
-            _set(target, measured)
+            set_initial(target, measured)
             self._last = target, drawn
 
 
@@ -273,85 +257,6 @@ _CHANGES = frozenset(
      "__itruediv__"}
 )  # fmt: skip
 """Methods by which initialisers go on with what they drew, element by element."""
-
-
-def _set(parameter: torch.Tensor, statistics: Statistics) -> None:
-    if statistics.std == 0.0 and parameter.is_floating_point():
-        constant = statistics.mean or 0.0
-        spread = _SPREAD_OF_CONSTANTS * (abs(constant) or 1.0)
-        statistics = Statistics(constant, round_significant(spread), is_measured=False)
-    setattr(parameter, _INITIAL, statistics)
-
-
-def _figures(
-    mean: float, std: float, low: float | None = None, high: float | None = None
-) -> Statistics:
-    bounds = (None if bound is None else round_significant(bound) for bound in (low, high))
-    return Statistics(round_significant(mean), round_significant(std), *bounds, is_measured=False)
-
-
-def _on_normal(
-    tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, *_: Any, **__: Any
-) -> None:
-    _set(tensor, _figures(float(mean), float(std)))
-
-
-def _on_uniform(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-    low = float(kwargs.get("from", kwargs.get("a", args[0] if args else 0.0)))
-    high = float(kwargs.get("to", kwargs.get("b", args[1] if len(args) > 1 else 1.0)))
-    _set(tensor, _figures((low + high) / 2, (high - low) / math.sqrt(12), low, high))
-
-
-def _kaiming_std(
-    tensor: torch.Tensor,
-    a: float = 0.0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    **_: Any,
-) -> float:
-    kernel = math.prod(tensor.shape[2:])
-    fan = (tensor.shape[1] if mode == "fan_in" else tensor.shape[0]) * kernel
-    gain = torch.nn.init.calculate_gain(nonlinearity, a)  # pyright: ignore[reportArgumentType]
-    return gain / math.sqrt(max(1, fan))
-
-
-def _on_kaiming_uniform(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-    bound = math.sqrt(3) * _kaiming_std(tensor, *args, **kwargs)
-    _on_uniform(tensor, -bound, bound)
-
-
-def _on_kaiming_normal(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-    _on_normal(tensor, 0.0, _kaiming_std(tensor, *args, **kwargs))
-
-
-def _on_fill(tensor: torch.Tensor, value: Any = 0.0, *_: Any, **kwargs: Any) -> None:
-    value = kwargs.get("val", kwargs.get("value", value))
-    if isinstance(value, torch.Tensor):
-        value = value.item() if value.numel() == 1 and not value.is_meta else 0.0
-    _set(tensor, Statistics(float(value), 0.0, is_measured=False))
-
-
-def _on_zero(tensor: torch.Tensor, *_: Any, **__: Any) -> None:
-    _on_fill(tensor, 0.0)
-
-
-def _on_copy(tensor: torch.Tensor, source: Any, *_: Any, **__: Any) -> None:
-    if isinstance(source, torch.Tensor):
-        measured = initial_statistics(source) if source.is_meta else measure(source)
-        if measured is not None:
-            _set(tensor, dataclasses.replace(measured, is_measured=False))
-
-
-_INITIALISERS: Mapping[str, Callable[..., None]] = {
-    "normal_": _on_normal,
-    "uniform_": _on_uniform,
-    "fill_": _on_fill,
-    "constant_": _on_fill,
-    "kaiming_uniform_": _on_kaiming_uniform,
-    "kaiming_normal_": _on_kaiming_normal,
-    "zero_": _on_zero,
-    "copy_": _on_copy,
-}
 
 
 @contextlib.contextmanager
