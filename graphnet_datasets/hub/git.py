@@ -84,8 +84,10 @@ class Clone:
         try:
             yield
         except BaseException:
-            self.git("symbolic-ref", "HEAD", f"refs/heads/{before}") if before != "HEAD" else None
-            self.git("switch", "--quiet", "--detach", head) if before == "HEAD" else None
+            if before == "HEAD":
+                self.git("switch", "--quiet", "--detach", head)
+            else:
+                self.git("symbolic-ref", "HEAD", f"refs/heads/{before}")
             self.git("branch", "--quiet", "-D", name)
             raise
 

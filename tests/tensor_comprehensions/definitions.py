@@ -15,6 +15,8 @@ from graphnet_datasets.tensor_comprehensions.language import Instance, check, in
 TYPES = ("float32", "float64", "int32", "int64", "uint8", "bool", "float16", "int8", "bfloat16")
 FLOAT_TYPES = ("float32", "float64")
 INTEGERS = ("int32", "int64", "uint8", "int8")
+ROUNDING = {"float16": 2**-9, "bfloat16": 2**-6}
+"""What two values may differ by, relatively, that a sum in another order rounded to neighbours."""
 
 
 @dataclasses.dataclass(frozen=True)

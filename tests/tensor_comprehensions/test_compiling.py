@@ -13,7 +13,7 @@ from graphnet_datasets.tensor_comprehensions.language.interpreter import interpr
 from graphnet_datasets.tensor_comprehensions.options import Options
 from graphnet_datasets.tensor_comprehensions.tuner.space import space_of
 
-from .definitions import Case, cases
+from .definitions import ROUNDING, Case, cases
 from .kernels import SCALAR, assert_right, inputs_of, instance_of
 
 pytest.importorskip("islpy", reason="needs islpy (extra tc)")
@@ -100,10 +100,6 @@ def test_functions_that_libm_lacks_are_right() -> None:
     assert_right(instance, inputs_of(instance), tolerance=2e-5)
 
 
-_ROUNDING = {"float16": 2**-9, "bfloat16": 2**-6}
-"""What two values may differ by that were rounded to different neighbours."""
-
-
 @settings(
     max_examples=12,
     deadline=None,
@@ -126,7 +122,7 @@ def test_interpreter_scalar_code_and_tuned_code_agree(case: Case) -> None:
         outputs = {name: each.copy() for name, each in case.outputs.items()}
         found = kernel(*inputs, outputs=outputs)
         for tensor, got, want in zip(case.instance.outputs, found, wanted, strict=True):
-            rtol = _ROUNDING.get(tensor.dtype.name, 2e-4)
+            rtol = ROUNDING.get(tensor.dtype.name, 2e-4)
             if tensor.dtype.name == "bfloat16":
                 got = (got.astype(np.uint32) << 16).view(np.float32)
             np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-4, err_msg=case.source)

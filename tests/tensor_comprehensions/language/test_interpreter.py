@@ -10,7 +10,7 @@ from graphnet_datasets.errors import KernelInputError
 from graphnet_datasets.tensor_comprehensions.language import check, instantiate
 from graphnet_datasets.tensor_comprehensions.language.interpreter import interpret
 
-from ..definitions import Case, cases
+from ..definitions import ROUNDING, Case, cases
 from ..loops import NotANumberError, evaluate
 
 
@@ -34,8 +34,7 @@ def test_interpreter_agrees_with_loops_over_scalars(case: Case) -> None:
         assume(False)
     for tensor, array in zip(case.instance.outputs, found, strict=True):
         assert array.dtype == expected[tensor.name].dtype
-        # A sum in another order may round to the neighbour.
-        rtol = {"float16": 2**-9, "bfloat16": 2**-6}.get(tensor.dtype.name, 1e-5)
+        rtol = ROUNDING.get(tensor.dtype.name, 1e-5)
         np.testing.assert_allclose(array, expected[tensor.name], rtol=rtol, err_msg=case.source)
 
 
