@@ -20,8 +20,8 @@ import torch._inductor
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.errors import CaptureError
-from graphnet_datasets.frameworks.torch.capture.dynamo import source_name
 from graphnet_datasets.frameworks.torch.capture.distributions import initial_statistics
+from graphnet_datasets.frameworks.torch.capture.dynamo import source_name
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.frameworks.torch.statistics import measure
 from graphnet_datasets.inputs import misfits
