@@ -28,8 +28,11 @@ class TunerConfig:
         min_valid: with fewer candidates that ran, all but the best are drawn anew.
         seed: of all that is drawn.
         budget_s: seconds after which no further candidate is begun, None for no limit.
-        num_runs: timed runs of a candidate, after `num_warm_up` that are not counted.
-        drop_factor: a candidate whose first run takes so many times the best is dropped.
+        num_runs: timed runs of a candidate, after `num_warm_up` that are not counted. A kernel of
+            many milliseconds gets fewer: it is timed for `run_budget_s`, at least three times.
+        run_budget_s: seconds after which no further run of a candidate is begun.
+        drop_factor: a candidate whose first run takes so many times the best, and 20 ms more for
+            what only a first run does, is dropped.
         compile_workers: processes that compile at once, None for one a processor. Nothing is
             compiled while something is timed.
         timeout_s: seconds that compiling a candidate, and that running it, may take.
@@ -48,7 +51,8 @@ class TunerConfig:
     budget_s: float | None = None
     num_runs: int = 10
     num_warm_up: int = 2
-    drop_factor: float = 100.0
+    run_budget_s: float = 0.25
+    drop_factor: float = 5.0
     compile_workers: int | None = None
     timeout_s: float = 60.0
     memory_bytes: int = 4 << 30

@@ -31,6 +31,10 @@ from ..language.interpreter import interpret
 from ..options import Options
 from .config import Candidate, TunerConfig
 
+MEASURED = ("load", "run", "check", "time")
+FIRST_RUN_MS = 20.0
+"""What a first run may take more than others: threads start, memory is touched first."""
+
 MEASURE_WORKER = "graphnet_datasets.tensor_comprehensions.tuner.measure_worker"
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "uint16": 3e-2}
 """Of the scale of an output: what sums in another order may differ by, and no more."""
@@ -153,11 +157,18 @@ class Evaluator:
             "threads": made.threads,
             "num_runs": config.num_runs,
             "num_warm_up": config.num_warm_up,
-            "limit_ms": min(best_ms, 1e12) * config.drop_factor,
+            "budget_ms": config.run_budget_s * 1e3,
+            "limit_ms": min(best_ms, 1e12) * config.drop_factor + FIRST_RUN_MS,
         }
-        limits = Limits(default_timeout_s=config.timeout_s, memory_bytes=config.memory_bytes)
+        # What would be dropped is not waited for.
+        first_run_s = min(config.timeout_s, 1.0 + 2e-3 * payload["limit_ms"])
+        limits = Limits(
+            phase_timeouts_s={"run": first_run_s},
+            default_timeout_s=config.timeout_s,
+            memory_bytes=config.memory_bytes,
+        )
         with self._server.directory() as directory:
-            outcome = self._server.run(payload, directory, phases=("load", "run"), limits=limits)
+            outcome = self._server.run(payload, directory, phases=MEASURED, limits=limits)
         said = outcome.merged()
         error = str(said.get("error", ""))
         if outcome.ending is not Ending.FINISHED:
