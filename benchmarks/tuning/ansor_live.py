@@ -3,10 +3,11 @@
     taskset -c 0 python benchmarks/tuning/ansor_live.py TASKS --out build/study
     taskset -c 0 python benchmarks/tuning/ansor_live.py TASKS --tasks 1 --trials 16
 
-Each tuner gets the same trials on each task with each seed; then the best of both are timed again,
-in turns, and the ratio of their medians is the figure: a lucky repetition of the search counts for
-nothing. What a search found is kept in OUT/ansor-runs.jsonl, so that the same call goes on. A line
-per task and one with the geometric mean, also in OUT/ansor_live.jsonl for `study.py`.
+Each tuner gets the same trials on each task with each seed, slots of all tasks in turns: Ansor has
+one cost model, which learns of all of them. Then the best of both are timed again, in turns, and
+the ratio of their medians is the figure: a lucky repetition of the search counts for nothing. What
+a search found is kept in OUT/ansor-runs.jsonl, so that the same call goes on. A line per task and
+one with the geometric mean, also in OUT/ansor_live.jsonl for `study.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dataset", type=Path, help="a dataset with tuning_tasks")
     parser.add_argument("--out", type=Path, default=Path("build/study"))
-    parser.add_argument("--tasks", type=int, default=6)
+    parser.add_argument("--tasks", type=int, default=8)
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--slot", type=int, default=16)
     parser.add_argument("--seeds", type=int, default=1)
@@ -65,29 +67,29 @@ def main(argv: Sequence[str] | None = None) -> None:
             lines.append({"experiment": "ansor", "skipped": skipped})
         with LiveMeasurer(tasks, plan=TimingPlan(), mcpu=space.mcpu) as measurer:
             kept = Kept(given.out / "ansor-runs.jsonl")
-            logs: list[list[float]] = []
-            for task in tasks:
-                own = []
-                for seed in range(given.seeds):
-                    best = {
-                        name: kept.get(
-                            [task.task_id, name, options, given.trials, given.slot, seed],
-                            lambda n=name, o=options, t=task, s=seed: search(
-                                t, n, o, s, space, measurer, given
-                            ),
-                        )
-                        for name, options in TUNERS.items()
-                    }
-                    key = [task.task_id, "ratio", TUNERS, given.trials, given.slot, seed]
-                    own.append(
-                        kept.get(key, lambda t=task, b=best: ratio(t, b, measurer, given.turns))
+            ids = [task.task_id for task in tasks]
+            logs = np.empty((len(tasks), given.seeds))
+            for seed in range(given.seeds):
+                key = [ids, given.trials, given.slot, seed]
+                best = {
+                    name: kept.get(
+                        [name, options, *key],
+                        lambda n=name, o=options, s=seed: search(
+                            tasks, n, o, s, space, measurer, given
+                        ),
                     )
-                logs.append(own)
-                if own:
-                    lines.append(line_of(task, own))
-                    print(json.dumps(lines[-1]), flush=True)
-    table = np.array(logs)
-    centre, low, high = bootstrap(table)
+                    for name, options in TUNERS.items()
+                }
+                for place, task in enumerate(tasks):
+                    traces = {name: found[task.task_id]["trace"] for name, found in best.items()}
+                    logs[place, seed] = kept.get(
+                        [task.task_id, "ratio", TUNERS, *key],
+                        lambda t=task, x=traces: ratio(t, x, measurer, given.turns),
+                    )
+            for task, own in zip(tasks, logs, strict=True):
+                lines.append(line_of(task, own))
+                print(json.dumps(lines[-1]), flush=True)
+    centre, low, high = bootstrap(logs)
     lines.append(
         {
             "experiment": "ansor",
@@ -127,7 +129,7 @@ class Kept:
 
 
 def search(
-    task: Task,
+    tasks: Sequence[Task],
     name: str,
     options: dict[str, Any],
     seed: int,
@@ -135,34 +137,32 @@ def search(
     measurer: LiveMeasurer,
     given: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Return the best trace that a tuner found, with its time and the seconds of the search."""
+    """Return the best trace that a tuner found for each task, by task id, and its time."""
     started = time.monotonic()
     result = tune(
-        [task],
+        tasks,
         make_tuner(name, space, seed=seed, options=options),
         measurer,
-        make_allocator("round-robin", [task], seed=seed, options={"slot_trials": given.slot}),
-        Budget(given.trials),
+        make_allocator("round-robin", tasks, seed=seed, options={"slot_trials": given.slot}),
+        Budget(given.trials * len(tasks)),
         seed=seed,
     )
-    best = result.best.get(task.task_id)
-    if best is None:
-        raise SystemExit(f"Every trial of `{task.task_name}` failed: {result.ended}.")
+    for task in tasks:
+        if task.task_id not in result.best:
+            raise SystemExit(f"Every trial of `{task.task_name}` failed: {result.ended}.")
+    print(f"# {name}, seed {seed}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     return {
-        "trace": best.trace_json,
-        "ms": best.latency_ms,
-        "seconds": round(time.monotonic() - started, 1),
-        "failed": sum(not row.is_ok for row in result.rows),
+        task_id: {"trace": row.trace_json, "ms": row.latency_ms}
+        for task_id, row in result.best.items()
     }
 
 
-def ratio(task: Task, best: dict[str, dict[str, Any]], measurer: LiveMeasurer, turns: int) -> float:
+def ratio(task: Task, traces: dict[str, str], measurer: LiveMeasurer, turns: int) -> float:
     """Return the log of random's median time over Ansor's, both timed in turns."""
-    if best["random"]["trace"] == best["ansor"]["trace"]:
+    if traces["random"] == traces["ansor"]:
         return 0.0
     candidates = {
-        name: Candidate(task.task_id, found["trace"], Origin.PREDICT)
-        for name, found in best.items()
+        name: Candidate(task.task_id, trace, Origin.PREDICT) for name, trace in traces.items()
     }
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for turn in range(turns):
@@ -176,10 +176,10 @@ def ratio(task: Task, best: dict[str, dict[str, Any]], measurer: LiveMeasurer, t
     return float(np.log(medians["random"] / medians["ansor"]))
 
 
-def line_of(task: Task, logs: list[float]) -> dict[str, Any]:
+def line_of(task: Task, logs: np.ndarray) -> dict[str, Any]:
     """Return the line of a task; its interval is over seeds."""
     shape = " x ".join(str(list(each)) for each in task.arg_shapes[:2])
-    centre, low, high = bootstrap(np.array(logs))
+    centre, low, high = bootstrap(logs)
     return {
         "experiment": "ansor",
         "task": f"{task.task_name} {shape}",
