@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .collector import collecting_seldom
+from .collector import not_collecting
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    with collecting_seldom():
+    with not_collecting():
         value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
     globals()[name] = value
     return value

@@ -16,8 +16,10 @@ SELDOM = (50_000, 50, 1000)
 through again for each few hundred operators."""
 
 _lock = threading.Lock()
-_before: list[tuple[int, int, int]] = []
-"""What to go back to, once for each thread that is inside."""
+_usual = (0, 0, 0)
+"""What to go back to, once no thread is inside any more."""
+_num_seldom = 0
+_num_resting = 0
 
 
 @contextlib.contextmanager
@@ -28,15 +30,46 @@ def collecting_seldom() -> Iterator[None]:
     ...     gc.get_threshold()[0] >= 50000
     True
     """
-    with _lock:
-        found = gc.get_threshold()
-        _before.append(_before[0] if _before else found)
-        if found[0]:  # 0 switches it off
-            gc.set_threshold(*map(max, found, SELDOM))
+    _change(seldom=1)
     try:
         yield
     finally:
-        with _lock:
-            last = _before.pop()
-            if not _before:
-                gc.set_threshold(*last)
+        _change(seldom=-1)
+
+
+@contextlib.contextmanager
+def not_collecting() -> Iterator[None]:
+    """Have the collector rest while packages are imported, for they make hardly any garbage.
+
+    What was made is counted as old afterwards: as young it would be gone through all at once when
+    the next object is made.
+
+    >>> with not_collecting():
+    ...     gc.get_threshold()[0]
+    0
+    """
+    _change(resting=1)
+    try:
+        yield
+    finally:
+        _change(resting=-1)
+
+
+def _change(*, seldom: int = 0, resting: int = 0) -> None:
+    global _usual, _num_seldom, _num_resting
+    with _lock:
+        if not (_num_seldom or _num_resting):
+            _usual = gc.get_threshold()
+        _num_seldom += seldom
+        _num_resting += resting
+        if not _usual[0]:  # it is off, and stays so
+            return
+        if _num_resting:
+            gc.set_threshold(0, *_usual[1:])
+            return
+        is_much = gc.get_count()[0] >= SELDOM[0]
+        # The second question takes as long as there is much frozen, as in a job of a fork server.
+        if resting and is_much and not gc.get_freeze_count():
+            gc.freeze()  # all objects, of any age, …
+            gc.unfreeze()  # … which makes them old without a look at one of them
+        gc.set_threshold(*(map(max, _usual, SELDOM) if _num_seldom else _usual))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
-from graphnet_datasets.collector import SELDOM, collecting_seldom
+from graphnet_datasets.collector import SELDOM, collecting_seldom, not_collecting
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +50,54 @@ def test_a_collector_that_is_off_stays_off() -> None:
     with collecting_seldom():
         assert gc.get_threshold()[0] == 0
     assert gc.get_threshold() == (0, 11, 12)
+
+
+def test_it_rests_until_the_last_import_has_ended_and_is_seldom_outside_of_it() -> None:
+    with collecting_seldom():
+        with not_collecting(), not_collecting():
+            with collecting_seldom():
+                assert gc.get_threshold()[0] == 0
+            assert gc.get_threshold()[0] == 0
+        assert gc.get_threshold() == SELDOM
+    assert gc.get_threshold() == (701, 11, 12)
+
+
+def test_what_was_made_while_it_rested_is_old_and_garbage_of_it_is_still_found() -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.me = self
+
+    gc.collect()
+    frozen = gc.get_freeze_count()
+    with not_collecting():
+        kept = [Cycle() for _ in range(SELDOM[0])]
+        lost = weakref.ref(Cycle())
+        assert lost() is not None
+    assert gc.get_count()[0] < SELDOM[0]
+    assert gc.get_freeze_count() == frozen
+    gc.collect(0)
+    is_left = lost() is not None
+    gc.collect()
+    assert (is_left, lost(), len(kept)) == (True, None, SELDOM[0])
+
+
+def test_what_somebody_froze_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with not_collecting():
+            kept = [[] for _ in range(SELDOM[0])]
+        # Single ones go as nothing refers to them any more.
+        assert gc.get_freeze_count() > frozen // 2
+        assert len(kept) == SELDOM[0]
+    finally:
+        gc.unfreeze()
+
+
+def test_a_collector_that_is_disabled_inside_stays_so_and_gets_its_thresholds_back() -> None:
+    try:
+        with not_collecting():
+            gc.disable()
+        assert (gc.isenabled(), gc.get_threshold()) == (False, (701, 11, 12))
+    finally:
+        gc.enable()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import sys
 import traceback
@@ -173,3 +174,5 @@ def main() -> None:
         # The interpreter would print it with all that a message quotes.
         echo(hide_credentials(traceback.format_exc().rstrip()), err=True)
         sys.exit(1)
+    finally:
+        gc.freeze()  # as it ends, the interpreter would look through all that was imported, twice

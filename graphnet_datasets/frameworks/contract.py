@@ -15,7 +15,7 @@ import importlib.util
 from collections.abc import Mapping
 from types import ModuleType
 
-from ..collector import collecting_seldom
+from ..collector import not_collecting
 from ..errors import MissingExtraError, UnknownFrameworkError
 from ..sample.vocabulary import FRAMEWORK_GROUP, framework_entry_points, framework_names
 
@@ -156,7 +156,7 @@ def module(name: str, part: str, purpose: str = "") -> ModuleType:
 
 @functools.cache
 def _import(package: str, part: str) -> ModuleType:
-    with collecting_seldom():
+    with not_collecting():
         return importlib.import_module(f"{package}.{part}")
 
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from ..collector import collecting_seldom
+from ..collector import not_collecting
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
@@ -190,7 +190,7 @@ def _load(
     columns: Sequence[str] | None,
     revision: str | None,
 ) -> Loaded:
-    with collecting_seldom():
+    with not_collecting():
         import_progress_bars()
         import datasets
         from datasets.exceptions import DatasetGenerationError

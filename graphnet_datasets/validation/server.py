@@ -3,7 +3,7 @@
 import importlib
 import os
 
-from ..collector import collecting_seldom
+from ..collector import not_collecting
 from ..frameworks import FRAMEWORK_VARIABLE, framework_named, module
 from ..inputs import prepare_blocks
 from ..isolation import serve
@@ -12,10 +12,11 @@ from ..isolation import serve
 def main() -> None:
     """Import what all jobs need, and serve them."""
     framework = framework_named(os.environ[FRAMEWORK_VARIABLE])
-    with collecting_seldom():
+    with not_collecting():
         module(framework.name, "runtime").import_all()
-        prepare_blocks()
         worker = importlib.import_module(framework.validation)
+    with not_collecting():  # what the first brought in is old by now, and not looked at again
+        prepare_blocks()
         if hasattr(worker, "prepare"):
             worker.prepare()
     serve(worker.work)

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 
-from ...collector import collecting_seldom
+from ...collector import not_collecting
 from ...compilers import list_entries
 from ...errors import CompilerError
 from ...frameworks import FRAMEWORK_VARIABLE, module
@@ -16,7 +16,7 @@ from .worker import work
 
 def main() -> None:
     """Prepare what jobs need, and serve them."""
-    with collecting_seldom():
+    with not_collecting():
         prepare()
     serve(work)
 

@@ -32,6 +32,7 @@ _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "specialize_float": True,  # eps and momentum are constants even where sizes are symbols
     "recompile_limit": 10_000,  # one class captured often must not fall back to eager
     "suppress_errors": False,
+    "run_gc_after_compile": False,  # it is for what a compiler leaves behind
     "verbose": False,
 }
 
