@@ -4,7 +4,8 @@
 
 Graphs are those that the tasks' sources name, each task weighted with how often a graph calls it;
 few graphs have many operators, so that several are tuned together until there are `--min-tasks`,
-as Ansor's scheduler does with a set of networks. The inner tuner's proposals for each task and seed
+as Ansor's scheduler does with a set of networks; with `--partitions 2` the graphs are drawn into
+sets twice. The inner tuner's proposals for each task and seed
 are made once and are the same for all allocators; its seconds are not charged, those of the
 allocator are. `clairvoyant` knows how each task's curve goes on and gives each slot to the task
 with the largest gain per second over any number of slots. A line per set of graphs and allocator,
@@ -45,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments.add_argument("--min-tasks", type=int, default=10)
     arguments.add_argument("--min-candidates", type=int, default=100)
     arguments.add_argument("--max-sets", type=int, default=8)
+    arguments.add_argument("--partitions", type=int, default=2, help="of the graphs into sets")
     arguments.add_argument("--tuner", default="alt", help="of each task")
     arguments.add_argument("--trees", type=int, default=16, help="of the tuner `alt`, greedy here")
     arguments.add_argument("--slot", type=int, default=4)
@@ -52,7 +54,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = arguments.parse_args(argv)
     pool, space = load(given)
     tasks = with_choice(pool, given.min_candidates)
-    sets = sets_of_graphs(tasks, given.min_tasks)[: given.max_sets]
+    sets = [
+        each
+        for seed in range(given.partitions)
+        for each in sets_of_graphs(tasks, given.min_tasks, seed)
+    ][: given.max_sets]
     if not sets:
         raise SystemExit(f"No set of graphs has {given.min_tasks} tasks in the pool.")
     kept = Kept(given, pool, given.tuner, given.trees, given.slot, given.trials_per_task)
@@ -101,13 +107,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
 
 
-def sets_of_graphs(tasks: Sequence[Task], min_tasks: int) -> list[tuple[list[str], list[Task]]]:
+def sets_of_graphs(
+    tasks: Sequence[Task], min_tasks: int, seed: int = 0
+) -> list[tuple[list[str], list[Task]]]:
     """Return sets of graphs with enough tasks, each task with its counts in them.
 
-    Every graph is in one set; a rest that has too few is left out.
+    Every graph is in one set, which one `seed` decides; a rest that has too few is left out.
     """
     names = sorted({source.sample_id for task in tasks for source in task.sources})
-    order = np.random.default_rng(0).permutation(len(names))
+    order = np.random.default_rng(seed).permutation(len(names))
     sets: list[tuple[list[str], list[Task]]] = []
     chosen: list[str] = []
     for index in order:

@@ -5,38 +5,40 @@ of tasks i and knobs x have the covariance
 
     K((i, x), (j, x')) = sum_{q <= Q} (a_iq a_jq + b_iq [i = j]) k_q(x, x') + d_i [i = j][x = x']
 
-with k_q squared exponentials that have a length scale for each knob, and d_i noise. With Q = 1 it
-is the intrinsic model (`MultiTaskGP` of botorch); with one task an ordinary Gaussian process.
+with k_q a kernel over knobs and d_i noise. With one task it is an ordinary Gaussian process.
 Parameters maximise the marginal likelihood by L-BFGS.
 
 gpytorch's own `LCMKernel` needs every task measured at the same points; here it is a sum of
-`IndexKernel` times `RBFKernel`, with which each task has points of its own.
+products of a kernel over tasks and one over knobs, with which each task has points of its own.
 
-Ours: length scales have a log-normal prior (a handful of points says nothing of twenty scales), the
-one that is botorch's default; log times are standardised within each task; a failure counts as
-twice the task's slowest; parameters are looked for anew, from the last ones, when a set of tasks
-has a fifth more rows than when they were found, and in between the process is conditioned on the
-new rows with the parameters that it has; of more than `max_rows` rows, since the cost is cubic,
-each task keeps its fastest and its newest.
+Ours: few measured rows cannot tell many parameters, and with those of the paper what one task
+knows of another was lost in them. Hence a_iq and b_iq are those of all tasks, one correlation rho_q
+between any two: a_iq^2 = rho_q / Q and b_iq = (1 - rho_q) / Q. Each k_q is a Matern kernel (nu =
+5/2) with one length for all knobs, which has a prior around the median distance of the points; the
+paper has squared exponentials with a length for each knob. Log times are centred within each task,
+where the centre is known only to within some of the spread, and scaled by the spread of all tasks
+together: six rows say little of the spread of theirs. A failure counts as twice the task's slowest.
+Parameters are looked for anew, from the last ones, when a set of tasks has a fifth more rows than
+when they were found, and in between the process is conditioned on the new rows with the parameters
+that it has. Of more than `max_rows` rows, since the cost is cubic, each task keeps its fastest and
+its newest.
 """
 
 from __future__ import annotations
 
-import contextlib
-import copy
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...errors import MissingExtraError, TuningError
+from ...errors import TuningError
 from ..candidate import Candidate
 from ..interfaces import CostModel, Space
 from ..knobs import knob_matrix
 from ..measurement import Measurement
 from ..task import Task
+from .gp_process import fitted, import_libraries
 from .ranking import one_thread
 
 MAX_ROWS = 1000
@@ -71,11 +73,13 @@ class GpModel(CostModel):
         self._positions: dict[tuple[str, str], int] = {}
         self._points = np.zeros((0, 0))
         self._tasks: list[str] = []
-        self._scales: dict[str, tuple[float, float, float]] = {}
+        self._centres: dict[str, tuple[float, float]] = {}
+        """By task: mean and least of the log times that it was fitted to."""
+        self._scale = 1.0
         self._model: Any = None
         self._climbed: dict[str, tuple[int, dict[str, Any]]] = {}
         """By the ids of the tasks: with how many rows parameters were looked for, and those."""
-        self._libraries = _import_libraries()
+        self._libraries = import_libraries()
 
     def know(self, candidates: Sequence[Candidate]) -> None:
         """Tell of candidates whose knobs belong to the scale; they cost no measurement."""
@@ -101,19 +105,20 @@ class GpModel(CostModel):
         for number, (task_id, rows) in enumerate(by_task.items()):
             kept = _thinned(rows, self.max_rows // len(by_task))
             logs = _log_times(kept)
-            mean, scale = float(logs.mean()), float(logs.std()) or 1.0
-            self._scales[task_id] = (mean, scale, float(logs.min()))
-            targets.append((logs - mean) / scale)
+            self._centres[task_id] = (float(logs.mean()), float(logs.min()))
+            targets.append(logs - logs.mean())
             tasks.append(np.full(len(kept), number))
             points.append(self._points[[self._positions[task_id, row.trace_hash] for row in kept]])
         key = " ".join(by_task)
-        count = sum(map(len, targets))
+        flat = np.concatenate(targets)
+        count = len(flat)
+        self._scale = float(np.sqrt(flat @ flat / max(count - len(by_task), 1))) or 1.0
         at, parameters = self._climbed.get(key, (0, {}))
-        self._model = _fitted(
+        self._model = fitted(
             self._libraries,
             np.concatenate(points),
             np.concatenate(tasks),
-            np.concatenate(targets),
+            flat / self._scale,
             parameters=parameters,
             is_final=count < REFIT_GROWTH * at,
             latent=len(by_task) if self.latent is None else min(self.latent, len(by_task)),
@@ -161,8 +166,8 @@ class GpModel(CostModel):
                 torch.full((len(rows), 1), number, dtype=torch.long),
             )
             mean, covariance = found.mean.numpy(), found.covariance_matrix.numpy()
-        centre, scale, _ = self._scales[task.task_id]
-        return mean * scale + centre, covariance * scale**2
+        centre, _ = self._centres[task.task_id]
+        return mean * self._scale + centre, covariance * self._scale**2
 
     def predict(
         self, task: Task, candidates: Sequence[Candidate]
@@ -171,13 +176,13 @@ class GpModel(CostModel):
         if self._model is None or task.task_id not in self._tasks:
             return np.zeros(len(candidates)), None
         mean, covariance = self.posterior(task, candidates)
-        best = self._scales[task.task_id][2]
+        best = self._centres[task.task_id][1]
         throughput = np.exp(best - mean)
         return throughput, throughput * np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
     def best_log_ms(self, task: Task) -> float:
         """Return the log of the least time of the task that it was fitted to."""
-        return self._scales[task.task_id][2]
+        return self._centres[task.task_id][1]
 
 
 def _log_times(rows: Sequence[Measurement]) -> np.ndarray:
@@ -194,119 +199,3 @@ def _thinned(rows: Sequence[Measurement], most: int) -> list[Measurement]:
     newest = [index for index in range(len(rows) - 1, -1, -1) if index not in fastest]
     kept = fastest | set(newest[: most - len(fastest)])
     return [rows[index] for index in sorted(kept)]
-
-
-def _fitted(
-    libraries: tuple[Any, Any],
-    points: np.ndarray,
-    tasks: np.ndarray,
-    targets: np.ndarray,
-    *,
-    latent: int,
-    seed: int,
-    iterations: int,
-    parameters: Mapping[str, Any],
-    is_final: bool,
-) -> Any:
-    """Return the process; `parameters`, if any of its size, are where the climb begins."""
-    torch, gpytorch = libraries
-    count, dimensions = int(tasks.max()) + 1, max(points.shape[1], 1)
-    # botorch's default: the expected length grows with the root of the number of dimensions.
-    centre, spread = math.sqrt(2) + math.log(dimensions) / 2, math.sqrt(3)
-
-    class Process(gpytorch.models.ExactGP):
-        def __init__(self, x: Any, task: Any, y: Any, likelihood: Any) -> None:
-            super().__init__((x, task), y, likelihood)
-            self.mean_module = gpytorch.means.ZeroMean()
-            self.over_knobs = torch.nn.ModuleList(
-                gpytorch.kernels.RBFKernel(
-                    ard_num_dims=dimensions,
-                    lengthscale_prior=gpytorch.priors.LogNormalPrior(centre, spread),
-                )
-                for _ in range(latent)
-            )
-            self.over_tasks = torch.nn.ModuleList(
-                gpytorch.kernels.IndexKernel(num_tasks=count, rank=1) for _ in range(latent)
-            )
-            for kernel in self.over_knobs:
-                kernel.lengthscale = math.exp(centre - spread**2)  # the mode of its prior
-            for kernel in self.over_tasks:
-                # tasks begin alike: what one learned holds for the others until they disagree
-                kernel.covar_factor.data.normal_(0.8 / math.sqrt(latent), 0.1)
-                kernel.var = torch.full_like(kernel.var, 0.3 / latent)
-
-        def forward(self, x: Any, task: Any) -> Any:
-            pairs = zip(self.over_knobs, self.over_tasks, strict=True)
-            covariance: Any = None
-            for over_knobs, over_tasks in pairs:
-                term = over_knobs(x).mul(over_tasks(task))
-                covariance = term if covariance is None else covariance + term
-            return gpytorch.distributions.MultivariateNormal(self.mean_module(x), covariance)
-
-    with torch.random.fork_rng(devices=[]), one_thread(), warnings.catch_warnings():
-        # gpytorch warns of jitter that it adds to a covariance, which is what it should do
-        warnings.simplefilter("ignore")
-        torch.manual_seed(seed)
-        likelihood = gpytorch.likelihoods.GaussianLikelihood(
-            noise_prior=gpytorch.priors.LogNormalPrior(-4.0, 1.0),
-            noise_constraint=gpytorch.constraints.GreaterThan(1e-4),
-        )
-        likelihood.noise = math.exp(-4.0)
-        process = Process(
-            torch.as_tensor(points),
-            torch.as_tensor(tasks, dtype=torch.long)[:, None],
-            torch.as_tensor(targets),
-            likelihood,
-        ).double()
-        mll = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, process)
-        own = process.state_dict()
-        known = {name: torch.tensor(each, dtype=torch.float64) for name, each in parameters.items()}
-        fits = bool(known) and all(
-            name in known and known[name].shape == each.shape for name, each in own.items()
-        )
-        if fits:
-            process.load_state_dict(known)
-        if not (fits and is_final):
-            mll.train()
-            _maximise(torch, mll, process, iterations)
-        process.eval()
-    return process
-
-
-def _maximise(torch: Any, mll: Any, process: Any, iterations: int) -> None:
-    """Climb the likelihood, and keep the best parameters on the way.
-
-    A step that is too long can leave a covariance without a Cholesky factor; the climb ends there.
-    """
-    optimiser = torch.optim.LBFGS(
-        process.parameters(), max_iter=iterations, line_search_fn="strong_wolfe"
-    )
-    least, best = math.inf, copy.deepcopy(process.state_dict())
-
-    def closure() -> Any:
-        nonlocal least, best
-        optimiser.zero_grad()
-        loss = -mll(process(*process.train_inputs), process.train_targets)
-        if not torch.isfinite(loss):
-            raise RuntimeError("the likelihood is not finite")
-        loss.backward()
-        if float(loss.detach()) < least:
-            least, best = float(loss.detach()), copy.deepcopy(process.state_dict())
-        return loss
-
-    # linear_operator's errors of factorising derive from RuntimeError and ValueError
-    with contextlib.suppress(RuntimeError, ValueError):
-        optimiser.step(closure)
-    process.load_state_dict(best)
-
-
-def _import_libraries() -> tuple[Any, Any]:
-    try:
-        with warnings.catch_warnings():
-            # its linear operators use torch.jit.script, of which torch 2.13 warns
-            warnings.simplefilter("ignore", DeprecationWarning)
-            import gpytorch
-            import torch
-    except ImportError as error:
-        raise MissingExtraError("gpytorch", "tuning-gp", "A model of Gaussian processes") from error
-    return torch, gpytorch
