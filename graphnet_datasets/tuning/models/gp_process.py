@@ -26,7 +26,7 @@ _CENTRE_VARIANCE = 0.3
 
 
 def fitted(
-    libraries: tuple[Any, Any],
+    libraries: tuple[Any, Any, Any],
     points: np.ndarray,
     tasks: np.ndarray,
     targets: np.ndarray,
@@ -38,7 +38,7 @@ def fitted(
     is_final: bool,
 ) -> Any:
     """Return the process; `parameters`, if any of its size, are where the climb begins."""
-    torch, gpytorch = libraries
+    torch, gpytorch, to_linear_operator = libraries
     length = float(np.median(pdist(points))) if len(points) > 1 else 1.0
     kernel = _task_kernel(libraries)
 
@@ -65,6 +65,8 @@ def fitted(
             for over_knobs, over_tasks in zip(self.over_knobs, self.over_tasks, strict=True):
                 term = over_knobs(x).to_dense() * over_tasks(task).to_dense()
                 covariance = covariance + term / latent
+            # a dense one torch would factorise at once, without the jitter that it may need
+            covariance = to_linear_operator(covariance)
             return gpytorch.distributions.MultivariateNormal(self.mean_module(x), covariance)
 
     with torch.random.fork_rng(devices=[]), one_thread(), warnings.catch_warnings():
@@ -97,9 +99,9 @@ def fitted(
     return process
 
 
-def _task_kernel(libraries: tuple[Any, Any]) -> Any:
+def _task_kernel(libraries: tuple[Any, Any, Any]) -> Any:
     """Return the class of the kernel over tasks: 1 of a task with itself, rho of any two."""
-    torch, gpytorch = libraries
+    torch, gpytorch, _ = libraries
 
     class Alike(gpytorch.kernels.Kernel):
         def __init__(self) -> None:
@@ -142,13 +144,14 @@ def _maximise(torch: Any, mll: Any, process: Any, iterations: int) -> None:
     process.load_state_dict(best)
 
 
-def import_libraries() -> tuple[Any, Any]:
+def import_libraries() -> tuple[Any, Any, Any]:
     try:
         with warnings.catch_warnings():
             # its linear operators use torch.jit.script, of which torch 2.13 warns
             warnings.simplefilter("ignore", DeprecationWarning)
             import gpytorch
             import torch
+            from linear_operator import to_linear_operator
     except ImportError as error:
         raise MissingExtraError("gpytorch", "tuning-gp", "A model of Gaussian processes") from error
-    return torch, gpytorch
+    return torch, gpytorch, to_linear_operator
