@@ -5,11 +5,11 @@
 Graphs are those that the tasks' sources name, each task weighted with how often a graph calls it;
 few graphs have many operators, so that several are tuned together until there are `--min-tasks`,
 as Ansor's scheduler does with a set of networks; with `--partitions 2` the graphs are drawn into
-sets twice. The inner tuner's proposals for each task and seed
-are made once and are the same for all allocators; its seconds are not charged, those of the
-allocator are. `clairvoyant` knows how each task's curve goes on and gives each slot to the task
-with the largest gain per second over any number of slots. A line per set of graphs and allocator,
-and one per allocator with the median ratio to Ansor's gradient.
+sets twice. The inner tuner's proposals for each task and seed are made once and are the same for
+all allocators; its seconds are not charged, those of the allocator are. `clairvoyant` knows how
+each task's curve goes on and gives each slot to the task with the largest gain per second over any
+number of slots. A line per set of graphs and allocator, and one per allocator with the median ratio
+to Ansor's gradient.
 """
 
 from __future__ import annotations
