@@ -5,16 +5,22 @@
 Three splits: rows at random, tasks held out, families held out. A line per split and model: the
 mean over tasks of Spearman's correlation of prediction and score, its interval by drawing tasks
 anew, and one with what the graph network has more than the trees on the same tasks. `graphs.npz` is
-what `program_graphs.py` writes; without it there is no graph network.
-Flops alone say nothing within a task: all of its candidates have the same.
+what `program_graphs.py` writes; without it there is no graph network. `trees` is Ansor's model,
+`log trees` the same features fitted to the logarithm of times (`log_trees.py`).
+Flops alone say nothing within a task: all of its candidates have the same. Over all tasks together
+they say nearly everything, which is why correlations are within tasks; of the random split the one
+over all test rows stands beside it (`over_all`). `halves` is the correlation within tasks of the
+repetitions that are learned from with those that score: no model can be asked for more.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from log_trees import LogTrees
 from replaying import Kept, load, parser, show
 from scipy.stats import spearmanr
 
@@ -26,6 +32,10 @@ from graphnet_datasets.tuning.models.gnn import GnnModel
 from graphnet_datasets.tuning.models.predictor import Predictor
 
 MIN_TEST_ROWS = 5
+PREDICTOR_EPOCHS = 40
+OVER_ALL = "over all"
+VERSION = "gnn, lowered programs"
+"""What is kept of runs is of these models: change it with them."""
 SPLITS = ("random", "tasks", "families")
 
 
@@ -33,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Train and test all models on all splits, and print the figures."""
     arguments = parser(__doc__ or "")
     arguments.add_argument("--graphs", help="program graphs of the pool's candidates")
-    arguments.add_argument("--epochs", type=int, default=40)
+    arguments.add_argument("--epochs", type=int, default=30, help="of the graph network")
     arguments.add_argument("--width", type=int, default=48, help="of the graph network")
     arguments.add_argument("--folds", type=int, default=4)
     arguments.add_argument("--splits", nargs="+", choices=SPLITS, default=list(SPLITS))
@@ -44,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     tasks = list(pool.tasks.values())
     makers: dict[str, Callable[[int], CostModel]] = {
         "trees": lambda seed: GbdtModel(space, seed=seed),
-        "predictor": lambda seed: Predictor(space, tasks, seed=seed, epochs=given.epochs),
+        "log trees": lambda seed: LogTrees(space, seed=seed),
+        "predictor": lambda seed: Predictor(space, tasks, seed=seed, epochs=PREDICTOR_EPOCHS),
     }
     if given.graphs:
         makers["gnn"] = lambda seed: GnnModel(
@@ -52,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     kept = Kept(given, pool, given.epochs, given.width, given.folds)
     rows = [row for task in tasks for row in pool.rows(task) if row.is_ok]
+    show("gnn", halves=halves(pool, rows), rows=len(rows))
     for split in given.splits:
         found: dict[str, dict[str, list[float]]] = {name: {} for name in makers}
         for seed in range(given.seeds):
@@ -61,14 +73,16 @@ def main(argv: Sequence[str] | None = None) -> None:
                     def run(make=make, seed=seed, train=train, test=test) -> dict[str, float]:
                         model = make(seed)
                         model.fit(train)
-                        return correlations(pool, model, test)
+                        return correlations(pool, model, train, test)
 
-                    for task_id, value in kept.get(("gnn", split, name, seed, fold), run).items():
+                    key = (VERSION, split, name, seed, fold)
+                    for task_id, value in kept.get(key, run).items():
                         found[name].setdefault(task_id, []).append(value)
         means = {
             name: {task_id: float(np.mean(values)) for task_id, values in by_task.items()}
             for name, by_task in found.items()
         }
+        over_all = {name: by_task.pop(OVER_ALL, None) for name, by_task in means.items()}
         for name, by_task in means.items():
             if by_task:
                 centre, low, high = bootstrap(np.array(list(by_task.values())))
@@ -81,6 +95,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                     tasks=len(by_task),
                     spearman=centre,
                     interval=[low, high],
+                    **({"over_all": over_all[name]} if split == "random" else {}),
                 )
         if means.get("gnn"):
             more = [value - means["trees"][task_id] for task_id, value in means["gnn"].items()]
@@ -116,22 +131,57 @@ def splits(
         )
 
 
-def correlations(pool: Pool, model: CostModel, test: list[Measurement]) -> dict[str, float]:
-    """Return Spearman's correlation of prediction and speed in each task of the test rows."""
+def correlations(
+    pool: Pool, model: CostModel, train: list[Measurement], test: list[Measurement]
+) -> dict[str, float]:
+    """Return Spearman's correlation of prediction and speed in each task of the test rows.
+
+    `OVER_ALL` is that of all rows together, where a prediction is taken to be the throughput
+    relative to the best of the task among the training rows.
+    """
+    best: dict[str, float] = {}
+    for row in train:
+        best[row.task_id] = min(best.get(row.task_id, math.inf), row.latency_ms)
     by_task: dict[str, list[Measurement]] = {}
     for row in test:
         by_task.setdefault(row.task_id, []).append(row)
     found = {}
+    predicted, measured = [], []
     for task_id, own in by_task.items():
-        if len(own) < MIN_TEST_ROWS:
-            continue
         scores, _ = model.predict(pool.tasks[task_id], [row.candidate for row in own])
         speeds = [-pool.score_ms(task_id, row.trace_hash) for row in own]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of constant predictions, which correlate with nothing
-            value = float(spearmanr(scores, speeds).statistic)
-        found[task_id] = 0.0 if np.isnan(value) else value
-    return found
+        predicted += list(np.maximum(scores, 1e-3) / best.get(task_id, 1.0))
+        measured += speeds
+        if len(own) >= MIN_TEST_ROWS:
+            found[task_id] = spearman(scores, speeds)
+    return found | {OVER_ALL: spearman(predicted, measured)}
+
+
+def spearman(first: Sequence[float] | np.ndarray, second: Sequence[float]) -> float:
+    """Return the rank correlation, 0 where one of both is constant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # constants correlate with nothing
+        value = float(spearmanr(first, second).statistic)
+    return 0.0 if np.isnan(value) else value
+
+
+def halves(pool: Pool, rows: list[Measurement]) -> float:
+    """Return the mean over tasks of how the two halves of the repetitions correlate."""
+    by_task: dict[str, list[Measurement]] = {}
+    for row in rows:
+        by_task.setdefault(row.task_id, []).append(row)
+    return float(
+        np.mean(
+            [
+                spearman(
+                    [float(np.median(row.times_ms[0::2])) for row in own],
+                    [pool.score_ms(task_id, row.trace_hash) for row in own],
+                )
+                for task_id, own in by_task.items()
+                if len(own) >= MIN_TEST_ROWS
+            ]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ way prepares (a CSR, the list of tiles) is part of its time. `sort` sorts intege
 range, in four ways. Both are measured live on one thread: landmarks and classifiers come from half
 of the inputs, and on the other half features and decision are inside of the timed call. `compilers`
 takes run records: the configuration is the compiler (eager is one), the time is relative to
-eager's, features are the number of operators and eager's time, and families are held out together.
+eager's, features are the number of operators and eager's time, and each family is held out once.
 
 Prints one JSON object per figure; `over_best_single` is the total time of the best single
-configuration (chosen on the training half) over that of the dispatcher, `share_of_oracle` how much
-of what always choosing right would gain the dispatcher gains.
+configuration (chosen on the training part) over that of the dispatcher, `share_of_oracle` how much
+of what always choosing right would gain the dispatcher gains; of compilers, whose times are ratios,
+both are of the mean logarithm.
 """
 
 from __future__ import annotations
@@ -26,16 +27,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from dispatching import compilers
 from replaying import show
 from threadpoolctl import threadpool_limits
 
-from graphnet_datasets.benchmark.records.records import read_runs
 from graphnet_datasets.tuning.curves import bootstrap
-from graphnet_datasets.tuning.dispatch.compilers import (
-    eager_ms_of,
-    graph_features,
-    relative_time,
-)
 from graphnet_datasets.tuning.dispatch.two_level import TwoLevelDispatcher
 
 TILE = 64
@@ -162,6 +158,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", help="run records of several compilers on the same samples")
     parser.add_argument("--t", type=int, default=-3, help="the tolerance for `compilers`")
+    parser.add_argument("--folds", type=int, default=10, help="of families, for `compilers`")
     given = parser.parse_args(argv)
     with threadpool_limits(1):
         if given.case == "sparsity":
@@ -257,42 +254,6 @@ def report(
         geomean_over_best_single=float(np.exp(np.log(rows[:, 0] / rows[:, 1]).mean())),
         share_of_oracle=float((total[0] - total[1]) / gain) if gain > 0 else 1.0,
     )
-
-
-def compilers(given: argparse.Namespace) -> None:
-    """Choose a compiler for each sample from what its record says of the sample."""
-    rows = read_runs(given.runs).to_pylist()
-    names = ["eager", *sorted({row["compiler"] for row in rows} - {"eager"})]
-    by_sample: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        by_sample.setdefault(row["sample_id"], {})[row["compiler"]] = row
-    samples = [
-        each
-        for each in by_sample.values()
-        if len(each) >= len(names) - 1 and any(eager_ms_of(row) for row in each.values())
-    ]
-    if len(samples) < 10:
-        raise SystemExit(f"{len(samples)} samples have a record of every compiler; 10 are needed.")
-    features, times, families = [], [], []
-    for each in samples:
-        row = next(iter(each.values()))
-        eager_ms = next((ms for held in each.values() if (ms := eager_ms_of(held))), math.nan)
-        features.append(graph_features(row["num_ops"] or 0, eager_ms))
-        relative = [relative_time(each.get(name), given.t) for name in names[1:]]
-        times.append([1.0, *relative])
-        families.append(row["family"] or row["sample_id"])
-    values, relative = np.array(features), np.array(times)
-    folds = np.array(sorted(set(families)))
-    np.random.default_rng(given.seed).shuffle(folds)
-    is_train = np.isin(families, folds[: len(folds) // 2])
-    dispatcher = TwoLevelDispatcher(seed=given.seed)
-    dispatcher.fit(values[is_train], names, relative[is_train], np.zeros(values.shape[1]))
-    held = relative[~is_train]
-    chosen = [names.index(dispatcher.choose(each)) for each in values[~is_train]]
-    # A candidate that fails costs what eager takes: one falls back to it.
-    held = np.where(np.isfinite(held), held, 1.0)
-    train = np.where(np.isfinite(relative[is_train]), relative[is_train], 1.0)
-    report("compilers", dispatcher, names, train, held, held[np.arange(len(held)), chosen])
 
 
 if __name__ == "__main__":

@@ -78,11 +78,24 @@ PARTS = (
     Part("gptune-6", "gptune.py", ("--groups", "6", "--max-groups", "2"), seeds=20),
     Part("dynatune", "dynatune.py", seeds=20),
     Part("oneshot", "oneshot.py", ("--rows", "100", "300", "1000", "10000"), seeds=20),
-    Part("graphs", "program_graphs.py", ("{out}/graphs.npz",)),
-    Part("gnn-random", "gnn.py", ("--graphs", "{out}/graphs.npz", "--splits", "random"), seeds=3),
-    Part("gnn-tasks", "gnn.py", ("--graphs", "{out}/graphs.npz", "--splits", "tasks"), seeds=1),
+    Part("graphs", "program_graphs.py", ("{out}/program-graphs.npz",)),
     Part(
-        "gnn-families", "gnn.py", ("--graphs", "{out}/graphs.npz", "--splits", "families"), seeds=1
+        "gnn-random",
+        "gnn.py",
+        ("--graphs", "{out}/program-graphs.npz", "--splits", "random"),
+        seeds=3,
+    ),
+    Part(
+        "gnn-tasks",
+        "gnn.py",
+        ("--graphs", "{out}/program-graphs.npz", "--splits", "tasks"),
+        seeds=1,
+    ),
+    Part(
+        "gnn-families",
+        "gnn.py",
+        ("--graphs", "{out}/program-graphs.npz", "--splits", "families"),
+        seeds=1,
     ),
     Part("sparsity", "input_sensitivity.py", ("sparsity", "--inputs", "400"), takes_pool=False),
     Part("sort", "input_sensitivity.py", ("sort", "--inputs", "400"), takes_pool=False),

@@ -90,6 +90,11 @@ def _bolt(found: Lines) -> Found:
             told = (
                 f"{plain:.2f} of torch unfused, {fused:.2f} with epilogue, {line['shapes']} shapes"
             )
+            if "unfused_over_inductor" in line:
+                told += (
+                    f"; {line['unfused_over_inductor']:.2f} and "
+                    f"{line['fused_over_inductor']:.2f} of inductor"
+                )
             return told, plain >= 0.9 and fused >= 1.0 and line["shapes"] >= 10
     return NOT_RUN
 
@@ -134,13 +139,14 @@ def _dispatch(found: Lines) -> Found:
 def _gnn(found: Lines) -> Found:
     lines = figures(found, "gnn-random", "gnn-families")
     own = {(x["split"], x["model"]): x for x in lines if "model" in x}
-    more = next((x for x in lines if x["split"] == "families" and "gnn_over_trees" in x), None)
+    more = next((x for x in lines if x.get("split") == "families" and "gnn_over_trees" in x), None)
     random = own.get(("random", "gnn"))
     if random is None or more is None:
         return NOT_RUN
     told = (
-        f"rank correlation {with_interval(random['spearman'], random['interval'])} on a random "
-        f"split of {random['rows']:,} rows; on held-out families "
+        f"rank correlation within tasks {with_interval(random['spearman'], random['interval'])} on "
+        f"a random split of {random['rows']:,} rows ({random['over_all']:.3f} over all tasks "
+        "together); on held-out families "
         f"{with_interval(more['gnn_over_trees'], more['interval'])} more than the trees"
     )
     return told, random["spearman"] >= 0.9 and more["gnn_over_trees"] >= 0
@@ -205,7 +211,7 @@ def page(found: Lines, pool: Mapping[str, Any]) -> str:
         rows.append([each.system, each.claim, told, each.line, verdict])
     heads = ["system", "the paper", "found here", "line", "reached"]
     parts = [begin + table(heads, rows)]
-    tables = (_trials, _areas, _picks, _ranks, _live_ansor, _live_bolt, _tuned)
+    tables = (_trials, _areas, _picks, _ranks, _live_ansor, _live_bolt, _dispatched, _tuned)
     parts += [text for make in tables if (text := make(found))]
     return "\n".join([*parts, _commands(found)])
 
@@ -271,13 +277,44 @@ def _live_ansor(found: Lines) -> str:
 
 
 def _live_bolt(found: Lines) -> str:
+    lines = [line for line in figures(found, "bolt") if "over_torch" in line]
+    with_inductor = any("inductor_ms" in line for line in lines)
     rows = [
-        [line["shape"], f"{line['template_ms']:.3f}", f"{line['torch_ms']:.3f}",
-         with_interval(line["over_torch"], line["interval"])]
-        for line in figures(found, "bolt")
-        if "over_torch" in line
-    ]  # fmt: skip
+        [
+            *(line["shape"], f"{line['template_ms']:.3f}", f"{line['torch_ms']:.3f}"),
+            with_interval(line["over_torch"], line["interval"]),
+            *(_of_inductor(line) if with_inductor else ()),
+        ]
+        for line in lines
+    ]
     heads = ["shape, live", "template, ms", "torch, ms", "torch over template"]
+    if with_inductor:
+        heads += ["inductor, ms", "torch over inductor", "inductor over template"]
+    return table(heads, rows) if rows else ""
+
+
+def _of_inductor(line: Line) -> list[str]:
+    if "inductor_ms" not in line:
+        return ["failed", "", ""]
+    over_torch = with_interval(line["inductor_over_torch"], line["inductor_interval"])
+    return [f"{line['inductor_ms']:.3f}", over_torch, f"{line['over_inductor']:.2f}"]
+
+
+def _dispatched(found: Lines) -> str:
+    rows = [
+        [
+            f"{line['test']} graphs of {line['families']} families",
+            f"{line['speedup_of_single']:.2f} (`{line['best_single']}`)",
+            *(f"{line[name]:.2f}" for name in ("speedup_of_chosen", "speedup_of_oracle")),
+            ", ".join(f"`{name}` {count}" for name, count in line["fastest"].items() if count),
+            ", ".join(f"`{name}` {count}" for name, count in line["chosen"].items() if count),
+        ]
+        for line in figures(found, "compilers")
+    ]
+    heads = [
+        *("speedup over eager, families held out", "one compiler", "chosen", "always the fastest"),
+        *("fastest", "chosen"),
+    ]
     return table(heads, rows) if rows else ""
 
 

@@ -60,15 +60,42 @@ class Candidate:
         return f"{self.task_id}/{self.trace_hash}"
 
 
+class EdgeKind(enum.IntEnum):
+    """What an edge of a program graph leads from and to."""
+
+    DOWN = 0
+    """From a node of the syntax tree to what is in it."""
+    UP = 1
+    """The other way."""
+    NEXT = 2
+    """To the next node in the same one."""
+    DATA = 3
+    """From who writes a buffer to who reads it."""
+    PART = 4
+    """From an operation or a load to the store of the statement that it is part of."""
+    AROUND = 5
+    """From a loop to a load, a store or a choice in it, however deep."""
+    INSIDE = 6
+    """The other way."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class ProgramGraph:
     """A scheduled program as a graph, for models that learn from its syntax tree.
 
-    `nodes` is float32 [n, f], one row a loop, block, load, store or operation; `edges` int64 [2, e]
-    from and to; `edge_kinds` int64 [e]: 0 parent to child, 1 child to parent, 2 to the next
-    sibling, 3 from who writes a buffer to who reads it.
+    `nodes` is float32 [n, f], one row a loop, load, store or operation; `edges` int64 [2, e] from
+    and to; `edge_kinds` int64 [e], of `EdgeKind`; `edge_features` float32 [e, g], zeros but for the
+    kinds `AROUND` and `INSIDE`; `log_runs` float32 [n] the natural logarithm of how often a
+    statement is run, minus infinity of nodes that are none.
     """
 
     nodes: np.ndarray
     edges: np.ndarray
     edge_kinds: np.ndarray
+    edge_features: np.ndarray
+    log_runs: np.ndarray
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All of them, in the order of the constructor."""
+        return self.nodes, self.edges, self.edge_kinds, self.edge_features, self.log_runs

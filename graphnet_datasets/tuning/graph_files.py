@@ -27,10 +27,12 @@ def save_graphs(path: str | Path, graphs: Mapping[str, ProgramGraph]) -> None:
         "nodes": np.concatenate([graph.nodes for graph in own]).astype(np.float32),
         "edges": np.concatenate([graph.edges for graph in own], axis=1).astype(np.int32),
         "edge_kinds": np.concatenate([graph.edge_kinds for graph in own]).astype(np.int8),
+        "edge_features": np.concatenate([graph.edge_features for graph in own]).astype(np.float32),
+        "log_runs": np.concatenate([graph.log_runs for graph in own]).astype(np.float32),
         "num_nodes": np.array([len(graph.nodes) for graph in own]),
         "num_edges": np.array([graph.edges.shape[1] for graph in own]),
     }
-    save_arrays(path, arrays, {"kind": _KIND, "version": 1, "keys": list(graphs)})
+    save_arrays(path, arrays, {"kind": _KIND, "version": 2, "keys": list(graphs)})
 
 
 def load_graphs(path: str | Path) -> dict[str, ProgramGraph]:
@@ -46,9 +48,10 @@ def load_graphs(path: str | Path) -> dict[str, ProgramGraph]:
         cuts = np.cumsum(arrays["num_edges"])[:-1]
         edges = np.split(arrays["edges"].astype(np.int64), cuts, axis=1)
         kinds = np.split(arrays["edge_kinds"].astype(np.int64), cuts)
-        graphs = {
-            key: ProgramGraph(*parts) for key, *parts in zip(keys, nodes, edges, kinds, strict=True)
-        }
+        features = np.split(arrays["edge_features"], cuts)
+        runs = np.split(arrays["log_runs"], np.cumsum(arrays["num_nodes"])[:-1])
+        columns = (nodes, edges, kinds, features, runs)
+        graphs = {key: ProgramGraph(*parts) for key, *parts in zip(keys, *columns, strict=True)}
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise TuningError(f"`{path}` holds broken program graphs: {error}") from error
     for key, graph in graphs.items():

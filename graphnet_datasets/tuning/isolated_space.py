@@ -133,8 +133,7 @@ class IsolatedSpace(Space):
 
     def graph(self, candidate: Candidate) -> ProgramGraph:
         """Return the scheduled program as a graph."""
-        nodes, edges, kinds = map(decode_array, self._of("graph", [candidate]))
-        return ProgramGraph(nodes, edges, kinds)
+        return ProgramGraph(*map(decode_array, self._of("graph", [candidate])))
 
     def _of(self, method: str, candidates: Sequence[Candidate], **arguments: Any) -> Any:
         for each in candidates:

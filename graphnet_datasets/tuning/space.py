@@ -22,6 +22,7 @@ from .intrinsics import import_meta_schedule
 from .knobs import trace_knobs
 from .task import Task
 from .tir_graph import graph_of_function
+from .tir_lowering import lowered
 
 FEATURE_SET = "tvm-per-store-164"
 """The features of Ansor's cost model, a row for each statement that stores: of loops, of buffers
@@ -163,14 +164,18 @@ class TvmSpace(Space):
         return trace_knobs(candidate.trace_json)
 
     def graph(self, candidate: Candidate) -> ProgramGraph:
-        """Return the scheduled program as a graph.
+        """Return the scheduled program, lowered, as a graph.
 
         Raises:
-            TuningError: the trace does not replay.
+            TuningError: the trace does not replay, or its schedule cannot be lowered.
         """
         context = self._context_of(candidate)
         schedule = replay(context.workload, candidate.trace_json)
-        return graph_of_function(schedule.mod["main"])
+        try:
+            program = lowered(schedule.mod)
+        except Exception as error:  # whatever TVM raises
+            raise TuningError(f"A schedule cannot be lowered: {_last_line(error)}.") from error
+        return graph_of_function(program["main"])
 
     def features_of_schedule(self, task: Task, schedule: Any) -> np.ndarray:
         """Return float32 [stores, 164] of a schedule of a task."""

@@ -63,8 +63,7 @@ def _answer(space: TvmSpace, call: Mapping[str, Any]) -> Any:
     if method == "crossover":
         return encode_candidate(space.crossover(candidates[0], candidates[1], call["seed"]))
     if method == "graph":
-        graph = space.graph(candidates[0])
-        return [encode_array(each) for each in (graph.nodes, graph.edges, graph.edge_kinds)]
+        return [encode_array(each) for each in space.graph(candidates[0]).arrays]
     if method == "features_of":
         return [encode_array(each) for each in space.features_of(candidates)]
     raise TuningError(f"A space has no method `{method}`.")

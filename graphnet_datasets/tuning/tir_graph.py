@@ -1,18 +1,25 @@
-"""A scheduled program of TVM as a graph of its syntax tree, for models that learn from it.
+"""A lowered program of TVM as a graph of its syntax tree, for models that learn from it.
 
-It imports nothing: it walks the objects that it is given, by the names of their classes. A node is
-a loop, a block, a store, a load or an operation. Its row holds, in this order,
+It imports nothing of TVM: it walks the objects that it is given, by the names of their classes.
+What it wants is what `tir_lowering.lowered` gives: no blocks, no loops of one iteration, buffers of
+the size that is used, one index each.
 
-    7   which of loop, block, store, load, arithmetic, call, choice it is
-    5   of a loop: serial, parallel, vectorized, unrolled, bound to a thread
-    1   of a loop: log2 of its extent
-    1   of a loop: log2 of one more than the unrolling that a pragma asks for
-    1   log2 of how often it runs: the product of the extents around it
+A node is a loop, a store, a load, an operation or a choice. Its row holds, in this order (logs are
+to base 2),
+
+    6   which of loop, store, load, arithmetic, call, choice it is
+    1   log of how often it runs: the product of the extents around it
     1   how deep it lies, in tenths
-    1   of a block: whether it reduces
-    2   of a store or a load: log2 of the buffer's elements, bytes of one
-    8   of a store or a load: for each of the four innermost loops around it, from the inside, log2
-        of one more than the stride in elements, and whether it is 0 (the loop reuses the element)
+    5   of a loop: serial, parallel, vectorized, unrolled, bound to a thread
+    5   of a loop: whether TVM unrolls it by itself; logs of its extent, of one more than the steps
+        that may be unrolled, of one more than the stores that its body has once unrolled, of the
+        iterations of it and the loops in it
+    2   of a loop: logs of one more than the bytes and the lines of cache that one run of it touches
+    4   of a store or a load: log of the buffer's elements; bytes of one; whether the buffer is
+        allocated by the program; whether it stores where it loads, as a reduction does
+    4   of a store or a load: of the innermost loop: log of one more than the stride, whether that
+        is 0, whether it is 1, whether the loop is vectorized
+    8   of an operation: which (`OPERATIONS`); of a store whether it stores a constant, by the last
 """
 
 from __future__ import annotations
@@ -23,23 +30,30 @@ from typing import Any
 import numpy as np
 
 from ..errors import TuningError
-from .candidate import ProgramGraph
+from .candidate import EdgeKind, ProgramGraph
+from .tir_access import Access, access_of, bytes_of, elements_of
 
-KINDS = ("loop", "block", "store", "load", "arithmetic", "call", "choice")
-NUM_FEATURES = len(KINDS) + 5 + 5 + 2 + 8
+KINDS = ("loop", "store", "load", "arithmetic", "call", "choice")
+OPERATIONS = ("add", "multiply", "divide", "compare", "exponential", "root", "choice", "other")
+NUM_EDGE_FEATURES = 8
+"""Of an edge between a loop and what is in it: log of one more than the stride, whether that is 0,
+whether it is 1; logs of the extent, of the bytes and of the lines that the loop touches through
+it, of the iterations inside of the loop; tenths of the loops between them."""
 MAX_NODES = 20_000
 
-_LOOP_KIND, _EXTENT, _UNROLL, _RUNS, _DEPTH, _REDUCES, _SIZE, _BYTES, _STRIDES = (
-    *(7, 12, 13, 14, 15, 16, 17, 18, 19),
-)
-_NUM_STRIDES = 4
+_RUNS, _DEPTH, _LOOP_KIND = 6, 7, 8
+_UNROLLED, _EXTENT, _MAX_STEPS, _STEPS, _ITERATIONS, _BYTES, _LINES = range(13, 20)
+_SIZE, _ITEM, _IS_LOCAL, _UPDATES = range(20, 24)
+_STRIDE, _IS_FIXED, _IS_DENSE, _IN_VECTOR = range(24, 28)
+_OPERATION = 28
+NUM_FEATURES = _OPERATION + len(OPERATIONS)
 _PRAGMA = "pragma_auto_unroll_max_step"
-_REDUCTION = 2
-"""`IterVar::iter_type` of a reduction."""
+_SERIAL, _VECTORIZED, _UNROLLED_KIND = 0, 2, 3
+_MAX_UNROLL_DEPTH = 8  # `UnrollLoopConfig`
 
 
 def graph_of_function(function: Any) -> ProgramGraph:
-    """Return the graph of a scheduled `PrimFunc`.
+    """Return the graph of a lowered `PrimFunc`.
 
     Raises:
         TuningError: it has more than `MAX_NODES` nodes, or is nested too deep to be walked.
@@ -52,14 +66,30 @@ def graph_of_function(function: Any) -> ProgramGraph:
     return builder.graph()
 
 
+class _Steps:
+    """What TVM's unrolling knows of a part of a program: stores, loops left, loops unrolled."""
+
+    __slots__ = ("loops", "stores", "unrolled")
+
+    def __init__(self) -> None:
+        self.stores = self.loops = self.unrolled = 0
+
+
 class _Builder:
     def __init__(self) -> None:
         self.rows: list[np.ndarray] = []
         self.parents: list[int | None] = []
         self.loops: list[tuple[int, int]] = []  # hash of the variable and extent, outermost first
-        self.values: dict[int, Any] = {}  # of a block's variable: what it is bound to
+        self.loop_nodes: list[int] = []
+        self.local: set[int] = set()
         self.stores: dict[int, list[int]] = {}
         self.loads: dict[int, list[int]] = {}
+        self.statements: list[int] = []
+        self.edges: list[tuple[int, int, int]] = []
+        self.edge_rows: dict[int, np.ndarray] = {}  # by the position in `edges`
+        self.touched: dict[int, dict[int, tuple[float, float]]] = {}  # loop, buffer: bytes, lines
+        self.max_steps = 0
+        self.steps = _Steps()
 
     def add(self, kind: str, parent: int | None) -> int:
         if len(self.rows) >= MAX_NODES:
@@ -67,8 +97,7 @@ class _Builder:
         row = np.zeros(NUM_FEATURES, np.float32)
         row[KINDS.index(kind)] = 1
         row[_RUNS] = sum(math.log2(max(extent, 1)) for _, extent in self.loops)
-        depth = 0 if parent is None else self.rows[parent][_DEPTH] + 0.1
-        row[_DEPTH] = depth
+        row[_DEPTH] = 0 if parent is None else self.rows[parent][_DEPTH] + 0.1
         self.rows.append(row)
         self.parents.append(parent)
         return len(self.rows) - 1
@@ -77,153 +106,210 @@ class _Builder:
         name = type(node).__name__
         if name == "For":
             self._loop(node, parent)
-        elif name in ("SBlockRealize", "BlockRealize"):
-            self._block(node, parent)
         elif name == "BufferStore":
-            index = self._access("store", node, parent, self.stores)
-            self.expression(node.value, index)
+            self._store(node, parent)
         elif name == "SeqStmt":
             for each in node.seq:
-                self.statement(each, parent)
+                self._part(each, parent)
         elif name == "IfThenElse":
             index = self.add("choice", parent)
-            self.expression(node.condition, index)
+            self._condition(node.condition, index)
             self.statement(node.then_case, index)
             if node.else_case is not None:
                 self.statement(node.else_case, index)
         elif name == "Evaluate":
-            self.expression(node.value, parent)
-        elif getattr(node, "body", None) is not None:  # allocations, attributes, bindings
+            self.expression(node.value, parent, None)
+        elif name == "AllocBuffer":
+            self.local.add(hash(node.buffer))
+        elif name == "AttrStmt" and node.attr_key == _PRAGMA:
+            before, self.max_steps = self.max_steps, int(node.value)
             self.statement(node.body, parent)
+            self.max_steps = before
+        elif getattr(node, "body", None) is not None:  # other attributes, bindings
+            self.statement(node.body, parent)
+
+    def _part(self, node: Any, parent: int | None) -> None:
+        """Walk one of several statements; TVM counts the steps of each by itself."""
+        before, self.steps = self.steps, _Steps()
+        self.statement(node, parent)
+        self.steps.stores += before.stores
+        self.steps.loops = max(before.loops, self.steps.loops)
+        self.steps.unrolled = max(before.unrolled, self.steps.unrolled)
 
     def _loop(self, node: Any, parent: int | None) -> None:
         index = self.add("loop", parent)
-        extent = self.evaluate(node.extent, {})
+        extent = max(int(getattr(node.extent, "value", 1)), 1)
+        kind = min(int(node.kind), 4)
         row = self.rows[index]
-        row[_LOOP_KIND + min(int(node.kind), 4)] = 1
-        row[_EXTENT] = math.log2(max(extent, 1))
-        steps = dict(node.annotations).get(_PRAGMA)
-        row[_UNROLL] = math.log2(1 + int(steps)) if steps is not None else 0
+        row[_LOOP_KIND + kind] = 1
+        row[_EXTENT] = math.log2(extent)
+        row[_MAX_STEPS] = math.log2(1 + self.max_steps)
+        self.touched[index] = {}
         self.loops.append((hash(node.loop_var), extent))
+        self.loop_nodes.append(index)
+        first = len(self.rows)
         self.statement(node.body, index)
         self.loops.pop()
+        self.loop_nodes.pop()
+        steps = self.steps
+        if kind != _VECTORIZED:  # those are gone before loops are unrolled
+            row[_UNROLLED] = kind == _UNROLLED_KIND or (
+                kind == _SERIAL
+                and not steps.loops
+                and steps.unrolled <= _MAX_UNROLL_DEPTH
+                and extent * steps.stores <= self.max_steps
+            )
+            if row[_UNROLLED]:
+                steps.stores *= extent
+                steps.unrolled += 1
+            else:
+                steps.loops += 1
+        row[_STEPS] = math.log2(1 + steps.stores)
+        deepest = max((each[_RUNS] for each in self.rows[first:]), default=row[_RUNS])
+        row[_ITERATIONS] = deepest - row[_RUNS]
+        for column, position in ((_BYTES, 0), (_LINES, 1)):
+            amount = sum(each[position] for each in self.touched[index].values())
+            row[column] = math.log2(1 + amount)
 
-    def _block(self, node: Any, parent: int | None) -> None:
-        block = node.block
-        if not len(block.iter_vars):  # the root, which everything is in
-            self.statement(block.body, parent)
-            return
-        index = self.add("block", parent)
-        for variable, value in zip(block.iter_vars, node.iter_values, strict=True):
-            self.values[hash(variable.var)] = value
-            self.rows[index][_REDUCES] += int(variable.iter_type) == _REDUCTION
-        if block.init is not None:
-            self.statement(block.init, index)
-        self.statement(block.body, index)
+    def _store(self, node: Any, parent: int | None) -> None:
+        index, key = self._access("store", node, parent)
+        self.steps.stores += 1
+        self.stores.setdefault(key, []).append(index)
+        self.statements.append(index)
+        if type(node.value).__name__ in ("FloatImm", "IntImm"):
+            self.rows[index][_OPERATION + len(OPERATIONS) - 1] = 1
+        before = len(self.loads.get(key, []))
+        self.expression(node.value, index, index)
+        for load in self.loads.get(key, [])[before:]:
+            own = self.rows[load]
+            if all(own[_STRIDE : _IN_VECTOR + 1] == self.rows[index][_STRIDE : _IN_VECTOR + 1]):
+                own[_UPDATES] = self.rows[index][_UPDATES] = 1
 
-    def expression(self, node: Any, parent: int | None) -> None:
+    def expression(self, node: Any, parent: int | None, store: int | None) -> None:
         name = type(node).__name__
         if name in ("Var", "IntImm", "FloatImm", "StringImm", "SizeVar"):
             return
         if name in ("BufferLoad", "TensorLoad"):  # the same, by two names
-            self._access("load", node, parent, self.loads)
+            index, key = self._access("load", node, parent)
+            self.loads.setdefault(key, []).append(index)
+            self._part_of(index, store)
             return
-        if name in ("Call", "Select"):
-            index = self.add("choice" if name == "Select" else "call", parent)
-        elif name == "Cast":
-            index = parent  # the types of loads and stores tell of it
+        if name == "Cast":  # the types of loads and stores tell of it
+            self.expression(node.value, parent, store)
+            return
+        operation = _operation_of(node, name)
+        if operation == "choice":
+            index = self.add("choice", parent)
+            branches = (
+                list(node.args)
+                if name == "Call"
+                else [
+                    *(node.condition, node.true_value, node.false_value),
+                ]
+            )
+            self._condition(branches[0], index)
+            children = branches[1:]
         else:
-            index = self.add("arithmetic", parent)
-        if name == "Call":
-            children = list(node.args)
-        else:
-            found = (getattr(node, field, None) for field in _CHILDREN)
-            children = [each for each in found if each is not None]
+            index = self.add("call" if name == "Call" else "arithmetic", parent)
+            if name == "Call":
+                children = list(node.args)
+            else:
+                found = (getattr(node, field, None) for field in ("a", "b", "value"))
+                children = [each for each in found if each is not None]
+        self.rows[index][_OPERATION + OPERATIONS.index(operation)] = 1
+        self._part_of(index, store)
         for each in children:
-            self.expression(each, index)
+            self.expression(each, index, store)
 
-    def _access(self, kind: str, node: Any, parent: int | None, found: dict[int, list[int]]) -> int:
+    def _condition(self, node: Any, index: int) -> None:
+        """Tie a choice to the loops that its condition changes with."""
+        self._tie(index, access_of(node, self.loops), 0.0, 1)
+
+    def _part_of(self, index: int, store: int | None) -> None:
+        if store is not None:
+            self.edges.append((index, store, EdgeKind.PART))
+
+    def _access(self, kind: str, node: Any, parent: int | None) -> tuple[int, int]:
         index = self.add(kind, parent)
         buffer = node.source if hasattr(node, "source") else node.buffer
-        found.setdefault(hash(buffer), []).append(index)
-        shape = [self.evaluate(each, {}) for each in buffer.shape]
+        key = hash(buffer)
         row = self.rows[index]
-        row[_SIZE] = math.log2(max(math.prod(shape), 1))
-        row[_BYTES] = _bytes_of(str(buffer.dtype))
-        inner = self.loops[::-1][:_NUM_STRIDES]
-        start = self._address(node, shape, {})
-        for position, (variable, _) in enumerate(inner):
-            stride = abs(self._address(node, shape, {variable: 1}) - start)
-            row[_STRIDES + 2 * position] = math.log2(1 + stride)
-            row[_STRIDES + 2 * position + 1] = stride == 0
-        return index
+        elements, item = elements_of(buffer), bytes_of(str(buffer.dtype))
+        row[_SIZE], row[_ITEM] = math.log2(elements), item
+        row[_IS_LOCAL] = key in self.local
+        access = access_of(node.indices[-1], self.loops)
+        if self.loops:
+            stride = float(access.strides[-1])
+            row[_STRIDE], row[_IS_FIXED] = math.log2(1 + stride), stride == 0
+            row[_IS_DENSE] = stride == 1
+            innermost = self.rows[self.loop_nodes[-1]]
+            row[_IN_VECTOR] = innermost[_LOOP_KIND + _VECTORIZED]
+            self._tie(index, access, item, elements)
+            sizes, lines = access.touched(item, elements)
+            for loop, size, line in zip(self.loop_nodes, sizes, lines, strict=True):
+                old = self.touched[loop].get(key, (0.0, 0.0))
+                self.touched[loop][key] = (max(old[0], size), max(old[1], line))
+        return index, key
 
-    def _address(self, node: Any, shape: list[int], loops: dict[int, int]) -> int:
-        """Return the element's index in memory order where the loops' variables have values."""
-        address = 0
-        for size, each in zip(shape, node.indices, strict=True):
-            address = address * max(size, 1) + self.evaluate(each, loops)
-        return address
-
-    def evaluate(self, node: Any, loops: dict[int, int]) -> int:
-        """Return an index expression's value; variables that are not given are 0.
-
-        What no index of a dense program holds (a load, a call) is 0 as well.
-        """
-        name = type(node).__name__
-        if isinstance(node, int):
-            return node
-        if name == "IntImm":
-            return int(node.value)
-        if name in ("Var", "SizeVar"):
-            key = hash(node)
-            if key in self.values:
-                return self.evaluate(self.values[key], loops)
-            return loops.get(key, 0)
-        if name == "Cast":
-            return self.evaluate(node.value, loops)
-        operation = _OPERATIONS.get(name)
-        if operation is None:
-            return 0
-        return operation(self.evaluate(node.a, loops), self.evaluate(node.b, loops))
+    def _tie(self, index: int, access: Access, item: float, elements: int) -> None:
+        """Add edges between a node and all loops around it."""
+        sizes, lines = access.touched(item, elements)
+        inner = 0.0
+        for position in range(len(self.loops) - 1, -1, -1):
+            extent, stride = self.loops[position][1], float(access.strides[position])
+            row = np.array(
+                [
+                    *(math.log2(1 + stride), stride == 0, stride == 1, math.log2(extent)),
+                    *(math.log2(1 + sizes[position]), math.log2(lines[position]), inner),
+                    (len(self.loops) - 1 - position) / 10,
+                ],
+                np.float32,
+            )
+            inner += math.log2(extent)
+            loop = self.loop_nodes[position]
+            for edge in ((loop, index, EdgeKind.AROUND), (index, loop, EdgeKind.INSIDE)):
+                self.edge_rows[len(self.edges)] = row
+                self.edges.append(edge)
 
     def graph(self) -> ProgramGraph:
-        """Return the nodes with edges down, up, to the next sibling, and from writer to reader."""
-        edges: list[tuple[int, int, int]] = []
+        """Return the nodes with all edges."""
+        edges = self.edges
         last: dict[int | None, int] = {}
         for index, parent in enumerate(self.parents):
             if parent is not None:
-                edges += [(parent, index, 0), (index, parent, 1)]
+                edges += [(parent, index, EdgeKind.DOWN), (index, parent, EdgeKind.UP)]
             if parent in last:
-                edges.append((last[parent], index, 2))
+                edges.append((last[parent], index, EdgeKind.NEXT))
             last[parent] = index
-        for buffer, writers in self.stores.items():
-            readers = self.loads.get(buffer, [])
-            edges += [(writer, reader, 3) for writer in writers for reader in readers]
+        for key, writers in self.stores.items():
+            readers = self.loads.get(key, [])
+            edges += [(writer, reader, EdgeKind.DATA) for writer in writers for reader in readers]
         columns = np.array(edges, np.int64).reshape(-1, 3).T
+        features = np.zeros((len(edges), NUM_EDGE_FEATURES), np.float32)
+        for position, row in self.edge_rows.items():
+            features[position] = row
         nodes = np.stack(self.rows) if self.rows else np.zeros((0, NUM_FEATURES), np.float32)
-        return ProgramGraph(nodes, columns[:2], columns[2])
+        log_runs = np.full(len(nodes), -np.inf, np.float32)
+        log_runs[self.statements] = nodes[self.statements, _RUNS] * math.log(2)
+        return ProgramGraph(nodes, columns[:2], columns[2], features, log_runs)
 
 
-_CHILDREN = ("condition", "a", "b", "value", "true_value", "false_value")
-_OPERATIONS = {
-    "Add": lambda a, b: a + b,
-    "Sub": lambda a, b: a - b,
-    "Mul": lambda a, b: a * b,
-    "FloorDiv": lambda a, b: a // b if b else 0,
-    "FloorMod": lambda a, b: a % b if b else 0,
-    "Div": lambda a, b: a // b if b else 0,
-    "Mod": lambda a, b: a % b if b else 0,
-    "Min": min,
-    "Max": max,
+def _operation_of(node: Any, name: str) -> str:
+    if name == "Select":
+        return "choice"
+    if name != "Call":
+        return _BY_CLASS.get(name, "other")
+    called = str(getattr(node.op, "name", "")).rpartition(".")[2]
+    return _BY_CALL.get(called, "other")
+
+
+_BY_CLASS = {
+    **{"Add": "add", "Sub": "add", "Mul": "multiply", "Div": "divide", "FloorDiv": "divide"},
+    **{"Mod": "divide", "FloorMod": "divide", "Max": "compare", "Min": "compare"},
+    **dict.fromkeys(("LT", "LE", "GT", "GE", "EQ", "NE", "And", "Or", "Not"), "compare"),
 }
-
-
-def _bytes_of(dtype: str) -> float:
-    """Return the bytes of an element.
-
-    >>> _bytes_of("float32"), _bytes_of("bfloat16"), _bytes_of("bool")
-    (4.0, 2.0, 1.0)
-    """
-    digits = "".join(each for each in dtype if each.isdigit())
-    return max(int(digits) / 8, 1.0) if digits else 1.0
+_BY_CALL = {
+    "if_then_else": "choice",
+    **dict.fromkeys(("exp", "log", "tanh", "sigmoid", "erf", "pow", "sin", "cos"), "exponential"),
+    **dict.fromkeys(("sqrt", "rsqrt"), "root"),
+}

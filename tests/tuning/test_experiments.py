@@ -132,13 +132,17 @@ def test_gnn(pool: Path, run: Callable[..., Figures]) -> None:
         *("gnn", pool, "--graphs", pool.parent / "graphs.npz", "--seeds", 1),
         *("--epochs", 4, "--folds", 2),
     )
+    (halves,) = (each for each in figures if "halves" in each)
+    assert 0.9 < halves["halves"] <= 1
+    figures = [each for each in figures if "split" in each]
     more = {each["split"]: each.pop("gnn_over_trees") for each in figures if "model" not in each}
     figures = [each for each in figures if "model" in each]
     assert {(each["split"], each["model"]) for each in figures} == {
         (split, model)
         for split in ("random", "tasks", "families")
-        for model in ("trees", "predictor", "gnn")
+        for model in ("trees", "log trees", "predictor", "gnn")
     }
+    assert all(("over_all" in each) == (each["split"] == "random") for each in figures)
     trees = {each["split"]: each["spearman"] for each in figures if each["model"] == "trees"}
     assert trees["random"] > 0.5
     gnn = {each["split"]: each["spearman"] for each in figures if each["model"] == "gnn"}
@@ -213,6 +217,13 @@ def test_input_sensitivity_of_compilers(tmp_path: Path, run: Callable[..., Figur
             )
     pq.write_table(pa.Table.from_pylist(rows, schema=RUNS_SCHEMA), tmp_path / "runs.parquet")
     (figures,) = run("input_sensitivity", "compilers", "--runs", tmp_path / "runs.parquet")
-    assert figures["train"] + figures["test"] == 60
+    assert figures["test"] == figures["families"] == 60
+    assert sum(figures["chosen"].values()) == sum(figures["fastest"].values()) == 60
     assert figures["over_best_single"] > 1.1
     assert figures["share_of_oracle"] > 0.7
+    assert figures["speedup_of_single"] < figures["speedup_of_chosen"]
+    assert figures["speedup_of_chosen"] <= figures["speedup_of_oracle"]
+    with pytest.raises(SystemExit, match="60 samples of 1 families"):
+        one = [row | {"family": "same"} for row in rows]
+        pq.write_table(pa.Table.from_pylist(one, schema=RUNS_SCHEMA), tmp_path / "runs.parquet")
+        run("input_sensitivity", "compilers", "--runs", tmp_path / "runs.parquet")

@@ -139,7 +139,9 @@ class ToySpace(Space):
         nodes[6, 8] = size
         down = np.array([range(6), range(1, 7)])
         edges = np.concatenate([down, down[::-1]], axis=1).astype(np.int64)
-        return ProgramGraph(nodes, edges, np.repeat([0, 1], 6).astype(np.int64))
+        kinds = np.repeat([0, 1], 6).astype(np.int64)
+        runs = np.where(np.arange(7) < 6, -np.inf, 0).astype(np.float32)  # one statement
+        return ProgramGraph(nodes, edges, kinds, np.zeros((12, 2), np.float32), runs)
 
 
 class SmallSpace(ToySpace):

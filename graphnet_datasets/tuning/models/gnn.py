@@ -1,39 +1,46 @@
 """A graph network over the scheduled program, in place of features made by hand.
 
 Tomczak, Lepert and Wiggers, "Simulating Execution Time of Tensor Programs using Graph Neural
-Networks", 2019. The program's syntax tree is a graph, its nodes loops, blocks, loads, stores and
-arithmetic (`ProgramGraph`); layers of graph convolution
+Networks", 2019. The program's syntax tree is a graph, its nodes loops, loads, stores and arithmetic
+(`ProgramGraph`); layers of graph convolution
 
     h' = relu(D^-1/2 A D^-1/2 h W)
 
 are followed by pooling over nodes and a small network that gives the time.
 
-Ours: a convolution for each kind of edge (down, up, to the next sibling, from who writes to who
-reads), summed with the node's own part; since edges have a direction, D is what leaves a node on
-the one side and what arrives at it on the other; sum and maximum as pooling; the target is the log
-of the throughput relative to the best of the task, its square error plus the pairwise loss of
-`models/ranking.py`.
+Ours: a convolution for each kind of edge, summed with the node's own part; since edges have a
+direction, D is what leaves a node on the one side and what arrives at it on the other. A loop and
+each access in it, however deep, are tied by an edge with features (stride, extent, bytes touched);
+its message is relu(h W + e V), as in GINE (Hu et al., 2020): along the tree alone a load at the
+bottom of twelve loops would need twelve layers to know of the outermost. The time is a sum over
+statements,
+
+    log t = log sum_s runs_s * exp(c_s),
+
+where c_s, the logarithm of the cost of one run, is what the network gives of the statement's node
+and of mean and maximum over the graph. The loss is the square error of log t, less its mean over
+the programs of a task in the batch, plus the pairwise loss of `models/ranking.py`; the task's mean
+itself counts a little.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...errors import MissingExtraError, TuningError
+from ...errors import TuningError
 from ..candidate import Candidate, ProgramGraph
 from ..interfaces import CostModel, Space
-from ..measurement import Measurement, normalised_throughput
+from ..measurement import Measurement
 from ..task import Task
+from .gnn_network import Scaling, batch_of, import_libraries, make_network
 from .ranking import one_thread, rank_loss, train
 
-EDGE_KINDS = 4
-LEAST_THROUGHPUT = 0.01
-"""What a failure counts as, since its log is wanted."""
+FAILURE = math.log(2.0)
+"""What a failure is worse than the worst of its task, in log time."""
 
 
 class GnnModel(CostModel):
@@ -48,20 +55,24 @@ class GnnModel(CostModel):
         space: Space,
         *,
         seed: int = 0,
-        width: int = 64,
+        width: int = 48,
         layers: int = 3,
-        epochs: int = 40,
-        learning_rate: float = 2e-3,
+        epochs: int = 30,
+        learning_rate: float = 3e-3,
         rank_weight: float = 1.0,
+        level_weight: float = 0.05,
         max_nodes_at_once: int = 50_000,
     ) -> None:
         self.space = space
         self.seed, self.width, self.layers, self.epochs = seed, width, layers, epochs
         self.learning_rate, self.rank_weight = learning_rate, rank_weight
+        self.level_weight = level_weight
         self.max_nodes_at_once = max_nodes_at_once
-        self._torch, self._geometric = _import_libraries()
+        self._torch, _ = import_libraries()
         self._network: Any = None
-        self._centre = self._scale = np.zeros(0, np.float32)
+        self._scaling: Scaling | None = None
+        self._best: dict[str, float] = {}  # of each task: the least logarithm of a time in ms
+        self._usual_best = 0.0
 
     def fit(self, measurements: Sequence[Measurement]) -> None:
         """Train anew on all rows whose program has a graph.
@@ -76,48 +87,60 @@ class GnnModel(CostModel):
             raise TuningError("No row has a program graph, so that there is nothing to learn from.")
         rows = [measurements[index] for index in kept]
         own = [graph for graph in graphs if graph is not None]
-        nodes = np.concatenate([graph.nodes for graph in own])
-        self._centre = nodes.mean(axis=0)
-        self._scale = np.maximum(nodes.std(axis=0), 1e-3)
-        throughput = normalised_throughput(rows)
-        labels = torch.as_tensor(throughput, dtype=torch.float32)
-        targets = labels.clamp(min=LEAST_THROUGHPUT).log()
+        self._scaling = scaling = Scaling.of(own)
+        times = _log_times(rows)
+        self._best = {}
+        for row, value in zip(rows, times, strict=True):
+            self._best[row.task_id] = min(self._best.get(row.task_id, math.inf), float(value))
+        self._usual_best = float(np.mean(list(self._best.values())))
+        targets = torch.as_tensor(times, dtype=torch.float32)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            self._network = _make_network(
-                torch, self._geometric, nodes.shape[1], self.width, self.layers
-            )
+            sizes = own[0].nodes.shape[1], own[0].edge_features.shape[1]
+            network = make_network(*sizes, self.width, self.layers)
+            with torch.no_grad(), one_thread():
+                first = np.arange(0, len(own), max(len(own) // 256, 1))
+                found = network(batch_of([own[index] for index in first], scaling))
+                network.level += (targets[torch.as_tensor(first)] - found).mean()
 
             def loss_of(groups: list[np.ndarray]) -> Any:
                 joined = np.concatenate(groups)
-                scores = self._network(*self._batch([own[index] for index in joined]))
-                squares = (scores - targets[torch.as_tensor(joined)]).square().mean()
-                parts = scores.split([len(group) for group in groups])
-                ranks = [
-                    rank_loss(part, labels[torch.as_tensor(group)])
-                    for part, group in zip(parts, groups, strict=True)
-                ]
-                return squares + self.rank_weight * torch.stack(ranks).mean()
+                given = targets[torch.as_tensor(joined)]
+                found = network(batch_of([own[index] for index in joined], scaling))
+                sizes = [len(group) for group in groups]
+                parts = zip(found.split(sizes), given.split(sizes), strict=True)
+                return torch.stack([self._loss(*part) for part in parts]).mean()
 
             train(
-                self._network,
+                network,
                 [row.task_id for row in rows],
                 loss_of,
                 epochs=self.epochs,
                 learning_rate=self.learning_rate,
                 seed=self.seed,
             )
+        self._network = network
 
-    def predict(
-        self,
-        task: Task,  # noqa: ARG002 - the graph holds its loops' extents
-        candidates: Sequence[Candidate],
-    ) -> tuple[np.ndarray, None]:
-        """Return the predicted throughput relative to the best of the task."""
+    def _loss(self, found: Any, given: Any) -> Any:
+        """Return the loss of programs of one task: logarithms of times, [n]."""
+        errors = found - given
+        level = errors.mean()
+        squares = self._torch.nn.functional.smooth_l1_loss(found - level, given)
+        return (
+            squares + self.rank_weight * rank_loss(-found, -given) + self.level_weight * level.abs()
+        )
+
+    def predict(self, task: Task, candidates: Sequence[Candidate]) -> tuple[np.ndarray, None]:
+        """Return the predicted throughput relative to the best of the task.
+
+        Of a task without rows in `fit` the best is not known: it counts as long as the others' in
+        the mean, and only the order of candidates tells.
+        """
         graphs = self._graphs(candidates)
         means = np.array([-math.inf if each is None else 0.0 for each in graphs])
-        if self._network is None:
+        if self._network is None or self._scaling is None:
             return means, None
+        best = self._best.get(task.task_id, self._usual_best)
         kept = np.flatnonzero(np.isfinite(means))
         start = 0
         with self._torch.no_grad(), one_thread():
@@ -130,8 +153,8 @@ class GnnModel(CostModel):
                         chunk.append(graph)
                         count += len(graph.nodes)
                     stop += 1
-                scores = self._network(*self._batch(chunk)).numpy()
-                means[kept[start:stop]] = np.exp(scores)
+                times = self._network(batch_of(chunk, self._scaling)).numpy()
+                means[kept[start:stop]] = np.exp(best - times.astype(np.float64))
                 start = stop
         return means, None
 
@@ -144,82 +167,18 @@ class GnnModel(CostModel):
                 found.append(None)
         return found
 
-    def _batch(self, graphs: Sequence[ProgramGraph]) -> tuple[Any, Any, Any, int]:
-        """Return nodes, the normalised adjacency, the graph of each node, and how many graphs."""
-        torch = self._torch
-        counts = np.array([len(graph.nodes) for graph in graphs])
-        offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        nodes = np.concatenate([graph.nodes for graph in graphs])
-        edges = np.concatenate(
-            [graph.edges + offset for graph, offset in zip(graphs, offsets, strict=True)], axis=1
-        )
-        kinds = np.concatenate([graph.edge_kinds for graph in graphs])
-        return (
-            torch.as_tensor((nodes - self._centre) / self._scale).float(),
-            _adjacency(torch, edges, kinds, len(nodes)),
-            torch.as_tensor(np.repeat(np.arange(len(graphs)), counts)),
-            len(graphs),
-        )
 
-
-def _adjacency(torch: Any, edges: np.ndarray, kinds: np.ndarray, count: int) -> Any:
-    """Return D^-1/2 A D^-1/2 of every kind of edge, sparse [count * kinds, count].
-
-    Row `EDGE_KINDS * i + k` has the edges of kind k that lead to node i. Edges have a direction:
-    the degrees are those that leave where an edge begins and that arrive where it ends.
-    """
-    begins, ends = EDGE_KINDS * edges[0] + kinds, EDGE_KINDS * edges[1] + kinds
-    leaving = np.bincount(begins, minlength=EDGE_KINDS * count)
-    arriving = np.bincount(ends, minlength=EDGE_KINDS * count)
-    weights = 1.0 / np.sqrt(leaving[begins] * arriving[ends])
-    order = np.argsort(ends, kind="stable")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch says that its sparse rows are in beta
-        return torch.sparse_csr_tensor(
-            torch.as_tensor(np.append(0, np.cumsum(arriving))),
-            torch.as_tensor(edges[0][order]),
-            torch.as_tensor(weights[order], dtype=torch.float32),
-            (EDGE_KINDS * count, count),
-        )
-
-
-def _make_network(torch: Any, geometric: Any, size: int, width: int, layers: int) -> Any:
-    class Network(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first = torch.nn.Linear(size, width)
-            # the own part beside a convolution for each kind of edge, as one product
-            self.mixing = torch.nn.ModuleList(
-                torch.nn.Linear((1 + EDGE_KINDS) * width, width) for _ in range(layers)
-            )
-            self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(width) for _ in range(layers))
-            self.last = torch.nn.Sequential(
-                torch.nn.Linear(2 * width, width), torch.nn.ReLU(), torch.nn.Linear(width, 1)
-            )
-
-        def forward(self, nodes: Any, adjacency: Any, owner: Any, count: int) -> Any:
-            h = torch.relu(self.first(nodes))
-            for mix, norm in zip(self.mixing, self.norms, strict=True):
-                arrived = (adjacency @ h).view(len(h), EDGE_KINDS * width)
-                h = h + torch.relu(norm(mix(torch.cat([h, arrived], dim=1))))
-            pooled = [
-                geometric.global_add_pool(h, owner, count) / 16,
-                geometric.global_max_pool(h, owner, count),
-            ]
-            return self.last(torch.cat(pooled, dim=1))[:, 0]
-
-    return Network()
-
-
-def _import_libraries() -> tuple[Any, Any]:
-    try:
-        with warnings.catch_warnings():
-            # it uses torch.jit.script, of which torch 2.13 warns
-            warnings.simplefilter("ignore", DeprecationWarning)
-            import torch
-            import torch_geometric.nn
-    except ImportError as error:
-        raise MissingExtraError(
-            "torch_geometric", "tuning-gnn", "A model of graph networks"
-        ) from error
-    return torch, torch_geometric.nn
+def _log_times(rows: Sequence[Measurement]) -> np.ndarray:
+    """Return the logarithm of each time in ms; a failure is worse than the worst of its task."""
+    worst: dict[str, float] = {}
+    for row in rows:
+        if row.is_ok:
+            value = math.log(row.latency_ms)
+            worst[row.task_id] = max(worst.get(row.task_id, -math.inf), value)
+    usual = float(np.mean(list(worst.values()))) if worst else 0.0
+    return np.array(
+        [
+            math.log(row.latency_ms) if row.is_ok else worst.get(row.task_id, usual) + FAILURE
+            for row in rows
+        ]
+    )

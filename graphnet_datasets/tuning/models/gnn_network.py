@@ -1,0 +1,222 @@
+"""The network of `models/gnn.py` and how program graphs become its tensors, with torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import MissingExtraError
+from ..candidate import EdgeKind, ProgramGraph
+
+PLAIN_KINDS = (EdgeKind.DOWN, EdgeKind.UP, EdgeKind.NEXT, EdgeKind.DATA, EdgeKind.PART)
+"""Kinds of edges without features."""
+LOOP_KINDS = (EdgeKind.AROUND, EdgeKind.INSIDE)
+"""Kinds of edges with features."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Batch:
+    """Graphs side by side: n nodes, s statements, g graphs.
+
+    `nodes` is [n, f]; `plain` the normalised adjacency of all plain kinds, sparse [5 n, n]; `ties`
+    has for each of `LOOP_KINDS` where its edges begin [e], their features [e, k] and the sparse sum
+    of edges at where they end [n, e]; `owner` the graph of each node; `statements` [s] are nodes,
+    `statement_owner` the graphs and `log_runs` the logarithm of the runs of each.
+    """
+
+    nodes: Any
+    plain: Any
+    ties: tuple[tuple[Any, Any, Any], ...]
+    owner: Any
+    statements: Any
+    statement_owner: Any
+    log_runs: Any
+    num_graphs: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scaling:
+    """Means and deviations of the features of nodes and of edges with features."""
+
+    node_centre: np.ndarray
+    node_scale: np.ndarray
+    edge_centre: np.ndarray
+    edge_scale: np.ndarray
+
+    @classmethod
+    def of(cls, graphs: Sequence[ProgramGraph]) -> Scaling:
+        """Return those of some graphs."""
+        nodes = np.concatenate([graph.nodes for graph in graphs])
+        ties = np.concatenate(
+            [graph.edge_features[np.isin(graph.edge_kinds, LOOP_KINDS)] for graph in graphs]
+        )
+        if not len(ties):
+            ties = np.zeros((1, ties.shape[1]), np.float32)
+        return cls(
+            nodes.mean(axis=0),
+            np.maximum(nodes.std(axis=0), 0.03),
+            ties.mean(axis=0),
+            np.maximum(ties.std(axis=0), 0.03),
+        )
+
+
+def batch_of(graphs: Sequence[ProgramGraph], scaling: Scaling) -> Batch:
+    """Return the tensors of some graphs; a graph without statements counts all of its nodes."""
+    torch, _ = import_libraries()
+    counts = np.array([len(graph.nodes) for graph in graphs])
+    offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    total = int(counts.sum())
+    nodes = np.concatenate([graph.nodes for graph in graphs])
+    edges = np.concatenate(
+        [graph.edges + offset for graph, offset in zip(graphs, offsets, strict=True)], axis=1
+    )
+    kinds = np.concatenate([graph.edge_kinds for graph in graphs])
+    features = np.concatenate([graph.edge_features for graph in graphs])
+    owner = np.repeat(np.arange(len(graphs)), counts)
+    runs = np.concatenate([_runs_of(graph) for graph in graphs])
+    statements = np.flatnonzero(np.isfinite(runs))
+    ties = []
+    for kind in LOOP_KINDS:
+        own = np.flatnonzero(kinds == kind)
+        own = own[np.argsort(edges[1, own], kind="stable")]
+        scaled = (features[own] - scaling.edge_centre) / scaling.edge_scale
+        begins = torch.as_tensor(edges[0, own])
+        sums = _sparse(torch, edges[1, own], np.arange(len(own)), None, (total, len(own)))
+        ties.append((begins, torch.as_tensor(scaled, dtype=torch.float32), sums))
+    return Batch(
+        torch.as_tensor((nodes - scaling.node_centre) / scaling.node_scale, dtype=torch.float32),
+        _adjacency(torch, edges, kinds, total),
+        tuple(ties),
+        torch.as_tensor(owner),
+        torch.as_tensor(statements),
+        torch.as_tensor(owner[statements]),
+        torch.as_tensor(runs[statements], dtype=torch.float32),
+        len(graphs),
+    )
+
+
+def _runs_of(graph: ProgramGraph) -> np.ndarray:
+    return graph.log_runs if np.isfinite(graph.log_runs).any() else np.zeros(len(graph.nodes))
+
+
+def _adjacency(torch: Any, edges: np.ndarray, kinds: np.ndarray, count: int) -> Any:
+    """Return D^-1/2 A D^-1/2 of every plain kind of edge, sparse [kinds * count, count].
+
+    Row `kinds * i + k` has the edges of kind k that lead to node i. Edges have a direction: the
+    degrees are those that leave where an edge begins and that arrive where it ends.
+    """
+    number = len(PLAIN_KINDS)
+    own = np.flatnonzero(kinds < number)
+    begins = number * edges[0, own] + kinds[own]
+    ends = number * edges[1, own] + kinds[own]
+    leaving = np.bincount(begins, minlength=number * count)
+    arriving = np.bincount(ends, minlength=number * count)
+    weights = 1.0 / np.sqrt(leaving[begins] * arriving[ends])
+    order = np.argsort(ends, kind="stable")
+    return _sparse(
+        torch, ends[order], edges[0, own[order]], weights[order], (number * count, count)
+    )
+
+
+def _sparse(
+    torch: Any,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray | None,
+    size: tuple[int, int],
+) -> Any:
+    """Return a sparse matrix of entries that are sorted by their rows; their values are 1."""
+    starts = np.append(0, np.cumsum(np.bincount(rows, minlength=size[0])))
+    if values is None:
+        values = np.ones(len(rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says that its sparse rows are in beta
+        return torch.sparse_csr_tensor(
+            torch.as_tensor(starts),
+            torch.as_tensor(columns),
+            torch.as_tensor(values, dtype=torch.float32),
+            size,
+        )
+
+
+def make_network(node_size: int, edge_size: int, width: int, layers: int) -> Any:
+    """Return the network: a `Batch` to the logarithm of each graph's time, [g]."""
+    torch, geometric = import_libraries()
+
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            number = 1 + len(PLAIN_KINDS) + len(LOOP_KINDS)
+            self.from_node = torch.nn.ModuleList(torch.nn.Linear(width, width) for _ in LOOP_KINDS)
+            self.from_edge = torch.nn.ModuleList(
+                torch.nn.Linear(edge_size, width, bias=False) for _ in LOOP_KINDS
+            )
+            self.mix = torch.nn.Linear(number * width, width)
+            self.norm = torch.nn.LayerNorm(width)
+
+        def forward(self, h: Any, batch: Batch) -> Any:
+            parts = [h, (batch.plain @ h).view(len(h), len(PLAIN_KINDS) * width)]
+            for (begins, features, sums), node, edge in zip(
+                batch.ties, self.from_node, self.from_edge, strict=True
+            ):
+                message = torch.relu(node(h).index_select(0, begins) + edge(features))
+                parts.append((sums @ message) / 4)
+            return h + torch.relu(self.norm(self.mix(torch.cat(parts, dim=1))))
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = torch.nn.Linear(node_size, width)
+            self.layers = torch.nn.ModuleList(Layer() for _ in range(layers))
+            self.cost = torch.nn.Sequential(
+                *(torch.nn.Linear(3 * width, 2 * width), torch.nn.ReLU()),
+                torch.nn.Linear(2 * width, 1),
+            )
+            self.level = torch.nn.Parameter(torch.zeros(()))
+
+        def forward(self, batch: Batch) -> Any:
+            h = torch.relu(self.first(batch.nodes))
+            for layer in self.layers:
+                h = layer(h, batch)
+            whole = torch.cat(
+                [
+                    geometric.global_mean_pool(h, batch.owner, batch.num_graphs),
+                    geometric.global_max_pool(h, batch.owner, batch.num_graphs),
+                ],
+                dim=1,
+            )
+            own = h.index_select(0, batch.statements)
+            around = whole.index_select(0, batch.statement_owner)
+            costs = self.cost(torch.cat([own, around], dim=1))[:, 0]
+            times = costs + batch.log_runs
+            highest = geometric.global_max_pool(
+                times[:, None].detach(), batch.statement_owner, batch.num_graphs
+            )[:, 0]
+            relative = torch.exp(times - highest.index_select(0, batch.statement_owner))
+            sums = torch.zeros_like(highest).index_add(0, batch.statement_owner, relative)
+            return sums.log() + highest + self.level
+
+    return Network()
+
+
+def import_libraries() -> tuple[Any, Any]:
+    """Return torch and `torch_geometric.nn`.
+
+    Raises:
+        MissingExtraError: torch_geometric is not installed.
+    """
+    try:
+        with warnings.catch_warnings():
+            # it uses torch.jit.script, of which torch 2.13 warns
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import torch
+            import torch_geometric.nn
+    except ImportError as error:
+        raise MissingExtraError(
+            "torch_geometric", "tuning-gnn", "A model of graph networks"
+        ) from error
+    return torch, torch_geometric.nn
