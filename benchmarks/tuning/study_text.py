@@ -295,7 +295,7 @@ def _live_bolt(found: Lines) -> str:
 
 def _of_inductor(line: Line) -> list[str]:
     if "inductor_ms" not in line:
-        return ["failed", "", ""]
+        return ["not run", "", ""]
     over_torch = with_interval(line["inductor_over_torch"], line["inductor_interval"])
     return [f"{line['inductor_ms']:.3f}", over_torch, f"{line['over_inductor']:.2f}"]
 

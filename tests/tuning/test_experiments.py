@@ -227,3 +227,36 @@ def test_input_sensitivity_of_compilers(tmp_path: Path, run: Callable[..., Figur
         one = [row | {"family": "same"} for row in rows]
         pq.write_table(pa.Table.from_pylist(one, schema=RUNS_SCHEMA), tmp_path / "runs.parquet")
         run("input_sensitivity", "compilers", "--runs", tmp_path / "runs.parquet")
+
+
+def test_templates_beside_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are run against eager, so that their ratio is that of their speedups."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    bolt, text = importlib.import_module("bolt_live"), importlib.import_module("study_text")
+
+    def row(name: str, speedup: float | None, status: str = "ok") -> dict[str, Any]:
+        return empty_run() | {
+            **{"sample_id": f"bolt/{name}", "speedup": speedup, "status": status},
+            **{"speedup_low": speedup, "speedup_high": speedup, "min_t": -6.0},
+            **{"baseline_latency_ms": [3.0], "candidate_latency_ms": [2.0]},
+            "error_message": "too large" if status != "ok" else None,
+        }
+
+    ours = [
+        *(row("matmul-2x2x2-plain", 1.0), row("matmul-2x2x2-fused", 1.5)),
+        *(row("conv1-1x2x2-3-plain", 4.0), row("conv3-1x2x2-3-fused", None, "run_failed")),
+    ]
+    theirs = [row("matmul-2x2x2-plain", 2.0), row("matmul-2x2x2-fused", 1.0)]
+    *shapes, means = bolt.lines_of(ours, theirs)
+    assert [line.get("over_inductor") for line in shapes] == [0.5, 1.5, None, None]
+    assert shapes[3]["failed"] == "too large"
+    assert (means["unfused_over_torch"], means["fused_over_torch"]) == (2.0, 1.5)
+    assert (means["unfused_over_inductor"], means["fused_over_inductor"]) == (0.5, 1.5)
+    assert means["failed"] == 1
+    pool = {"records": 1, "ok": 1, "tasks": 1, "families": {}, "mcpu": "x", "tvm": "1"}
+    page = text.page({"bolt": [*shapes, means]}, pool)
+    assert "2.00 of torch unfused, 1.50 with epilogue, 1 shapes; 0.50 and 1.50 of inductor" in page
+    assert "| matmul-2x2x2 fused | 2.000 | 3.000 | 1.50 (1.50 to 1.50) | 2.000 | 1.00" in page
+    assert "| conv1-1x2x2-3 plain | 2.000 | 3.000 | 4.00 (4.00 to 4.00) | not run |" in page
+    alone = text.page({"bolt": bolt.lines_of(ours, [])}, pool)
+    assert "inductor" not in alone

@@ -61,12 +61,18 @@ class GnnModel(CostModel):
         learning_rate: float = 3e-3,
         rank_weight: float = 1.0,
         level_weight: float = 0.05,
+        dropout: float = 0.1,
+        noise: float = 0.1,
+        context: bool = True,
+        weight_decay: float = 0.05,
         max_nodes_at_once: int = 50_000,
     ) -> None:
         self.space = space
         self.seed, self.width, self.layers, self.epochs = seed, width, layers, epochs
         self.learning_rate, self.rank_weight = learning_rate, rank_weight
         self.level_weight = level_weight
+        self.dropout, self.noise, self.context = dropout, noise, context
+        self.weight_decay = weight_decay
         self.max_nodes_at_once = max_nodes_at_once
         self._torch, _ = import_libraries()
         self._network: Any = None
@@ -97,7 +103,14 @@ class GnnModel(CostModel):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             sizes = own[0].nodes.shape[1], own[0].edge_features.shape[1]
-            network = make_network(*sizes, self.width, self.layers)
+            network = make_network(
+                *sizes,
+                width=self.width,
+                layers=self.layers,
+                dropout=self.dropout,
+                noise=self.noise,
+                has_context=self.context,
+            )
             with torch.no_grad(), one_thread():
                 first = np.arange(0, len(own), max(len(own) // 256, 1))
                 found = network(batch_of([own[index] for index in first], scaling))
@@ -118,6 +131,7 @@ class GnnModel(CostModel):
                 epochs=self.epochs,
                 learning_rate=self.learning_rate,
                 seed=self.seed,
+                weight_decay=self.weight_decay,
             )
         self._network = network
 

@@ -16,6 +16,9 @@ PLAIN_KINDS = (EdgeKind.DOWN, EdgeKind.UP, EdgeKind.NEXT, EdgeKind.DATA, EdgeKin
 """Kinds of edges without features."""
 LOOP_KINDS = (EdgeKind.AROUND, EdgeKind.INSIDE)
 """Kinds of edges with features."""
+LIMIT = 3.0
+"""Deviations from the mean beyond which a feature counts no more: what lies farther out than in the
+programs that were learned from is not extrapolated."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def batch_of(graphs: Sequence[ProgramGraph], scaling: Scaling) -> Batch:
     for kind in LOOP_KINDS:
         own = np.flatnonzero(kinds == kind)
         own = own[np.argsort(edges[1, own], kind="stable")]
-        scaled = (features[own] - scaling.edge_centre) / scaling.edge_scale
+        scaled = ((features[own] - scaling.edge_centre) / scaling.edge_scale).clip(-LIMIT, LIMIT)
         begins = torch.as_tensor(edges[0, own])
         sums = _sparse(torch, edges[1, own], np.arange(len(own)), None, (total, len(own)))
         ties.append((begins, torch.as_tensor(scaled, dtype=torch.float32), sums))
@@ -143,8 +146,21 @@ def _sparse(
         )
 
 
-def make_network(node_size: int, edge_size: int, width: int, layers: int) -> Any:
-    """Return the network: a `Batch` to the logarithm of each graph's time, [g]."""
+def make_network(
+    node_size: int,
+    edge_size: int,
+    *,
+    width: int,
+    layers: int,
+    dropout: float,
+    noise: float,
+    has_context: bool,
+) -> Any:
+    """Return the network: a `Batch` to the logarithm of each graph's time, [g].
+
+    `noise` is the deviation of what is added to the features of nodes in training; with
+    `has_context` the cost of a statement depends on mean and maximum over the graph as well.
+    """
     torch, geometric = import_libraries()
 
     class Layer(torch.nn.Module):
@@ -156,6 +172,7 @@ def make_network(node_size: int, edge_size: int, width: int, layers: int) -> Any
                 torch.nn.Linear(edge_size, width, bias=False) for _ in LOOP_KINDS
             )
             self.mix = torch.nn.Linear(number * width, width)
+            self.drop = torch.nn.Dropout(dropout)
             self.norm = torch.nn.LayerNorm(width)
 
         def forward(self, h: Any, batch: Batch) -> Any:
@@ -165,7 +182,7 @@ def make_network(node_size: int, edge_size: int, width: int, layers: int) -> Any
             ):
                 message = torch.relu(node(h).index_select(0, begins) + edge(features))
                 parts.append((sums @ message) / 4)
-            return h + torch.relu(self.norm(self.mix(torch.cat(parts, dim=1))))
+            return h + self.drop(torch.relu(self.norm(self.mix(torch.cat(parts, dim=1)))))
 
     class Network(torch.nn.Module):
         def __init__(self) -> None:
@@ -173,25 +190,27 @@ def make_network(node_size: int, edge_size: int, width: int, layers: int) -> Any
             self.first = torch.nn.Linear(node_size, width)
             self.layers = torch.nn.ModuleList(Layer() for _ in range(layers))
             self.cost = torch.nn.Sequential(
-                *(torch.nn.Linear(3 * width, 2 * width), torch.nn.ReLU()),
-                torch.nn.Linear(2 * width, 1),
+                *(torch.nn.Linear((3 if has_context else 1) * width, 2 * width), torch.nn.ReLU()),
+                *(torch.nn.Dropout(dropout), torch.nn.Linear(2 * width, 1)),
             )
             self.level = torch.nn.Parameter(torch.zeros(()))
 
         def forward(self, batch: Batch) -> Any:
-            h = torch.relu(self.first(batch.nodes))
+            nodes = batch.nodes.clamp(-LIMIT, LIMIT)
+            if self.training and noise:
+                nodes = nodes + noise * torch.randn_like(nodes)
+            h = torch.relu(self.first(nodes))
             for layer in self.layers:
                 h = layer(h, batch)
-            whole = torch.cat(
-                [
+            own = h.index_select(0, batch.statements)
+            if has_context:
+                pooled = [
                     geometric.global_mean_pool(h, batch.owner, batch.num_graphs),
                     geometric.global_max_pool(h, batch.owner, batch.num_graphs),
-                ],
-                dim=1,
-            )
-            own = h.index_select(0, batch.statements)
-            around = whole.index_select(0, batch.statement_owner)
-            costs = self.cost(torch.cat([own, around], dim=1))[:, 0]
+                ]
+                around = torch.cat(pooled, dim=1).index_select(0, batch.statement_owner)
+                own = torch.cat([own, around], dim=1)
+            costs = self.cost(own)[:, 0]
             times = costs + batch.log_runs
             highest = geometric.global_max_pool(
                 times[:, None].detach(), batch.statement_owner, batch.num_graphs

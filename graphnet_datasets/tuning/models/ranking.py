@@ -85,11 +85,12 @@ def train(
     epochs: int,
     learning_rate: float,
     seed: int,
+    weight_decay: float = 1e-3,
 ) -> None:
     """Minimise `loss_of(groups)` over the batches of `epochs` by AdamW under a cosine schedule."""
     torch = import_torch()
     rng = np.random.default_rng(seed)
-    optimiser = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=1e-3)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=weight_decay)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
     network.train()
     with one_thread():
