@@ -43,7 +43,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Train and test all models on all splits, and print the figures."""
     arguments = parser(__doc__ or "")
     arguments.add_argument("--graphs", help="program graphs of the pool's candidates")
-    arguments.add_argument("--epochs", type=int, default=30, help="of the graph network")
+    arguments.add_argument("--epochs", type=int, default=12, help="of a graph network")
+    arguments.add_argument(
+        "--members", type=int, default=3, help="graph networks that are averaged"
+    )
     arguments.add_argument("--width", type=int, default=48, help="of the graph network")
     arguments.add_argument("--folds", type=int, default=4)
     arguments.add_argument("--splits", nargs="+", choices=SPLITS, default=list(SPLITS))
@@ -59,9 +62,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     }
     if given.graphs:
         makers["gnn"] = lambda seed: GnnModel(
-            space, seed=seed, epochs=given.epochs, width=given.width
+            space, seed=seed, epochs=given.epochs, members=given.members, width=given.width
         )
-    kept = Kept(given, pool, given.epochs, given.width, given.folds)
+    kept = Kept(given, pool, given.epochs, given.members, given.width, given.folds)
     rows = [row for task in tasks for row in pool.rows(task) if row.is_ok]
     show("gnn", halves=halves(pool, rows), rows=len(rows))
     for split in given.splits:

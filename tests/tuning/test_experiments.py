@@ -130,7 +130,7 @@ def test_gnn(pool: Path, run: Callable[..., Figures]) -> None:
     pytest.importorskip("torch_geometric")
     figures = run(
         *("gnn", pool, "--graphs", pool.parent / "graphs.npz", "--seeds", 1),
-        *("--epochs", 4, "--folds", 2),
+        *("--epochs", 4, "--members", 1, "--folds", 2),
     )
     (halves,) = (each for each in figures if "halves" in each)
     assert 0.9 < halves["halves"] <= 1

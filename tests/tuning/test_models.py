@@ -34,7 +34,7 @@ HELD = make_task(96, 128, 128)
 MAKERS: dict[str, tuple[str, Callable[[Space], CostModel]]] = {
     "gbdt": ("xgboost", lambda space: GbdtModel(space, rounds=40)),
     "predictor": ("torch", lambda space: Predictor(space, [*SEEN, HELD], epochs=25, width=32)),
-    "gnn": ("torch_geometric", lambda space: GnnModel(space, epochs=14, width=24, layers=3)),
+    "gnn": ("torch_geometric", lambda space: GnnModel(space, epochs=10, members=2, width=24)),
 }
 
 

@@ -154,12 +154,10 @@ def make_network(
     layers: int,
     dropout: float,
     noise: float,
-    has_context: bool,
 ) -> Any:
     """Return the network: a `Batch` to the logarithm of each graph's time, [g].
 
-    `noise` is the deviation of what is added to the features of nodes in training; with
-    `has_context` the cost of a statement depends on mean and maximum over the graph as well.
+    `noise` is the deviation of what is added to the features of nodes in training.
     """
     torch, geometric = import_libraries()
 
@@ -190,7 +188,7 @@ def make_network(
             self.first = torch.nn.Linear(node_size, width)
             self.layers = torch.nn.ModuleList(Layer() for _ in range(layers))
             self.cost = torch.nn.Sequential(
-                *(torch.nn.Linear((3 if has_context else 1) * width, 2 * width), torch.nn.ReLU()),
+                *(torch.nn.Linear(3 * width, 2 * width), torch.nn.ReLU()),
                 *(torch.nn.Dropout(dropout), torch.nn.Linear(2 * width, 1)),
             )
             self.level = torch.nn.Parameter(torch.zeros(()))
@@ -203,13 +201,12 @@ def make_network(
             for layer in self.layers:
                 h = layer(h, batch)
             own = h.index_select(0, batch.statements)
-            if has_context:
-                pooled = [
-                    geometric.global_mean_pool(h, batch.owner, batch.num_graphs),
-                    geometric.global_max_pool(h, batch.owner, batch.num_graphs),
-                ]
-                around = torch.cat(pooled, dim=1).index_select(0, batch.statement_owner)
-                own = torch.cat([own, around], dim=1)
+            pooled = [
+                geometric.global_mean_pool(h, batch.owner, batch.num_graphs),
+                geometric.global_max_pool(h, batch.owner, batch.num_graphs),
+            ]
+            around = torch.cat(pooled, dim=1).index_select(0, batch.statement_owner)
+            own = torch.cat([own, around], dim=1)
             costs = self.cost(own)[:, 0]
             times = costs + batch.log_runs
             highest = geometric.global_max_pool(
