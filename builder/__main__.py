@@ -13,7 +13,9 @@ from graphnet_datasets.errors import GraphNetError
 from .capturing import BUILDER, FAILURE, PACKAGE, Capture, Keys, default_jobs, known
 from .catalog import Entry, read_catalog
 from .executors import capture_all
+from .finishing import add_check, add_goals, add_ship
 from .progress import follow, summary
+from .sources import named_entries
 from .starter import CATALOGS, calibrate, write_card, write_dataset, write_failures
 
 INTERRUPTED = 130
@@ -36,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_subgraphs(commands.add_parser("subgraphs", help="the tables of subgraphs beside it"))
     _add_tuning(commands.add_parser("tuning", help="tasks and records of tuning beside it"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
-    _add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
+    add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
     weights = commands.add_parser("weights", help="measure the weights of what was captured")
     weights.set_defaults(run=_weights)
     weights.add_argument("sources", nargs="*", help="default: all")
@@ -45,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     hours = commands.add_parser("hours", help="what the captures of a build directory took")
     hours.set_defaults(run=_hours)
     hours.add_argument("--build", type=Path, default=Path("build/catalog"))
+    add_ship(commands.add_parser("ship", help="the full dataset into the package"))
+    add_check(commands.add_parser("check", help="check the graphs that were captured"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")
     options = parser.parse_args(arguments)
@@ -140,13 +144,6 @@ def _add_choose(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=BUILDER / "chosen.txt")
 
 
-def _add_goals(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=_goals)
-    parser.add_argument("dataset", type=Path, nargs="?", default=PACKAGE / "starter" / "graphnet")
-    parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
-    parser.add_argument("--docs", type=Path, help="a text with the markers of the table of goals")
-
-
 def _starter(options: argparse.Namespace) -> int:
     catalogs = options.catalog or [BUILDER / name for name in CATALOGS]
     entries = [
@@ -223,7 +220,7 @@ def _catalog(options: argparse.Namespace) -> int:
     from .full import write_full
     from .report import write_report
 
-    entries = _entries(options.sources, options.limit)
+    entries = named_entries(options.sources, options.limit)
     keys = Keys(is_strict=False)
     if options.no_capture:
         found = (known(entry, keys.path(entry, options.build), True) for entry in entries)
@@ -252,24 +249,12 @@ def _catalog(options: argparse.Namespace) -> int:
     return 0
 
 
-def _goals(options: argparse.Namespace) -> int:
-    from .goals import compare, read_goals, table, write_goals
-    from .measures import counted_rows
-
-    findings = compare(read_goals(), counted_rows(options.dataset))
-    lines = list(table(findings, options.beside and counted_rows(options.beside)))
-    print("\n".join(lines))
-    if options.docs is not None:
-        write_goals(options.docs, lines)
-    return int(not all(each.is_met for each in findings))
-
-
 def _weights(options: argparse.Namespace) -> int:
     from .executors import measure_all
     from .weights import waiting
 
     keys = Keys(is_strict=False)
-    entries = list(waiting(_entries(options.sources, None), options.build, keys))
+    entries = list(waiting(named_entries(options.sources, None), options.build, keys))
     num_failed = 0
     for number, (entry, reason) in enumerate(
         measure_all(entries, options.build, keys, options.jobs), 1
@@ -294,7 +279,7 @@ def _choose(options: argparse.Namespace) -> int:
     from .choosing import choose
 
     keys = Keys(is_strict=False)
-    entries = _entries([], None)
+    entries = named_entries([], None)
     found = (known(entry, keys.path(entry, options.build), True) for entry in entries)
     lines = choose([capture for capture in found if capture is not None], options.count)
     write_text(options.out, "\n".join(lines) + "\n")
@@ -310,17 +295,6 @@ def _import(arguments: list[str]) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     return 0
-
-
-def _entries(sources: list[str], limit: int | None) -> list[Entry]:
-    """Return the entries of the named sources, each name once."""
-    from .sources import SOURCES, entries_of
-
-    unknown = sorted(set(sources) - set(SOURCES))
-    if unknown:
-        raise GraphNetError(f"There is no source `{unknown[0]}`. Choose of {', '.join(SOURCES)}.")
-    entries = [entry for source in sources or SOURCES for entry in entries_of(source)[:limit]]
-    return list({entry.name: entry for entry in entries}.values())
 
 
 def _captured(

@@ -8,6 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from graphnet_datasets.schema import GRAPHS_SCHEMA
+from graphnet_datasets.schema.builds import (
+    DUPLICATE_DESCRIPTIONS,
+    DUPLICATES_SCHEMA,
+    FAILURE_DESCRIPTIONS,
+    FAILURES_SCHEMA,
+)
 from graphnet_datasets.schema.descriptions import DESCRIPTIONS, describe_columns
 from graphnet_datasets.schema.tuning import TUNING_RECORDS_SCHEMA, TUNING_TASKS_SCHEMA
 from graphnet_datasets.schema.tuning_descriptions import RECORD_DESCRIPTIONS, TASK_DESCRIPTIONS
@@ -52,6 +58,14 @@ layers than their models. Costs are counted, not measured, and null where elemen
 ```
 """
 
+_LOGS = """## What is not in it
+
+`failures` has a row for each line of the catalogs that gave no graph, with where that ended and
+what was said, and for each graph that was left out since it would have linked two splits.
+`duplicates` has one for each captured graph that equals another one, which is in. `all` leaves both
+out.
+"""
+
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
 
 
@@ -69,13 +83,22 @@ def metadata(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def text(*, has_tuning: bool = False) -> str:
-    """Return what stands below the counts: use, making, limits, citation, and every column."""
+def text(*, has_tuning: bool = False, has_logs: bool = False) -> str:
+    """Return what stands below the counts: use, making, limits, citation, and every column.
+
+    `has_logs` says that the tables `failures` and `duplicates` of a build are there.
+    """
     parts = [_USE, _columns("Columns", GRAPHS_SCHEMA, DESCRIPTIONS)]
     if has_tuning:
         parts += [
             _columns("Columns of `tuning_tasks`", TUNING_TASKS_SCHEMA, TASK_DESCRIPTIONS),
             _columns("Columns of `tuning_records`", TUNING_RECORDS_SCHEMA, RECORD_DESCRIPTIONS),
+        ]
+    if has_logs:
+        parts += [
+            _LOGS,
+            _columns("Columns of `failures`", FAILURES_SCHEMA, FAILURE_DESCRIPTIONS),
+            _columns("Columns of `duplicates`", DUPLICATES_SCHEMA, DUPLICATE_DESCRIPTIONS),
         ]
     return "\n".join(parts)
 

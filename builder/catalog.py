@@ -4,8 +4,9 @@
 
 `name` becomes the sample's id. `library` is `transformers` (the builder is a model class, the
 overrides are its config's), `torch` (the builder is a function of `builder.architectures`, the
-overrides are its arguments) or `paddle` (the same with `builder.architectures_paddle`). Overrides
-are `key=literal` with literals of Python; a dotted key goes into a nested config. Inputs are
+overrides are its arguments), `paddle` (the same with `builder.architectures_paddle`), or another
+one of `builder.libraries` (the builder is what the library calls the model). Overrides are
+`key=literal` with literals of Python; a dotted key goes into a nested config. Inputs are
 `name=kind(shape; argument, …)`, see `builder.examples`.
 Inputs `_0`, `_1`, … are given by position.
 `dynamic` names dimensions that become symbols (`x.0`), `all` for every one, or is empty. Empty
@@ -29,7 +30,7 @@ FIELDS = (
 )  # fmt: skip
 LIBRARIES = (
     "torch", "transformers", "timm", "torchvision", "diffusers", "torchaudio", "torch_geometric",
-    "ultralytics", "segmentation_models_pytorch", "paddle",
+    "ultralytics", "segmentation_models_pytorch", "paddle", "paddleclas",
 )  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 MODES = ("eval", "train")

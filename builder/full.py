@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.atomic import write_text
+from graphnet_datasets.schema import SCHEMA_VERSION, Table
+from graphnet_datasets.schema.builds import SPLIT_STAGE
+from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
 from graphnet_datasets.storage.layout import write_readme
-from graphnet_datasets.storage.table import read_table
+from graphnet_datasets.storage.table import read_table, to_arrow, write_arrow
 
 from .capturing import PACKAGE, Capture
+from .catalog import Entry
+from .keeping import Columns
 from .pieces import check_pieces
-from .placing import captured, known_groups, place, write_placed
+from .placing import Pending, captured, known_groups, place, write_placed
+from .reasons import reason_class, stage_of
 
 EMBEDDED = PACKAGE / "starter" / "graphnet"
 """The dataset that comes with the package, whose groups every other one keeps."""
@@ -38,49 +42,87 @@ class Graph:
     signature_hash: str
 
 
-def write_full(captures: Iterable[Capture], out: Path) -> list[Graph]:
-    """Write shards, README, `failures.jsonl` and `duplicates.jsonl`; return the graphs in them.
+def write_full(
+    captures: Iterable[Capture],
+    out: Path,
+    standing: Iterable[Pending] = (),
+    known_columns: Mapping[str, Columns] | None = None,
+) -> list[Graph]:
+    """Write shards, README and the tables `failures` and `duplicates`; return what was captured.
 
     Rows come as the workers wrote them, with their derived columns. Of graphs with the same
     signature the first one stays. Graphs that are embedded, or stand at `out`, keep their groups;
-    `left_out.jsonl` names those that would link two splits. Truncated graphs stand in a config of
-    their own.
+    one that would link two splits is left out, and `failures` names it. Truncated graphs stand in a
+    config of their own. Rows of `standing` are written too, where nothing captured has their id or
+    signature; `known_columns` is what is known of graphs by signature (`keeping`).
 
     Raises:
         GraphNetError: of a model that breaks a piece is missing.
     """
     found = list(captures)
     graphs: dict[str, Graph] = {}
-    failures: list[dict[str, str]] = []
-    duplicates: list[dict[str, str]] = []
+    failures: list[dict[str, Any]] = []
+    duplicates: list[dict[str, Any]] = []
+    entries = {capture.entry.name: capture.entry for capture in found}
     for capture in found:
         if capture.path is None:
-            failures.append({"id": capture.entry.name, "reason": capture.reason})
+            failures.append(_failure(capture.entry, capture.reason))
             continue
         for keys in read_table(capture.path, columns=list(KEY_COLUMNS)).to_pylist():
             graph = Graph(capture.entry.name, **keys)
             first = graphs.setdefault(graph.signature_hash, graph)
             if first is not graph:
                 duplicates.append(
-                    {"id": graph.id, "is_same_as": first.id, "signature_hash": graph.signature_hash}
+                    {
+                        **_told(capture.entry),
+                        "id": graph.id,
+                        "is_same_as": first.id,
+                        "signature_hash": graph.signature_hash,
+                    }
                 )
     out.mkdir(parents=True, exist_ok=True)
-    write_lines(failures, out / "failures.jsonl")
-    write_lines(duplicates, out / "duplicates.jsonl")
     chosen = {graph.id for graph in graphs.values()}
-    kept = (row for row in captured(found, is_analysed=False) if row.id in chosen)
+    kept = [row for row in captured(found, False, known_columns) if row.id in chosen]
+    tried = {*entries, *chosen, *(each["id"] for each in duplicates)}
+    kept += [row for row in standing if row.id not in tried and row.signature not in graphs]
     placed = place(kept, known_groups(EMBEDDED) | known_groups(out))
-    write_lines(
-        [{"id": name, "reason": "linked to groups of two splits"} for name in placed.left_out],
-        out / "left_out.jsonl",
-    )
+    left_out = set(placed.left_out)
+    by_id = {graph.id: entries[graph.entry] for graph in graphs.values()}
+    failures += [_leaking(name, by_id.get(name)) for name in placed.left_out]
     write_placed(placed, out, is_truncated_apart=True)
+    write_log(failures, out, FAILURES)
+    write_log(duplicates, out, DUPLICATES)
     check_pieces(out, {each["id"] for each in duplicates})
     write_readme(out)
-    left_out = set(placed.left_out)
     return [graph for graph in graphs.values() if graph.id not in left_out]
 
 
-def write_lines(records: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write records as JSON, one a line; the file is replaced when it is complete."""
-    write_text(path, "".join(f"{json.dumps(record)}\n" for record in records))
+def write_log(rows: Iterable[Mapping[str, Any]], out: Path, table: Table) -> None:
+    """Write one of the tables beside a build, by id; without rows there is no file."""
+    path = out / table.name / "train-0000.parquet"
+    ordered = sorted(rows, key=lambda row: row["id"])
+    if ordered:
+        whole = [{"schema_version": SCHEMA_VERSION, **row} for row in ordered]
+        write_arrow(to_arrow(whole, table), path, table)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.name,
+        "task": entry.task,
+        "library": entry.library,
+        "catalog_line": entry.line,
+    }
+
+
+def _failure(entry: Entry, reason: str) -> dict[str, Any]:
+    kind = reason_class(reason).partition(": ")[2] or "unknown"
+    return {**_told(entry), "stage": stage_of(reason), "kind": kind, "reason": reason}
+
+
+def _leaking(name: str, entry: Entry | None) -> dict[str, Any]:
+    told = _told(entry) if entry else {"task": "", "library": "", "catalog_line": ""}
+    reason = "it would link groups of two splits"
+    return {**told, "id": name, "stage": SPLIT_STAGE, "kind": "links two splits", "reason": reason}

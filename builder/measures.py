@@ -20,6 +20,9 @@ import pyarrow.parquet as pq
 
 from graphnet_datasets.errors import DatasetNotFoundError
 from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.schema import Table
+from graphnet_datasets.schema.builds import SPLIT_STAGE
+from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
 from graphnet_datasets.storage.table import check_file
 
 pc: Any = pyarrow.compute
@@ -70,13 +73,20 @@ def counted_rows(dataset: Path) -> Counted:
     is_cut = pc.fill_null(table["is_truncated"], False).to_numpy(zero_copy_only=False)
     is_later = pc.fill_null(pc.greater(table["piece_index"], 0), False)
     is_counted = ~is_small & ~is_cut & ~is_later.to_numpy(zero_copy_only=False)
-    failures, duplicates = dataset / "failures.jsonl", dataset / "duplicates.jsonl"
-    if not failures.is_file():
-        return Counted(table.filter(pa.array(is_counted)))
-    num_failed = _num_lines(failures)
-    entries = pc.count_distinct(table["catalog_line"]).as_py()
-    others = _num_lines(duplicates) + _num_lines(dataset / "left_out.jsonl")
-    return Counted(table.filter(pa.array(is_counted)), num_failed + entries + others, num_failed)
+    counted = table.filter(pa.array(is_counted))
+    logs = {each.name: _log(dataset / each.name, each) for each in (FAILURES, DUPLICATES)}
+    if not any(logs.values()):
+        return Counted(counted)
+    failed = {row["catalog_line"] for row in logs[FAILURES.name] if row["stage"] != SPLIT_STAGE}
+    tried = {row["catalog_line"] for rows in logs.values() for row in rows}
+    tried |= set(table["catalog_line"].to_pylist())
+    return Counted(counted, len(tried - {None, ""}), len(failed))
+
+
+def _log(folder: Path, table: Table) -> list[dict[str, Any]]:
+    names = ["stage", "catalog_line"] if "stage" in table.schema.names else ["catalog_line"]
+    files = sorted(folder.glob("*.parquet"))
+    return [row for path in files for row in pq.read_table(path, columns=names).to_pylist()]
 
 
 def _read(path: Path) -> pa.Table:
@@ -86,10 +96,6 @@ def _read(path: Path) -> pa.Table:
         kind = {"piece_index": pa.int32(), "is_truncated": pa.bool_()}.get(name, pa.string())
         table = table.append_column(name, pa.nulls(table.num_rows, kind))
     return table.select(_COLUMNS)
-
-
-def _num_lines(path: Path) -> int:
-    return len(path.read_text().splitlines()) if path.is_file() else 0
 
 
 def _share(chosen: Any) -> float:

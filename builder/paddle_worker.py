@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,11 @@ from .architectures_paddle import ARCHITECTURES
 from .architectures_paddle.zoo import VISION
 from .catalog import CatalogError, Entry, parse_line
 from .examples import make_arrays
+from .paddleclas import DISTRIBUTION, backbone
 from .provenance import model_source_hash
 
 ZOO_SOURCE = "PaddlePaddle/Paddle"
+CLAS_SOURCE = "PaddlePaddle/PaddleClas"
 BUILDER_SOURCE = "graphnet-datasets/builder"
 
 
@@ -40,11 +44,7 @@ def build_layer(entry: Entry) -> paddle.nn.Layer:
         CatalogError: the builder is unknown or does not take the overrides, or the entry asks for
             something that a capture of paddle does not do.
     """
-    if entry.builder not in ARCHITECTURES:
-        raise CatalogError(
-            f"`{entry.name}` names the architecture `{entry.builder}` "
-            f"(accepted: {', '.join(sorted(ARCHITECTURES))})."
-        )
+    architecture = _architecture(entry)
     batches = {f"{spec.name}.0" for spec in entry.inputs}
     if entry.dtype != "float32" or (entry.dynamic and set(entry.dynamic) != batches):
         raise CatalogError(
@@ -53,12 +53,37 @@ def build_layer(entry: Entry) -> paddle.nn.Layer:
         )
     paddle.seed(0)
     try:
-        layer = ARCHITECTURES[entry.builder](**entry.overrides)
+        layer = architecture(**entry.overrides)
     except TypeError as error:
         raise CatalogError(f"`{entry.name}` cannot be built: {error}") from error
     if entry.mode == "eval":
         layer.eval()
     return layer
+
+
+def _architecture(entry: Entry) -> Callable[..., paddle.nn.Layer]:
+    if entry.library == "paddleclas":
+        try:
+            return backbone(entry.builder)
+        except KeyError:
+            raise CatalogError(
+                f"`{entry.name}` names `{entry.builder}`, which is no backbone of PaddleClas."
+            ) from None
+    if entry.builder not in ARCHITECTURES:
+        raise CatalogError(
+            f"`{entry.name}` names the architecture `{entry.builder}` "
+            f"(accepted: {', '.join(sorted(ARCHITECTURES))})."
+        )
+    return ARCHITECTURES[entry.builder]
+
+
+def source_of(entry: Entry) -> tuple[str, str]:
+    """Return where the model's code comes from, and the library with its version."""
+    if entry.library == "paddleclas":
+        return CLAS_SOURCE, f"paddleclas {version(DISTRIBUTION)}"
+    if entry.builder in VISION:
+        return ZOO_SOURCE, f"paddle {paddle.version.full_version}"
+    return BUILDER_SOURCE, ""
 
 
 def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> list[Sample]:
@@ -67,13 +92,13 @@ def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> list[Sample]:
     Raises:
         CaptureError: the layer cannot be traced.
     """
-    is_zoo = entry.builder in VISION
+    source, library_version = source_of(entry)
     provenance = Provenance(
-        source=ZOO_SOURCE if is_zoo else BUILDER_SOURCE,
+        source=source,
         license="Apache-2.0",
         tags=entry.tags,
         model_name=entry.builder,
-        library_version=f"paddle {paddle.version.full_version}" if is_zoo else "",
+        library_version=library_version,
     )
     wrapped = extract(
         name=entry.name, task=entry.task, dynamic=bool(entry.dynamic), provenance=provenance
@@ -82,7 +107,9 @@ def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> list[Sample]:
         name: paddle.to_tensor(array.astype("float32") if array.dtype.kind == "f" else array)
         for name, array in make_arrays(entry).items()
     }
-    wrapped(**examples)
+    # `_0`, `_1`, … are arguments by position.
+    names = sorted(name for name in examples if name[0] == "_" and name[1:].isdigit())
+    wrapped(*[examples.pop(name) for name in names], **examples)
     return wrapped.samples
 
 

@@ -26,11 +26,12 @@ from graphnet_datasets.schema import CONFIGS as ALL_CONFIGS
 from graphnet_datasets.schema import Table, sample_to_row
 from graphnet_datasets.schema.graphs import BUILD_COLUMNS
 from graphnet_datasets.schema.run_files import with_later_columns
-from graphnet_datasets.schema.tables import TRUNCATED
+from graphnet_datasets.schema.tables import EXCLUDED, TRUNCATED
 from graphnet_datasets.storage.table import check_file, read_table, write_arrow, write_table
 
 from .capturing import Capture
 from .catalog import Entry
+from .keeping import Columns, read_checks, with_kept
 from .provenance import build_columns
 from .provenance import is_cut as entry_is_cut
 from .weights import read_weights, with_weights
@@ -38,13 +39,13 @@ from .weights import read_weights, with_weights
 ROWS_PER_SHARD = 1000
 """Rows of one file: ten row groups, a few megabytes."""
 
-CONFIGS = (*TASKS, TRUNCATED)
+CONFIGS = (*TASKS, TRUNCATED, EXCLUDED)
 """The folders of whole graphs, and of pieces."""
 
 PIECE = re.compile(r"/subgraph_\d+\Z")
 """How the id of a piece ends."""
 
-_KEYS = (*COLUMNS, "task", "num_ops")
+_KEYS = (*COLUMNS, "task", "num_ops", "signature_hash")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +56,12 @@ class Pending:
     """
 
     id: str
+    signature: str
     model: str
     task: str
     num_ops: int
     is_truncated: bool
+    is_excluded: bool
     graph: pa.Table
     load: Callable[[], dict[str, Any]]
 
@@ -71,26 +74,37 @@ class Placed:
     left_out: list[str]
 
 
-def captured(captures: Iterable[Capture], is_analysed: bool) -> Iterator[Pending]:
+def captured(
+    captures: Iterable[Capture], is_analysed: bool, kept: Mapping[str, Columns] | None = None
+) -> Iterator[Pending]:
     """Yield the rows of captures, described by their entries.
 
-    With `is_analysed` derived columns are computed anew, as today's analysis has them.
+    With `is_analysed` derived columns are computed anew, as today's analysis has them. `kept` is
+    what is known of graphs by their signature; outcomes of checks beside a row come first.
     """
     for capture in captures:
         if capture.path is None:
             continue
         keys = read_table(capture.path, columns=list(_KEYS))
-        for index in range(keys.num_rows):
+        checks = read_checks(capture.path)
+        for index, (name, signature) in enumerate(
+            zip(keys["id"].to_pylist(), keys["signature_hash"].to_pylist(), strict=True)
+        ):
+            beside = (checks.get(name, {}), (kept or {}).get(signature, {}))
 
             def load(
-                path: Path = capture.path, entry: Entry = capture.entry, index: int = index
+                path: Path = capture.path,
+                entry: Entry = capture.entry,
+                index: int = index,
+                beside: tuple[Columns, Columns] = beside,
             ) -> dict[str, Any]:
                 (row,) = read_table(path).slice(index, 1).to_pylist()
                 found = with_weights(described(row, entry), read_weights(path))
-                return analysed(found) if is_analysed else found
+                return with_kept(analysed(found) if is_analysed else found, *beside)
 
+            is_excluded = bool(with_kept({}, *beside).get("why_excluded"))
             is_cut = entry_is_cut(capture.entry)
-            yield _pending(keys.slice(index, 1), load, is_cut)
+            yield _pending(keys.slice(index, 1), load, is_cut, is_excluded)
 
 
 def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]:
@@ -105,7 +119,9 @@ def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]
                 return renewed(row, entries.get(row["id"]))
 
             (is_truncated,) = part["is_truncated"].to_pylist()
-            yield _pending(part.select(list(_KEYS)), load, bool(is_truncated))
+            (why_excluded,) = part["why_excluded"].to_pylist()
+            keys = part.select(list(_KEYS))
+            yield _pending(keys, load, bool(is_truncated), bool(why_excluded))
 
 
 def known_groups(directory: Path) -> dict[str, str]:
@@ -141,7 +157,8 @@ def place(pending: Iterable[Pending], known: Mapping[str, str]) -> Placed:
 def write_placed(placed: Placed, out: Path, *, is_truncated_apart: bool = False) -> None:
     """Write rows by task and split, the smaller graphs first; stale shards go.
 
-    With `is_truncated_apart` truncated graphs go to a config of their own, which `all` leaves out.
+    Graphs that failed a check go to a config of their own, which `all` leaves out, and with
+    `is_truncated_apart` truncated ones to another.
     Equal rows give equal files, shard by shard.
     """
     for task in CONFIGS:
@@ -149,8 +166,7 @@ def write_placed(placed: Placed, out: Path, *, is_truncated_apart: bool = False)
             chosen = [
                 (each, group)
                 for each, group in placed.rows
-                if task == (TRUNCATED if is_truncated_apart and each.is_truncated else each.task)
-                and split_of(group) == split
+                if task == _config_of(each, is_truncated_apart) and split_of(group) == split
             ]
             chosen.sort(key=lambda pair: (pair[0].num_ops, pair[0].id))
             starts = range(0, len(chosen), ROWS_PER_SHARD)
@@ -207,18 +223,28 @@ def read_columns(directory: Path, columns: Sequence[str]) -> list[dict[str, Any]
     ]
 
 
+def _config_of(row: Pending, is_truncated_apart: bool) -> str:
+    if row.is_excluded:
+        return EXCLUDED
+    return TRUNCATED if is_truncated_apart and row.is_truncated else row.task
+
+
 def _loaded(rows: Sequence[tuple[Pending, str]]) -> Iterator[dict[str, Any]]:
     for each, group in rows:
         yield {**each.load(), "split_group": group, "split": split_of(group)}
 
 
-def _pending(keys: pa.Table, load: Callable[[], dict[str, Any]], is_truncated: bool) -> Pending:
+def _pending(
+    keys: pa.Table, load: Callable[[], dict[str, Any]], is_truncated: bool, is_excluded: bool
+) -> Pending:
     name = keys["id"][0].as_py()
     piece = PIECE.search(name)
     return Pending(
         id=name,
+        signature=keys["signature_hash"][0].as_py(),
         model="" if piece is None else name[: piece.start()],
         is_truncated=is_truncated,
+        is_excluded=is_excluded,
         task=keys["task"][0].as_py(),
         num_ops=keys["num_ops"][0].as_py(),
         graph=_graph(keys),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
@@ -18,10 +17,9 @@ from .effort import Effort, effort_table
 from .full import Graph
 from .libraries import LIBRARIES
 from .pages import write_between
+from .reasons import reason_class
 
 BEGIN, END = "<!-- captured models: begin -->", "<!-- captured models: end -->"
-
-_REASON = re.compile(r"(?P<how>\w+ in \w+)(?:: (?P<kind>[\w.]+)(?P<rest>.*))?", re.DOTALL)
 
 
 def write_report(
@@ -92,29 +90,3 @@ def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int
 
 def _num_rows(path: Path) -> int:
     return pq.read_metadata(path).num_rows
-
-
-def reason_class(reason: str) -> str:
-    """Return the class of failures that a reason belongs to.
-
-    >>> reason_class("error in capture: torch.fx.X.GuardOnDataDependentSymNode Could not guard")
-    'capture: GuardOnDataDependentSymNode'
-    >>> reason_class("timeout in capture")
-    'capture: timeout'
-    """
-    match = _REASON.match(reason)
-    if match is None:
-        return "unknown"
-    ending, _, phase = match["how"].partition(" in ")
-    kind = (match["kind"] or "").rpartition(".")[2]
-    if kind == "CaptureError":
-        rest = match["rest"]
-        kind = next((name for part, name in _CAPTURE_ERRORS if part in rest), kind)
-    return f"{phase}: {kind if ending == 'error' and kind else ending.replace('_', ' ')}"
-
-
-_CAPTURE_ERRORS = (
-    ("breaks into", "the graph breaks"),
-    ("which is not", "an operator is not in the table"),
-    ("cannot be traced", "dynamo cannot trace it"),
-)

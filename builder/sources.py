@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from graphnet_datasets.errors import GraphNetError
+
 from .catalog import Entry, parse_line, read_catalog
-from .walks import geometric, segmentation, timm, torchvision, transformers, ultralytics
+from .walks import geometric, paddleclas, segmentation, timm, torchvision, transformers, ultralytics
 
 BUILDER = Path(__file__).parent
 
@@ -17,14 +19,17 @@ WALKS: dict[str, Callable[[], Iterator[str]]] = {
     "torch_geometric": geometric.walk,
     "segmentation_models_pytorch": segmentation.walk,
     "ultralytics": ultralytics.walk,
+    "paddleclas": paddleclas.walk,
 }
 
 FILES: dict[str, tuple[str, ...]] = {
     "starter": ("starter.txt",),
     "torch": ("catalogs/torch.txt",),
+    "transformers": ("catalogs/transformers.txt",),
     "diffusers": ("catalogs/diffusers.txt",),
     "torchaudio": ("catalogs/torchaudio.txt",),
     "torch_geometric": ("catalogs/torch_geometric.txt",),
+    "paddle": ("paddle.txt", "catalogs/paddle.txt"),
 }
 
 SOURCES = tuple(dict.fromkeys([*FILES, *WALKS]))
@@ -36,3 +41,16 @@ def entries_of(source: str) -> list[Entry]:
     if source in WALKS:
         entries += [parse_line(line) for line in WALKS[source]()]
     return entries
+
+
+def named_entries(sources: list[str], limit: int | None) -> list[Entry]:
+    """Return the entries of the named sources, of all without a name, each entry once.
+
+    Raises:
+        GraphNetError: there is no such source.
+    """
+    unknown = sorted(set(sources) - set(SOURCES))
+    if unknown:
+        raise GraphNetError(f"There is no source `{unknown[0]}`. Choose of {', '.join(SOURCES)}.")
+    entries = [entry for source in sources or SOURCES for entry in entries_of(source)[:limit]]
+    return list({entry.name: entry for entry in entries}.values())

@@ -52,7 +52,9 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
 def write_card(out: Path) -> None:
     """Write the README of the embedded dataset, with counts of its rows."""
     rows = read_columns(out, _COUNTED)
-    parts = [_body(rows), provenance(out), card.text(has_tuning=(out / "tuning_records").is_dir())]
+    has_logs = any(out.glob("failures/*.parquet")) or any(out.glob("duplicates/*.parquet"))
+    text = card.text(has_tuning=(out / "tuning_records").is_dir(), has_logs=has_logs)
+    parts = [_body(rows), provenance(out), text]
     write_readme(out, "\n".join(part for part in parts if part), card.metadata(rows))
 
 
@@ -108,7 +110,7 @@ def _body(rows: Sequence[Mapping[str, Any]]) -> str:
     num_truncated = sum(bool(row.get("is_truncated")) for row in rows)
     num_own = sum(bool(row.get("is_reimplementation")) for row in rows)
     listed = ", ".join(f"{name} ({count})" for name, count in sorted(sources.items()))
-    return f"""# GraphNet Datasets: starter
+    return f"""# GraphNet Datasets
 
 {len(rows)} computational graphs of {num_families} families, captured from models
 built from configs with random weights. One row is one graph; weights are not stored, their shapes
@@ -121,8 +123,8 @@ published. {num_own} are of architectures that this project wrote itself (`is_re
 
 Nearly equal graphs are of one group (`split_group`), and a group is in one split only. Graphs with
 the tag `small` run in milliseconds on one CPU core.
-`builder/starter.txt`, `chosen.txt` and `paddle.txt` in the source repository are the catalog, and
-`python -m builder starter` makes these files from it. The configs `sole_op`, `fusible` and
+The catalogs are in `builder/` of the source repository; `python -m builder catalog` captures what
+they name, and `python -m builder ship` writes these files. The configs `sole_op`, `fusible` and
 `typical` hold the different parts of these graphs; `python -m builder subgraphs` cuts them.
 
 ```python

@@ -107,6 +107,10 @@ LIBRARIES = {
         paddle.build, paddle.preload, is_embedded_whole=True, framework="paddle",
         worker="builder.paddle_worker",
     ),
+    "paddleclas": Library(
+        "paddleclas", "PaddlePaddle/PaddleClas", "Apache-2.0", "catalogs",
+        paddle.build, paddle.preload, framework="paddle", worker="builder.paddle_worker",
+    ),
 }  # fmt: skip
 
 

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 
 from ..libraries.imports import optional
 from .overrides import read_overrides
 
-NODES, EDGES = 100, 400
+NODES, EDGES, CHANNELS = 100, 400, 32
+"""What the entries tagged `small` are called with."""
+
+CORA = (2708, 10556, 1433)
+"""Papers, citations in both directions and words of Cora, the graph that most were published with:
+each convolution has a second entry of that size, as the first layer of a network."""
+
+CLASSES = 7
+"""Of Cora's papers: what a convolution gives where it may change the number of channels."""
+
+NOT_AT_CORA = {"RGCNConv": "a choice between its kernels is made from numbers, as `torch.tensor`"}
+"""Convolutions without an entry of that size, and why."""
 
 ARGUMENTS = {
-    "in_channels": 32, "out_channels": 32, "channels": 32, "K": 3, "num_relations": 4, "dim": 3,
+    "in_channels": CHANNELS, "out_channels": CHANNELS, "channels": CHANNELS, "K": 3,
+    "num_relations": 4, "dim": 3,
     "kernel_size": 3, "alpha": 0.1, "num_layers": 2, "filter_size": 3, "edge_dim": 3,
     "hidden_channels": 16, "num_node_types": 3, "num_edge_types": 4, "edge_type_emb_dim": 8,
     "edge_attr_emb_dim": 8,
@@ -19,8 +32,8 @@ ARGUMENTS = {
 """What a convolution is built with, by the name of the argument."""
 
 INPUTS = {
-    "x": f"normal({NODES},32)",
-    "x_0": f"normal({NODES},32)",
+    "x": f"normal({NODES},{CHANNELS})",
+    "x_0": f"normal({NODES},{CHANNELS})",
     "edge_index": f"ids(2,{EDGES}; {NODES})",
     "hyperedge_index": f"ids(2,{EDGES}; {NODES})",
     "edge_type": f"ids({EDGES}; 4)",
@@ -32,7 +45,7 @@ INPUTS = {
 
 
 def walk() -> Iterator[str]:
-    """Yield catalog lines: each convolution with the arguments that it has to have."""
+    """Yield catalog lines: each convolution with what it has to have, small and at Cora's size."""
     convolutions = optional("torch_geometric.nn").conv
     overrides = read_overrides("geometric")
     for name in sorted(convolutions.__all__):
@@ -54,12 +67,28 @@ def walk() -> Iterator[str]:
         if override is not None:
             given, inputs = override.overrides or given, override.inputs or inputs
         yield _line(name, given, inputs)
+        if override is None and name not in NOT_AT_CORA:
+            yield _line(name, *at_cora(given, inputs), ending="-cora", tags="")
 
 
-def _line(name: str, given: str, inputs: str) -> str:
+def at_cora(given: str, inputs: str) -> tuple[str, str]:
+    """Return the arguments and inputs of a small entry at the size of Cora.
+
+    >>> at_cora("in_channels=32 out_channels=32 K=3", "x=normal(100,32) edge_index=ids(2,400; 100)")
+    ('in_channels=1433 out_channels=7 K=3', 'x=normal(2708,1433) edge_index=ids(2,10556; 2708)')
+    """
+    nodes, edges, words = CORA
+    given = re.sub(rf"\bout_channels={CHANNELS}\b", f"out_channels={CLASSES}", given)
+    given = re.sub(rf"\b(in_channels|channels)={CHANNELS}\b", rf"\1={words}", given)
+    sizes = {NODES: nodes, EDGES: edges, CHANNELS: words}
+    found = re.sub(r"\d+(?![\w(=])", lambda size: str(sizes.get(int(size[0]), size[0])), inputs)
+    return given, found
+
+
+def _line(name: str, given: str, inputs: str, *, ending: str = "", tags: str = "small") -> str:
     fields = (
-        f"torch_geometric/{name}", "scientific", "torch_geometric", name, given, inputs,
-        "float32", "eval", "", "small",
+        f"torch_geometric/{name}{ending}", "scientific", "torch_geometric", name, given, inputs,
+        "float32", "eval", "", tags,
     )  # fmt: skip
     return " | ".join(fields)
 

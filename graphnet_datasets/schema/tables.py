@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..sample.vocabulary import TASKS
+from .builds import DUPLICATES_SCHEMA, FAILURES_SCHEMA
 from .graphs import GRAPHS_SCHEMA
 from .graphs import LATER_COLUMNS as LATER_GRAPH_COLUMNS
 from .kernels import KERNELS_SCHEMA
@@ -213,9 +214,36 @@ TUNING_RECORDS = Table(
     listed=("task_id", "tuner", "trial", "status", "times_ms", "trial_s", "mcpu", "num_threads"),
 )
 
+FAILURES = Table(
+    "failures",
+    "entries that gave no graph",
+    FAILURES_SCHEMA,
+    key="id",
+    label="id",
+    scalars=("schema_version", "id", "task", "library", "stage", "kind"),
+    counted_by=("library", "stage"),
+    order=("id",),
+    listed=("id", "task", "stage", "kind", "reason"),
+)
+
+DUPLICATES = Table(
+    "duplicates",
+    "graphs that equal others",
+    DUPLICATES_SCHEMA,
+    key="id",
+    label="id",
+    scalars=("schema_version", "id", "task", "library", "is_same_as"),
+    counted_by=("library",),
+    order=("id",),
+    listed=("id", "task", "is_same_as"),
+)
+
 TABLES: dict[str, Table] = {
     table.name: table
-    for table in (GRAPHS, SUBGRAPHS, RUNS, TC_CACHE, KERNELS, TUNING_TASKS, TUNING_RECORDS)
+    for table in (
+        *(GRAPHS, SUBGRAPHS, RUNS, TC_CACHE, KERNELS, TUNING_TASKS, TUNING_RECORDS),
+        *(FAILURES, DUPLICATES),
+    )
 }
 """Every kind of row, by name."""
 
@@ -233,6 +261,8 @@ CONFIGS: dict[str, Config] = {
         Config("tc_cache", TC_CACHE, "tuned options of tensor comprehensions and their times"),
         Config("tuning_tasks", TUNING_TASKS, "operators of the graphs, as tuners get them"),
         Config("tuning_records", TUNING_RECORDS, "measurements of schedules of these operators"),
+        Config("failures", FAILURES, "entries of the catalogs that gave no graph, and why"),
+        Config("duplicates", DUPLICATES, "captured graphs that equal others, and are left out"),
     )
 }
 """Every config that this library knows, by name."""

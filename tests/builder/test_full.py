@@ -12,13 +12,17 @@ from builder.capturing import Capture
 from builder.catalog import parse_line
 from builder.choosing import choose
 from builder.full import write_full
+from builder.keeping import check, kept_columns, path_of, read_checks
+from builder.placing import standing
 from builder.report import BEGIN, END, reason_class, write_report
 from builder.worker import capture_entry
 from graphnet_datasets import load_dataset
 from graphnet_datasets.analysis.splits import split_of
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.schema import SCHEMA_VERSION
 from graphnet_datasets.storage.selection import select_rows
-from graphnet_datasets.storage.table import write_table
+from graphnet_datasets.storage.table import read_table, write_table
+from graphnet_datasets.validation import CheckResult, Validation
 
 LINES = (
     "torch/a | other | torch | mlp | sizes=[4,8,2] | input=normal(2,4) | float32 | eval | |",
@@ -47,10 +51,73 @@ def test_duplicates_are_dropped_and_recorded_and_so_are_failures(
 ) -> None:
     graphs = write_full(captures, tmp_path)
     assert [graph.id for graph in graphs] == ["torch/a", "torch/wide", "torch/wave"]
-    (duplicate,) = map(json.loads, (tmp_path / "duplicates.jsonl").read_text().splitlines())
+    (duplicate,) = load_dataset(tmp_path, "duplicates", "all")
     assert (duplicate["id"], duplicate["is_same_as"]) == ("torch/again", "torch/a")
-    (failure,) = map(json.loads, (tmp_path / "failures.jsonl").read_text().splitlines())
-    assert failure == {"id": "torch/z", "reason": captures[-1].reason}
+    assert parse_line(duplicate["catalog_line"]).name == "torch/again"
+    (failure,) = load_dataset(tmp_path, "failures", "all")
+    assert failure == {
+        "schema_version": SCHEMA_VERSION,
+        "id": "torch/z",
+        "task": "cv",
+        "library": "torch",
+        "stage": "capture",
+        "kind": "RuntimeError",
+        "reason": captures[-1].reason,
+        "catalog_line": captures[-1].entry.line,
+    }
+    assert set(load_dataset(tmp_path, "all", "all")["task"][:]) == {"other", "scientific"}
+    write_full(captures[:1], tmp_path)  # a build without any leaves no table of the last one
+    assert not list(tmp_path.glob("failures/*")) and not list(tmp_path.glob("duplicates/*"))
+
+
+def test_a_graph_that_would_link_two_splits_is_a_failure_of_the_split(
+    captures: list[Capture], tmp_path: Path
+) -> None:
+    write_full(captures[:1], tmp_path)
+    (path,) = tmp_path.glob("other/*.parquet")
+    (row,) = read_table(path).to_pylist()
+    held_out = next(name for name in map(str, range(99)) if split_of(name) != row["split"])
+    # The same model stands in another split under another name: a third one is linked to both.
+    write_table([{**row, "id": "torch/b", "split_group": held_out}, row], path)
+    third = Capture(parse_line(LINES[2]), captures[2].path)
+    assert [graph.id for graph in write_full([third], tmp_path, standing(tmp_path, {}))] == []
+    (failure,) = load_dataset(tmp_path, "failures", "all")
+    assert (failure["id"], failure["stage"]) == ("torch/wide", "split")
+    assert failure["catalog_line"] == third.entry.line
+
+
+def test_what_fails_a_check_stands_in_excluded(captures: list[Capture], tmp_path: Path) -> None:
+    path = tmp_path / "row.parquet"
+    path.write_bytes((captures[0].path or tmp_path).read_bytes())
+    failed = Validation("torch/a", (CheckResult("runnable", "failed", "It gives NaN."),))
+    path_of(path).write_text(json.dumps({"torch/a": failed.to_columns()}))
+    write_full([Capture(captures[0].entry, path), captures[2]], tmp_path / "out")
+    assert load_dataset(tmp_path / "out", "all", "all")["id"][:] == ["torch/wide"]
+    (row,) = load_dataset(tmp_path / "out", "excluded", "all")
+    assert row["validation"][0]["outcome"] == "failed"
+    assert "It gives NaN." in row["why_excluded"]
+    (known,) = kept_columns(tmp_path / "out").values()
+    assert known["why_excluded"] == row["why_excluded"]
+
+
+def test_checks_run_no_graph_that_is_too_large(captures: list[Capture], tmp_path: Path) -> None:
+    path = tmp_path / "row.parquet"
+    path.write_bytes((captures[0].path or tmp_path).read_bytes())
+    ((_, (outcome,)),) = check([(captures[0].entry, path)], max_flops=0.0, memory_limit=1.0)
+    assert [each.outcome for each in outcome.results] == ["passed"] * 3 + ["skipped"] * 3
+    assert "at most 0 billion were to be run" in outcome["runnable"].reason
+    assert read_checks(path)["torch/a"]["why_excluded"] is None
+
+
+def test_standing_rows_stay_unless_they_were_captured_again(
+    captures: list[Capture], tmp_path: Path
+) -> None:
+    write_full(captures[:1], tmp_path)
+    write_full(captures[3:4], tmp_path, list(standing(tmp_path, {})))
+    assert sorted(load_dataset(tmp_path, "all", "all")["id"][:]) == ["torch/a", "torch/wave"]
+    again = Capture(parse_line(LINES[0].replace("torch/a", "torch/new")), captures[0].path)
+    write_full([again], tmp_path, list(standing(tmp_path, {})))
+    assert sorted(load_dataset(tmp_path, "all", "all")["id"][:]) == ["torch/a", "torch/wave"]
 
 
 def test_a_family_is_in_its_split_and_nowhere_else(captures: list[Capture], tmp_path: Path) -> None:

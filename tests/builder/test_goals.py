@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from builder.__main__ import main
+from builder.full import write_log
 from builder.goals import BEGIN, END, GOALS, Finding, compare, read_goals
 from builder.measures import MEASURES, Counted, counted_rows
 from graphnet_datasets.errors import DatasetNotFoundError, GraphNetError
 from graphnet_datasets.schema import sample_to_row
+from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
 from graphnet_datasets.storage.loading import STARTER
 from graphnet_datasets.storage.table import write_table
 from tests.tables import chain
@@ -72,8 +74,19 @@ def test_small_and_truncated_graphs_and_later_pieces_count_nowhere(tmp_path: Pat
 
 def test_captured_entries_are_those_that_did_not_fail(tmp_path: Path) -> None:
     out = dataset(tmp_path, [row("a", 1), row("b", 2)])
-    (out / "failures.jsonl").write_text('{"id": "c", "reason": "no"}\n')
-    (out / "duplicates.jsonl").write_text('{"id": "d", "is_same_as": "a"}\n')
+    told = {"task": "cv", "library": "timm"}
+    failed = {**told, "kind": "no", "reason": "no"}
+    write_log(
+        [
+            {**failed, "id": "c", "stage": "capture", "catalog_line": "c"},
+            {**failed, "id": "b", "stage": "split", "catalog_line": "b"},
+        ],
+        out,
+        FAILURES,
+    )
+    assert measured(counted_rows(out), "share_captured") == pytest.approx(2 / 3)
+    same = {**told, "id": "d", "is_same_as": "a", "signature_hash": "", "catalog_line": "d"}
+    write_log([same], out, DUPLICATES)
     assert measured(counted_rows(out), "share_captured") == 0.75
 
 

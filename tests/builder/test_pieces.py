@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -82,8 +82,8 @@ def test_a_whole_graph_is_no_piece(tmp_path: Path) -> None:
 
 def test_a_piece_that_is_another_graph_is_a_duplicate_and_not_missing(tmp_path: Path) -> None:
     write_full([capture(tmp_path, breaks=3)], tmp_path / "out")  # those in the middle are alike
-    duplicates = (tmp_path / "out" / "duplicates.jsonl").read_text().splitlines()
-    assert [json.loads(each)["id"] for each in duplicates] == ["torch/breaks/subgraph_2"]
+    duplicates = pq.read_table(tmp_path / "out" / "duplicates" / "train-0000.parquet").to_pylist()
+    assert [each["id"] for each in duplicates] == ["torch/breaks/subgraph_2"]
     with pytest.raises(GraphNetError, match=r"^Of the 4 pieces of `torch/breaks` number 2 is miss"):
         check_pieces(tmp_path / "out")
 

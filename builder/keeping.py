@@ -1,0 +1,107 @@
+"""What is found out about a captured graph after its capture: whether it passes the checks.
+
+The outcome lies beside the row in the build directory, and comes into the dataset when that is
+written; so does what a dataset that is written anew already held of the same graph.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphnet_datasets.atomic import write_text
+from graphnet_datasets.sample import Sample
+from graphnet_datasets.schema.graphs import VALIDATION_COLUMNS
+from graphnet_datasets.schema.tables import CONFIGS, GRAPHS
+from graphnet_datasets.storage.table import check_file, read_table
+from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator
+
+from .capturing import Keys
+from .catalog import Entry
+
+ENDING = ".checks.json"
+"""The ending of the file with the outcome of checks: by id of the graph, the columns of its row."""
+
+KEPT = (*VALIDATION_COLUMNS, "calibration", "calibrated_inputs")
+"""Columns that cost a run of the graph, and stay true as long as its signature is the same."""
+
+RUNNING = ("runnable", "decomposable", "reextractable")
+"""Checks that run the graph, and so take time by its size."""
+
+Columns = Mapping[str, Any]
+
+
+def path_of(row: Path) -> Path:
+    """Return the file with the outcome of the checks of a row."""
+    return row.with_suffix(ENDING)
+
+
+def read_checks(row: Path) -> dict[str, Columns]:
+    """Return what was found of the graphs of a row's file, by id; nothing where nobody looked."""
+    path = path_of(row)
+    return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def kept_columns(directory: Path) -> dict[str, Columns]:
+    """Return, by signature, what a dataset says of its graphs that cost a run of them."""
+    found: dict[str, Columns] = {}
+    names = [name for name, config in CONFIGS.items() if config.table is GRAPHS]
+    for path in (each for name in names for each in sorted((directory / name).glob("*.parquet"))):
+        present = [name for name in KEPT if name in check_file(path).names]
+        for row in read_table(path, columns=["signature_hash", *present]).to_pylist():
+            told = {name: row[name] for name in present if row[name] is not None}
+            if told:
+                found[row["signature_hash"]] = told
+    return found
+
+
+def with_kept(row: Mapping[str, Any], *found: Columns) -> dict[str, Any]:
+    """Return a row with what is known beside it where the row itself says nothing.
+
+    >>> with_kept({"id": "a", "calibration": None}, {"calibration": "unneeded"}, {"calibration": 1})
+    {'id': 'a', 'calibration': 'unneeded'}
+    """
+    result = dict(row)
+    for columns in found:
+        result |= {name: value for name, value in columns.items() if result.get(name) is None}
+    return result
+
+
+def waiting(entries: Iterable[Entry], build: Path, keys: Keys) -> Iterator[tuple[Entry, Path]]:
+    """Yield captured entries whose graphs nobody has checked, with their files."""
+    for entry in entries:
+        path = keys.path(entry, build)
+        if path.is_file() and not path_of(path).is_file():
+            yield entry, path
+
+
+def check(
+    entries: Sequence[tuple[Entry, Path]], max_flops: float, memory_limit: float
+) -> Iterator[tuple[Entry, list[Validation]]]:
+    """Check the graphs of entries, and keep each outcome beside its row.
+
+    Graphs of more than `max_flops` operations, or of sizes that are not known, are not run:
+    the checks that would are skipped, with that reason. `memory_limit` is in gigabytes.
+    """
+    with Validator(memory_limit_bytes=round(memory_limit * 1e9)) as validator:
+        for entry, path in entries:
+            outcomes = [_checked(row, validator, max_flops) for row in read_table(path).to_pylist()]
+            columns = {each.sample_id: each.to_columns() for each in outcomes}
+            write_text(path_of(path), json.dumps(columns))
+            yield entry, outcomes
+
+
+def _checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> Validation:
+    sample = Sample.from_row(row)
+    flops = row["flops"]
+    if flops is not None and flops <= max_flops:
+        return validator.validate(sample)
+    found = validator.validate(sample, [each for each in CHECKS if each not in RUNNING])
+    size = "an unknown number of" if flops is None else f"{flops / 1e9:,.0f} billion"
+    reason = f"It takes {size} operations; at most {max_flops / 1e9:,.0f} billion were to be run."
+    versions = found.results[0].versions
+    skipped = [CheckResult(name, "skipped", reason, versions) for name in RUNNING]
+    by_name = {each.check: each for each in (*found.results, *skipped)}
+    return Validation(found.sample_id, tuple(by_name[name] for name in CHECKS))

@@ -1,0 +1,70 @@
+"""The backbones of PaddleClas: their names, read out of its text, and how one is imported.
+
+The distribution is installed without what it requires (`pip install --no-deps paddleclas==2.6.0`):
+that is pinned to versions of years ago, and its backbones need none of it. Its front door imports
+all of it too, so the packages above the backbones are entered without running them.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from graphnet_datasets.errors import MissingExtraError
+
+DISTRIBUTION = "paddleclas"
+PACKAGE = "ppcls"
+BACKBONES = "ppcls.arch.backbone"
+
+
+def folder() -> Path:
+    """Return the folder of the package `ppcls`.
+
+    Raises:
+        MissingExtraError: PaddleClas is not installed.
+    """
+    found = importlib.util.find_spec(DISTRIBUTION)
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtraError(DISTRIBUTION, "catalogs", "Capturing models of PaddleClas")
+    return Path(found.submodule_search_locations[0]) / PACKAGE
+
+
+@functools.cache
+def names() -> tuple[str, ...]:
+    """Return the names of all backbones, sorted; nothing is imported for it."""
+    tree = ast.parse((folder() / "arch" / "backbone" / "__init__.py").read_text())
+    return tuple(
+        sorted(
+            {
+                alias.name
+                for node in tree.body
+                if isinstance(node, ast.ImportFrom) and node.level
+                for alias in node.names
+            }
+        )
+    )
+
+
+def backbone(name: str) -> Callable[..., Any]:
+    """Return the function or class of PaddleClas that makes a backbone.
+
+    Raises:
+        KeyError: PaddleClas has no backbone of that name.
+        MissingExtraError: PaddleClas is not installed.
+    """
+    if name not in names():
+        raise KeyError(name)
+    root = folder()
+    for package, path in ((PACKAGE, root), (f"{PACKAGE}.arch", root / "arch")):
+        if package not in sys.modules:
+            module = ModuleType(package)
+            module.__path__ = [str(path)]
+            sys.modules[package] = module
+    return getattr(importlib.import_module(BACKBONES), name)

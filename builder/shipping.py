@@ -1,0 +1,58 @@
+"""Puts the full dataset into the package: what was captured, and what is embedded beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from graphnet_datasets.errors import GraphNetError
+
+from .capturing import BUILDER, Capture
+from .catalog import read_catalog
+from .choosing import LEFT_OUT_LICENSES
+from .full import Graph, write_full
+from .keeping import kept_columns
+from .libraries import LIBRARIES
+from .placing import Pending, standing
+from .starter import CATALOGS, write_card
+
+MAX_BYTES = 60 * 2**20
+"""What the whole embedded dataset may take in the wheel."""
+
+
+def ship(captures: Iterable[Capture], out: Path) -> list[Graph]:
+    """Write the dataset that the package brings, and its card; return the graphs captured for it.
+
+    Models of libraries whose licence asks for more than this package's are left out. Graphs of the
+    embedded catalogs that stand at `out` stay, unless they were captured again. What was checked
+    and calibrated of a graph that stands there is kept where its signature is the same.
+
+    Raises:
+        GraphNetError: the dataset is larger than `MAX_BYTES`, or a piece of a model is missing.
+    """
+    chosen = [each for each in captures if not is_left_out(each.entry.library)]
+    kept = kept_columns(out)
+    graphs = write_full(chosen, out, _embedded(out), kept)
+    write_card(out)
+    size = sum(path.stat().st_size for path in out.rglob("*.parquet"))
+    if size > MAX_BYTES:
+        raise GraphNetError(
+            f"The dataset in `{out}` takes {size} bytes; at most {MAX_BYTES} may be embedded. "
+            "Leave out sources or records."
+        )
+    return graphs
+
+
+def is_left_out(library: str) -> bool:
+    """Tell whether models of a library may not come with a package of another licence.
+
+    >>> is_left_out("ultralytics"), is_left_out("timm")
+    (True, False)
+    """
+    return LIBRARIES[library].license in LEFT_OUT_LICENSES
+
+
+def _embedded(out: Path) -> list[Pending]:
+    """Return the rows at `out` that the catalogs of the embedded dataset ask for."""
+    entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
+    return [row for row in standing(out, entries) if (row.model or row.id) in entries]
