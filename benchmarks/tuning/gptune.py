@@ -2,7 +2,8 @@
 
     python benchmarks/tuning/gptune.py POOL --seeds 20 --groups 2 4 6
 
-For each number of tasks a line per tuner (random, a process for each task, one for all), and one
+The tasks of a group are one code with other sizes: of one family, and with the same knobs. For each
+number of tasks a line per tuner (random, a process for each task, one for all), and one
 with the paired ratio of both processes: trials of a group and seed, summed over its tasks.
 """
 
@@ -12,7 +13,7 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from replaying import Kept, load, parser, replay, same_family_groups, show, with_choice
+from replaying import Kept, load, parser, replay, same_code_groups, show, with_choice
 from scipy.stats import wilcoxon
 
 from graphnet_datasets.tuning import Task
@@ -35,16 +36,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments.add_argument("--slot", type=int, default=2, help="trials between two fits")
     arguments.add_argument("--latent", type=int, default=1, help="Q of the model")
     arguments.add_argument("--iterations", type=int, default=15)
-    arguments.add_argument("--max-groups", type=int, default=3)
+    arguments.add_argument("--max-groups", type=int, default=8)
     arguments.add_argument("--min-candidates", type=int, default=100)
     given = arguments.parse_args(argv)
     pool, space = load(given)
     tasks = with_choice(pool, given.min_candidates)
     kept = Kept(given, pool, given.cap, given.initial, given.slot, given.latent, given.iterations)
     for size in given.groups:
-        groups = spread(same_family_groups(tasks, size), given.max_groups)
+        groups = spread(same_code_groups(space, tasks, size), given.max_groups)
         if not groups:
-            show("gptune", tasks=size, skipped="no family of the pool has so many tasks")
+            show("gptune", tasks=size, skipped="no code of the pool has so many tasks")
             continue
         trials = {
             name: _trials(pool, space, groups, name, given, kept) for name in TUNERS
@@ -66,10 +67,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         # groups are what is independent; of few of them the seeds are drawn anew
         pairs = np.stack([shared, single], axis=1)
         ratio, low, high = bootstrap(pairs, lambda rows: float(rows[:, 0].sum() / rows[:, 1].sum()))
+        of_group = trials["shared"].sum(axis=(1, 2)) / trials["single"].sum(axis=(1, 2))
         show(
             "gptune",
             tasks=size,
             seeds=given.seeds,
+            families=[group[0].family for group in groups],
+            by_group=[float(each) for each in of_group],
             shared_over_single=ratio,
             interval=[low, high],
             pairs=len(single),

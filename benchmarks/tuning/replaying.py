@@ -178,13 +178,17 @@ def with_choice(pool: Pool, least: int) -> list[Task]:
     return sorted(tasks, key=lambda task: (-task.flops, task.task_id))
 
 
-def same_family_groups(tasks: Sequence[Task], size: int) -> list[list[Task]]:
-    """Return groups of `size` tasks of one family, neighbours in flops; a rest is left out."""
-    by_family: dict[str, list[Task]] = {}
+def same_code_groups(space: PoolSpace, tasks: Sequence[Task], size: int) -> list[list[Task]]:
+    """Return groups of `size` tasks, neighbours in flops; a rest is left out.
+
+    Those of a group are one code that differs in sizes: of one family, and with the same knobs.
+    """
+    by_code: dict[tuple[str, frozenset[str]], list[Task]] = {}
     for task in sorted(tasks, key=lambda each: (each.flops, each.task_id)):
-        by_family.setdefault(task.family, []).append(task)
+        names = frozenset(name for each in space.enumerate(task) for name in space.knobs(each))
+        by_code.setdefault((task.family, names), []).append(task)
     return [
         own[start : start + size]
-        for own in by_family.values()
+        for own in by_code.values()
         for start in range(0, len(own) - size + 1, size)
     ]
