@@ -33,7 +33,7 @@ def compilers(given: argparse.Namespace) -> None:
     Raises:
         SystemExit: fewer than ten samples, or fewer than two families, have what is needed.
     """
-    names, features, relative, families = table_of(given)
+    names, features, relative, families, noisy_share = table_of(given)
     # What fails or is wrong costs what eager takes, for the dispatcher as for the single one: one
     # falls back to it.
     paid = np.where(np.isfinite(relative), relative, 1.0)
@@ -60,6 +60,7 @@ def compilers(given: argparse.Namespace) -> None:
         families=len(groups),
         folds=min(given.folds, len(groups)),
         t=given.t,
+        noisy_share=noisy_share,
         classifiers=dict(classifiers),
         best_single=names[int(np.bincount(single).argmax())],
         over_best_single=ratio,
@@ -79,14 +80,20 @@ def compilers(given: argparse.Namespace) -> None:
     )
 
 
-def table_of(given: argparse.Namespace) -> tuple[list[str], np.ndarray, np.ndarray, list[str]]:
-    """Return compilers, features [n, 2], times over eager's [n, compilers] and families [n]."""
+def table_of(
+    given: argparse.Namespace,
+) -> tuple[list[str], np.ndarray, np.ndarray, list[str], float]:
+    """Return compilers, features [n, 2], times over eager's [n, compilers], families [n].
+
+    The last is the share of records that were taken on a machine that was too busy: whoever always
+    chooses the fastest record is paid for what it did by chance.
+    """
     rows = read_runs(given.runs).to_pylist()
     names = ["eager", *sorted({row["compiler"] for row in rows} - {"eager"})]
     by_sample: dict[str, dict[str, Any]] = {}
     for row in rows:
         by_sample.setdefault(row["sample_id"], {})[row["compiler"]] = row
-    features, times, families = [], [], []
+    features, times, families, noisy = [], [], [], []
     for each in by_sample.values():
         eager_ms = next((ms for row in each.values() if (ms := eager_ms_of(row))), None)
         if eager_ms is None or not each.keys() >= set(names[1:]):
@@ -95,10 +102,11 @@ def table_of(given: argparse.Namespace) -> tuple[list[str], np.ndarray, np.ndarr
         features.append(graph_features(row["num_ops"] or 0, eager_ms))
         times.append([1.0, *(relative_time(each[name], given.t) for name in names[1:])])
         families.append(row["family"] or row["sample_id"])
+        noisy += [bool(each[name]["is_noisy"]) for name in names[1:]]
     if len(families) < MIN_SAMPLES or len(set(families)) < 2 or len(names) < 2:
         raise SystemExit(
             f"{len(families)} samples of {len(set(families))} families have a record of every "
             f"compiler ({', '.join(names[1:]) or 'there is none'}), and {MIN_SAMPLES} of two are "
             "needed."
         )
-    return names, np.array(features), np.array(times), families
+    return names, np.array(features), np.array(times), families, float(np.mean(noisy))

@@ -303,7 +303,8 @@ def _of_inductor(line: Line) -> list[str]:
 def _dispatched(found: Lines) -> str:
     rows = [
         [
-            f"{line['test']} graphs of {line['families']} families",
+            f"{line['test']} graphs of {line['families']} families, {line['noisy_share']:.0%} of "
+            "the records noisy",
             f"{line['speedup_of_single']:.2f} (`{line['best_single']}`)",
             *(f"{line[name]:.2f}" for name in ("speedup_of_chosen", "speedup_of_oracle")),
             ", ".join(f"`{name}` {count}" for name, count in line["fastest"].items() if count),

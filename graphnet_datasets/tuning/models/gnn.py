@@ -128,14 +128,14 @@ class GnnModel(CostModel):
                 noise=self.noise,
             )
             with torch.no_grad(), one_thread():
-                first = np.arange(0, len(graphs), max(len(graphs) // 256, 1))
-                found = network(batch_of([graphs[index] for index in first], scaling))
-                network.level += (targets[torch.as_tensor(first)] - found).mean()
+                step = max(len(graphs) // 256, 1)
+                found = network(batch_of(graphs[::step], scaling))
+                network.level += (targets[::step] - found).mean()
 
             def loss_of(groups: list[np.ndarray]) -> Any:
                 joined = np.concatenate(groups)
                 given = targets[torch.as_tensor(joined)]
-                found = network(batch_of([graphs[index] for index in joined], scaling))
+                found = network(batch_of([graphs[index] for index in joined.tolist()], scaling))
                 sizes = [len(group) for group in groups]
                 parts = zip(found.split(sizes), given.split(sizes), strict=True)
                 return torch.stack([self._loss(*part) for part in parts]).mean()
