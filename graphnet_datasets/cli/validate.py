@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,8 +70,6 @@ def validate(
     ) as validator:
         if is_likely_torch(what, framework or ()):
             validator.start("torch")  # imported while this process reads the table
-        from datasets.utils import tqdm
-
         from ..sample import Sample
         from ..storage.selection import Filters, select_rows
 
@@ -79,7 +78,7 @@ def validate(
         if not rows:
             raise DatasetNotFoundError(f"There is no sample in {', '.join(what)}.")
         with new_output(out):
-            for row in tqdm(rows, desc="Validating", unit="sample", disable=len(rows) == 1 or None):
+            for row in _counted_off(rows):
                 validation = validator.validate(Sample.from_row(row), checks)
                 validations.append(validation)
                 row |= validation.to_columns()
@@ -101,6 +100,15 @@ def validate(
         echo(f"{counted(len(validations), 'sample')}, {num_invalid} of them not valid{written}")
     if num_invalid:
         raise typer.Exit(1)
+
+
+def _counted_off(rows: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """Return rows under a bar of `datasets`, which is not imported where none would be shown."""
+    if len(rows) == 1 or not sys.stderr.isatty():
+        return rows
+    from datasets.utils import tqdm
+
+    return tqdm(rows, desc="Validating", unit="sample")
 
 
 def is_likely_torch(what: Sequence[str], frameworks: Sequence[str]) -> bool:

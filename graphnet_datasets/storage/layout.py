@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,9 @@ from ..errors import DatasetNotFoundError, SchemaError, UnsafePathError
 from ..paths import check_name
 from ..schema.tables import ALL, config_named
 from .table import check_file
+
+_YAML_BLOCK = re.compile(r"\s*---\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+"""What stands between two lines of dashes at the top of a README."""
 
 
 class Layout(NamedTuple):
@@ -180,14 +184,13 @@ def read_card_data(readme: Path, where: str) -> dict[str, Any]:
     Raises:
         SchemaError: it is no YAML.
     """
-    import yaml
-    from huggingface_hub.repocard import REGEX_YAML_BLOCK
+    import yaml  # alone: what the client of the Hub has for this imports all of the client
 
     # The same safe language as `metadata_load`'s, read ten times faster where libyaml is there.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        block = REGEX_YAML_BLOCK.search(readme.read_text(encoding="utf-8-sig"))
-        found = None if block is None else yaml.load(block.group(2), loader)  # noqa: S506 (safe)
+        block = _YAML_BLOCK.match(readme.read_text(encoding="utf-8-sig"))
+        found = None if block is None else yaml.load(block[1], loader)  # noqa: S506 (safe)
         if found is not None and not isinstance(found, dict):
             raise ValueError("it is no mapping")
         return found or {}

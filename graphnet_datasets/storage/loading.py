@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from ..collector import not_collecting
-from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
+from ..errors import DatasetNotFoundError, SchemaError
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
 from .builders import parquet_builder
@@ -24,6 +24,7 @@ from .questions import (
     check_split,
     fit_filters,
     no_config,
+    other_version,
     split_text,
     without_empty_lists,
 )
@@ -386,9 +387,5 @@ def _as_dataset(builder: Any, split: str, place: Path | Url | str) -> datasets.D
     if "schema_version" in dataset.column_names and len(dataset):
         version = dataset.data.column("schema_version")[0].as_py()
         if version != SCHEMA_VERSION:
-            raise FormatVersionError(
-                f"`{place}` has format version {version}; this library reads {SCHEMA_VERSION}. "
-                f"Install the release of `graphnet-datasets` that reads version {version}, or name "
-                f"a revision of version {SCHEMA_VERSION}."
-            )
+            raise other_version(place, version)
     return dataset

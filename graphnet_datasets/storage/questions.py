@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import DatasetNotFoundError, SchemaError
+from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
+from ..schema import SCHEMA_VERSION
 from ..suggestions import did_you_mean
 from .remote import Url
 
@@ -75,6 +76,15 @@ def no_config(
     return DatasetNotFoundError(
         f"`{place}` has no config `{config}`.{did_you_mean(str(config), names)} Its configs are "
         f"{', '.join(names)}."
+    )
+
+
+def other_version(place: Path | Url | str, version: object) -> FormatVersionError:
+    """Return the error that says that a table has another format version than is read here."""
+    return FormatVersionError(
+        f"`{place}` has format version {version}; this library reads {SCHEMA_VERSION}. Install the "
+        f"release of `graphnet-datasets` that reads version {version}, or name a revision of "
+        f"version {SCHEMA_VERSION}."
     )
 
 

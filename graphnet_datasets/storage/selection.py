@@ -18,7 +18,8 @@ from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import SUBGRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
-from .loading import load_dataset
+from .loading import load_dataset, locate
+from .local_rows import read_local_ids, read_local_rows
 
 LIST = "@"
 """Begins the name of a file with ids of samples, one a line."""
@@ -147,10 +148,24 @@ def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]
         )
 
 
-def _load(dataset: str | os.PathLike[str], config: str | None = None, **options: Any) -> Any:
-    """Return all splits; the tables of a run are read faster than a bar of that is."""
+def _load(
+    dataset: str | os.PathLike[str], config: str | None = None, ids: Sequence[str] | None = None
+) -> Any:
+    """Return something that yields the rows of all splits, or those with an id of several."""
+    place = locate(dataset)
+    if isinstance(place, Path):
+        return read_local_rows(place, config, ids)
+    filters = None if ids is None else [("id", "in", list(ids))]
+    with hidden_progress_bars():  # the tables of a run are read faster than a bar of that is
+        return load_dataset(dataset, config, split="all", filters=filters)
+
+
+def _load_ids(dataset: str | os.PathLike[str]) -> list[str]:
+    place = locate(dataset)
+    if isinstance(place, Path):
+        return read_local_ids(place)
     with hidden_progress_bars():
-        return load_dataset(dataset, config, split="all", **options)
+        return load_dataset(dataset, split="all", columns=["id"])["id"][:]
 
 
 def is_path(text: str) -> bool:
@@ -202,14 +217,14 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
         yield from _find(found, dataset)
 
 
-def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[dict[str, Any]]:
+def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[Mapping[str, Any]]:
     """Return the rows with one of several ids: of whole graphs, and of parts for the others."""
-    rows = list(_load(dataset, filters=[("id", "in", list(ids))]))
+    rows = list(_load(dataset, ids=ids))
     for config in CONFIGS.values():
         missing = sorted({*ids} - {row["id"] for row in rows})
         if missing and config.table is SUBGRAPHS and any("/" in each for each in missing):
             with contextlib.suppress(DatasetNotFoundError):  # not every dataset has them
-                rows += _load(dataset, config.name, filters=[("id", "in", missing)])
+                rows += _load(dataset, config.name, missing)
     return rows
 
 
@@ -242,7 +257,7 @@ def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[dict[s
 def _known_names(dataset: str | os.PathLike[str]) -> list[str]:
     """Return the configs and ids that may have been meant; of the Hub only its ids are fetched."""
     try:
-        ids = _load(dataset, columns=["id"])["id"][:]
+        ids = _load_ids(dataset)
     except GraphNetError:
         ids = []
     return [*_configs_of_graphs(), *ids]
