@@ -132,14 +132,21 @@ def sets_of_graphs(
 
 
 def proposals(space: PoolSpace, task: Task, given, seed: int) -> list[str]:
-    """Return all candidates of a task in the order in which the inner tuner measures them."""
+    """Return all candidates of a task in the order in which the inner tuner measures them.
+
+    It chooses twice as many as a task gets on the average; what is left then is dear to fit to and
+    gains nothing any more, and follows at random.
+    """
     options = {"trees": given.trees, "phases": "score"} if given.tuner == "alt" else {}
-    count = len(space.pool.rows(task))
+    hashes = [row.trace_hash for row in space.pool.rows(task)]
+    count = min(2 * given.trials_per_task, len(hashes))
     slot = min(given.slot, count)
     rows = replay(
         space, [task], given.tuner, seed=seed, trials=count, slot_trials=slot, options=options
     )
-    return [row.trace_hash for row in rows]
+    chosen = [row.trace_hash for row in rows]
+    left = sorted(set(hashes) - set(chosen))
+    return chosen + [left[index] for index in np.random.default_rng(seed).permutation(len(left))]
 
 
 class Recorded(MemoryTuner):

@@ -19,7 +19,12 @@ from graphnet_datasets.tuning import (
     TrialStatus,
     make_allocator,
 )
-from graphnet_datasets.tuning.allocators.dynatune import believed_gain
+from graphnet_datasets.tuning.allocators.dynatune import (
+    TYPICAL_DECAY,
+    TYPICAL_GAIN,
+    DynaTune,
+    believed_gain,
+)
 from graphnet_datasets.tuning.allocators.gradient import GradientAllocator
 
 from .toy import make_task
@@ -107,6 +112,25 @@ def test_dynatune_lets_small_tasks_wait_and_forgets_none() -> None:
         allocator.observe(slot.task, rows_of(slot.task, 10.0 / (1 + seen.count(seen[-1]))))
     assert seen.index(small.task_id) == slots - 1  # the last that the budget had
     assert set(seen) == {small.task_id, *(task.task_id for task in tasks)}
+
+
+def test_dynatune_believes_half_in_what_operators_gain_in_general() -> None:
+    steep, flat = [8.0, 4.0, 2.0, 1.5], [1.5, 1.5, 1.5, 1.5]
+    tasks = [make_task(8, 8, size) for size in (8, 16)]
+    allocator = DynaTune(tasks, slot_trials=1, exploration=0.0)
+    for values in zip(steep, flat, strict=True):
+        for task, value in zip(tasks, values, strict=True):
+            allocator.observe(task, rows_of(task, value))
+    typical = 1.5 * TYPICAL_GAIN * 4**-TYPICAL_DECAY
+    for index, curve in enumerate((steep, flat)):
+        own, _ = believed_gain(curve)
+        expected = tasks[index].weight * (own + typical) / 2
+        assert allocator.bound(index) == pytest.approx(expected)
+    assert (
+        1
+        < allocator.bound(0) / allocator.bound(1)
+        < believed_gain(steep)[0] / believed_gain(flat)[0]
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "dynatune"])

@@ -85,6 +85,7 @@ def test_gptune(pool: Path, run: Callable[..., Figures]) -> None:
     assert ratio["pairs"] == 1
     expected = by_tuner["shared"]["trials_to_95"] / by_tuner["single"]["trials_to_95"]
     assert ratio["shared_over_single"] == pytest.approx(expected, rel=1e-3)
+    assert ratio["by_group"] == [ratio["shared_over_single"]]  # of one group
     assert figures[-1]["skipped"]
 
 

@@ -148,6 +148,26 @@ def test_a_process_is_sure_where_it_was_told() -> None:
         GpModel(space, latent=0)
 
 
+def test_the_likelihood_tells_related_tasks_from_others() -> None:
+    pytest.importorskip("gpytorch")
+    space, rows = rows_of(SEEN[:2], 28)
+    ok = [row for row in rows if row.is_ok]
+    opposed = [
+        dataclasses.replace(row, times_ms=tuple(1 / each for each in row.times_ms))
+        if row.task_id == SEEN[0].task_id
+        else row
+        for row in ok
+    ]
+    logits = []
+    for given in (ok, opposed):
+        model = GpModel(space, iterations=15)
+        model.fit(given)
+        ((count, found),) = model.state().values()
+        assert count == len(given)
+        logits.append(found["over_tasks.0.raw_rho"])
+    assert logits[0] > logits[1] + 1
+
+
 def test_a_predictor_is_its_file(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     space, rows = rows_of(SEEN, 20)
