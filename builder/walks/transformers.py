@@ -16,6 +16,7 @@ from typing import Any
 from ..libraries.transformers import preload
 from ..shrinking import EXPERTS, configs
 from .overrides import Override, Overrides, read_overrides
+from .sizes import read_sizes
 from .tensors import inputs_of, positions_of
 from .workloads import Workload, batched, lengthened, tokens_of, workload_of
 
@@ -37,6 +38,9 @@ CONTEXTS = (128, 256, 512)
 CACHES = ("past_key_values", "cache_params")
 """Arguments by which models take the cache of earlier steps; one without any has no decode step."""
 
+SIZES = read_sizes()
+"""By type of model, the published sizes beside that of its default config."""
+
 _IMAGE_TOKENS = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
 
 
@@ -54,7 +58,7 @@ class Walked:
 
 
 def walk() -> Iterator[str]:
-    """Yield catalog lines: every class at its default depth and width, decode steps, variants."""
+    """Yield catalog lines: every class at its default size, decode steps, variants, other sizes."""
     preload()
     overrides = read_overrides("transformers")
     walked = list(_classes(overrides))
@@ -82,6 +86,30 @@ def walk() -> Iterator[str]:
             if line.partition(" ")[0] != taken.partition(" ")[0]:
                 yield line
                 break
+    for each, given, inputs in entries:
+        yield from _larger(each, given, inputs)
+
+
+def _larger(walked: Walked, given: str, inputs: dict[str, str]) -> Iterator[str]:
+    """Yield the other published sizes of a model of pictures, each under two workloads."""
+    if _task(walked, inputs) != "cv":
+        return
+    for size in SIZES.get(walked.model_type, ()):
+        name = f"{walked.name}-{size.name}"
+        lines = {
+            line.partition(" ")[0]: line
+            for ending in ("", "-variant")
+            for line in [
+                _line(
+                    walked,
+                    f"{given} {size.overrides}",
+                    inputs,
+                    workload_of(f"{name}{ending}"),
+                    f"-{size.name}",
+                )
+            ]
+        }
+        yield from lines.values()
 
 
 def _context(name: str, positions: int | None = None) -> int:

@@ -1,0 +1,46 @@
+"""Published sizes of models beside those of their default configs: `builder/walks/sizes.txt`.
+
+    type of model | size | overrides
+
+Default configs are mostly those of the base size. Every class of a type that is listed has an entry
+of each of its sizes too, so that the dataset holds models as large as they are deployed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from ..catalog import CatalogError
+
+PATH = Path(__file__).parent / "sizes.txt"
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """A published size: its name and what it changes of the default config."""
+
+    name: str
+    overrides: str
+
+
+def read_sizes(path: Path = PATH) -> dict[str, list[Size]]:
+    """Return the sizes of each type of model.
+
+    Raises:
+        CatalogError: a line has other than three fields.
+
+    >>> [size.name for size in read_sizes()["vit"]]
+    ['large', 'huge']
+    """
+    sizes: dict[str, list[Size]] = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) != 3 or not all(fields):
+            raise CatalogError(
+                f"{path}:{number} must be `type of model | size | overrides`; it is `{line}`."
+            )
+        sizes.setdefault(fields[0], []).append(Size(*fields[1:]))
+    return sizes
