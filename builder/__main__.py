@@ -13,7 +13,7 @@ from graphnet_datasets.errors import GraphNetError
 from .capturing import BUILDER, FAILURE, PACKAGE, Capture, Keys, default_jobs, known
 from .catalog import Entry, read_catalog
 from .executors import capture_all
-from .finishing import add_check, add_goals, add_ship
+from .finishing import add_check, add_goals, add_measure, add_runs, add_ship
 from .progress import follow, summary
 from .sources import named_entries
 from .starter import CATALOGS, calibrate, write_card, write_dataset, write_failures
@@ -48,6 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
     hours.set_defaults(run=_hours)
     hours.add_argument("--build", type=Path, default=Path("build/catalog"))
     add_ship(commands.add_parser("ship", help="the full dataset into the package"))
+    add_measure(commands.add_parser("measure", help="time its graphs under every compiler"))
+    add_runs(commands.add_parser("runs", help="the records of that into the package"))
     add_check(commands.add_parser("check", help="check the graphs that were captured"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 
 from .capturing import PACKAGE, Keys, known
@@ -38,6 +39,58 @@ def add_goals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", type=Path, nargs="?", default=SHIPPED)
     parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
     parser.add_argument("--docs", type=Path, help="a text with the markers of the table of goals")
+
+
+def add_measure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `measure`."""
+    parser.set_defaults(run=_measure)
+    parser.add_argument("arms", nargs="*", help="names of `builder.arms.ARMS`; default: all")
+    parser.add_argument("--dataset", type=Path, default=SHIPPED)
+    parser.add_argument("--out", type=Path, default=Path("build/runs"), help="records")
+    parser.add_argument("--limit", type=int, help="at most so many graphs of each framework")
+    parser.add_argument("--max-gflops", type=float, default=50.0, help="of graphs not tagged small")
+    parser.add_argument("--budget", type=float, default=0.5, help="seconds to measure a graph")
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `runs`."""
+    parser.set_defaults(run=_runs)
+    parser.add_argument("pool", type=Path, help="a directory of records, as `measure` writes")
+    parser.add_argument("--out", type=Path, default=SHIPPED)
+    parser.add_argument("--docs", type=Path, help="a text with the markers of the table")
+
+
+def _measure(options: argparse.Namespace) -> int:
+    from .arms import measure
+
+    found = measure(
+        options.dataset,
+        options.out,
+        options.arms,
+        limit=options.limit,
+        max_flops=options.max_gflops * 1e9,
+        budget_s=options.budget,
+    )
+    for name, records in found:
+        statuses = Counter(records["status"][:])
+        told = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+        print(f"{name}: {told}", flush=True)
+    return 0
+
+
+def _runs(options: argparse.Namespace) -> int:
+    from .arms import ship_runs, table_of_breaking
+    from .breaking import BEGIN, END
+    from .pages import write_between
+    from .starter import write_card
+
+    runs = ship_runs(options.pool, options.out)
+    write_card(options.out)
+    lines = table_of_breaking(runs, options.out)
+    print("\n".join(lines))
+    if options.docs is not None:
+        write_between(options.docs, BEGIN, END, lines)
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

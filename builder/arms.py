@@ -1,0 +1,151 @@
+"""Times the graphs of the dataset under every compiler of a CPU: the config `runs`.
+
+    python -m builder measure --out build/runs          # stop it, start it again
+    python -m builder runs build/runs --docs docs/compilers.md
+
+An arm is a compiler with options, and takes the graphs of its framework. The same command goes on
+where it was stopped: what has a record is not timed again. Arms whose compiler is not installed
+are named and left out.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from graphnet_datasets.benchmark import Settings, TimingSettings
+from graphnet_datasets.benchmark.records.records import read_runs
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.schema.tables import RUNS
+from graphnet_datasets.scores.run_sets import split_arms
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.table import write_arrow
+
+from .breaking import breaking, table
+from .placing import read_columns
+
+MAX_BYTES = 20 * 2**20
+"""What the records of runs may take in the wheel."""
+
+ARMS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    "eager": ("torch", "eager", {}),
+    "torchscript": ("torch", "torchscript", {}),
+    "onnxruntime": ("torch", "onnxruntime", {}),
+    "openvino": ("torch", "openvino", {}),
+    "openvino-f32": ("torch", "openvino", {"precision": "f32"}),
+    "iree": ("torch", "iree", {}),
+    "tvm": ("torch", "tvm", {}),
+    "tc": ("torch", "tc", {}),
+    "inductor": ("torch", "inductor", {}),
+    "inductor-freezing": ("torch", "inductor", {"freezing": True}),
+    "paddle-to-static": ("paddle", "paddle-to-static", {}),
+    "paddle-inference": ("paddle", "paddle-inference", {}),
+    "aotinductor": ("torch", "aotinductor", {}),
+    "inductor-max-autotune": ("torch", "inductor", {"mode": "max-autotune"}),
+}
+"""By name: framework, compiler, options. What compiles quickly first, so that a run that is stopped
+has most of the table."""
+
+MAX_BILLIONS = 50.0
+"""Floating-point operations of the largest graphs that are timed, in billions: a call of them takes
+an eager core of a CPU about a second, so that all of a sample stays under its budget."""
+
+
+def candidates(rows: Sequence[Mapping[str, Any]], max_flops: float) -> list[Mapping[str, Any]]:
+    """Return the graphs to time, the quickest first: `small` ones, and those of few operations.
+
+    >>> rows = [{"id": "a", "tags": [], "flops": 9}, {"id": "b", "tags": ["small"], "flops": None},
+    ...         {"id": "c", "tags": None, "flops": None}]
+    >>> [row["id"] for row in candidates(rows, 10)]
+    ['b', 'a']
+    """
+    chosen = [
+        row
+        for row in rows
+        if "small" in (row["tags"] or ())
+        or (row["flops"] is not None and row["flops"] <= max_flops)
+    ]
+    return sorted(chosen, key=lambda row: ("small" not in (row["tags"] or ()), row["flops"] or 0))
+
+
+def measure(
+    source: Path,
+    out: Path,
+    arms: Sequence[str] = (),
+    *,
+    limit: int | None = None,
+    max_flops: float = MAX_BILLIONS * 1e9,
+    budget_s: float = 0.5,
+    compile_timeout_s: float = 300.0,
+) -> Iterator[tuple[str, Any]]:
+    """Time the graphs of a dataset under each arm, and yield its name with its records.
+
+    Raises:
+        GraphNetError: there is no such arm.
+    """
+    from graphnet_datasets import load_dataset, run
+
+    unknown = sorted(set(arms) - set(ARMS))
+    if unknown:
+        raise GraphNetError(f"There is no arm `{unknown[0]}`. Choose of {', '.join(ARMS)}.")
+    columns = ["id", "framework", "tags", "flops"]
+    rows = load_dataset(source, split="all", columns=columns).to_list()
+    settings = Settings(
+        timing=TimingSettings(budget_s=budget_s),
+        phase_timeouts_s={"compile": compile_timeout_s, "run": 60.0},
+    )
+    for name in arms or ARMS:
+        framework, compiler, options = ARMS[name]
+        of_framework = [row for row in rows if row["framework"] == framework]
+        ids = [row["id"] for row in candidates(of_framework, max_flops)][:limit]
+        if not ids:
+            continue
+        try:
+            records = run(ids, compiler, out=out, options=options, settings=settings, source=source)
+        except GraphNetError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            continue
+        yield name, records
+
+
+def ship_runs(pool: Path, out: Path) -> pa.Table:
+    """Write the records of a directory of runs as the config `runs` of a dataset; return them.
+
+    Equal records give equal bytes, in whatever order they were made.
+
+    Raises:
+        DatasetNotFoundError: there are no records.
+        GraphNetError: they take more than `MAX_BYTES`.
+    """
+    keys = ("framework", "compiler", "compiler_options", "sample_id", "run_id")
+    runs = read_runs(pool).sort_by([(key, "ascending") for key in keys])
+    path = out / RUNS.name / "train-0000.parquet"
+    with tempfile.TemporaryDirectory(dir=out, prefix=".runs-") as folder:
+        staged = write_arrow(runs, Path(folder) / path.name, RUNS)
+        size = staged.stat().st_size
+        if size > MAX_BYTES:
+            raise GraphNetError(
+                f"The records of `{pool}` take {size} bytes; at most {MAX_BYTES} may be embedded."
+            )
+        path.parent.mkdir(exist_ok=True)
+        staged.replace(path)
+    write_readme(out)
+    return runs
+
+
+def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
+    """Return the table of which operator breaks which compiler, as lines in Markdown."""
+    arms = {name: table.to_pylist() for name, table in split_arms(runs).items()}
+    records = [{**record, "arm": name} for name, rows in arms.items() for record in rows]
+    histograms = read_columns(dataset, ("id", "op_histogram"))
+    operators = {
+        row["id"]: [each["target"] for each in row["op_histogram"] or ()] for row in histograms
+    }
+    failed = Counter(record["arm"] for record in records if record["status"] != "ok")
+    return list(table(breaking(records, operators), failed))

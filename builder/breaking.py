@@ -1,0 +1,109 @@
+"""Which operator breaks which compiler, from records of runs and the graphs that they are of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+BEGIN, END = "<!-- operators that break compilers: begin -->", "<!-- operators: end -->"
+
+
+class Breaking(NamedTuple):
+    """An operator that no graph with it came through in one arm.
+
+    `num_graphs` are the failed ones that it is the reason for, `named` those whose message names
+    it.
+    """
+
+    arm: str
+    operator: str
+    num_graphs: int
+    named: int
+    example: str
+
+
+def breaking(
+    records: Iterable[Mapping[str, Any]], operators_of: Mapping[str, Iterable[str]]
+) -> list[Breaking]:
+    """Return the operators by which failures of each arm can be told, the most frequent first.
+
+    An operator is suspected if it occurs in graphs that failed and in none that went well. Of the
+    suspects the one that a message names, or that most of the failures hold which are not told yet,
+    is taken again and again. A failure that no suspect occurs in is told by none.
+
+    Args:
+        records: with `arm`, `sample_id`, `status` and `error_message`.
+        operators_of: the operators of each graph, by its id.
+
+    >>> records = [{"arm": "x", "sample_id": name, "status": status, "error_message": text}
+    ...     for name, status, text in (("a", "ok", None), ("b", "compile_failed", "no fft_r2c"))]
+    >>> [found] = breaking(records, {"a": ["torch.add"], "b": ["torch.add", "torch.fft.fft_r2c"]})
+    >>> found.operator, found.num_graphs, found.named
+    ('torch.fft.fft_r2c', 1, 1)
+    """
+    by_arm: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        if record["sample_id"] in operators_of:
+            by_arm.setdefault(record["arm"], []).append(record)
+    return [each for arm, of_arm in by_arm.items() for each in _of_arm(arm, of_arm, operators_of)]
+
+
+def _of_arm(
+    arm: str, records: Sequence[Mapping[str, Any]], operators_of: Mapping[str, Iterable[str]]
+) -> Iterator[Breaking]:
+    sound = {
+        name
+        for record in records
+        if record["status"] == "ok"
+        for name in operators_of[record["sample_id"]]
+    }
+    left = {
+        record["sample_id"]: (set(operators_of[record["sample_id"]]) - sound, _text(record))
+        for record in records
+        if record["status"] != "ok"
+    }
+    while True:
+        counts: Counter[str] = Counter(name for names, _ in left.values() for name in names)
+        named: Counter[str] = Counter(
+            name for names, text in left.values() for name in names if _short(name) in text
+        )
+        if not counts:
+            return
+        name = max(counts, key=lambda each: (named[each], counts[each], each))
+        holding = sorted(sample for sample, (names, _) in left.items() if name in names)
+        yield Breaking(arm, name, len(holding), named[name], holding[0])
+        left = {sample: each for sample, each in left.items() if sample not in holding}
+
+
+def _text(record: Mapping[str, Any]) -> str:
+    return record["error_message"] or ""
+
+
+def _short(operator: str) -> str:
+    return operator.rpartition(".")[2].strip("_")
+
+
+def table(found: Iterable[Breaking], failures: Mapping[str, int]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown; `failures` counts the failed graphs of each arm.
+
+    >>> print(*table([Breaking("tvm", "torch.sin", 2, 1, "torch/siren")], {"tvm": 3}), sep="\\n")
+    | compiler | operator | graphs that fail | named in the message | for example |
+    |---|---|---|---|---|
+    | tvm | `torch.sin` | 2 | 1 | torch/siren |
+    | tvm | not told by an operator | 1 | | |
+    """
+    yield "| compiler | operator | graphs that fail | named in the message | for example |"
+    yield "|---|---|---|---|---|"
+    by_arm: dict[str, list[Breaking]] = {}
+    for each in found:
+        by_arm.setdefault(each.arm, []).append(each)
+    for arm, total in sorted(failures.items()):
+        rows = sorted(by_arm.get(arm, []), key=lambda each: (-each.num_graphs, each.operator))
+        for each in rows:
+            yield (
+                f"| {arm} | `{each.operator}` | {each.num_graphs} | {each.named} | {each.example} |"
+            )
+        rest = total - sum(each.num_graphs for each in rows)
+        if rest:
+            yield f"| {arm} | not told by an operator | {rest} | | |"
