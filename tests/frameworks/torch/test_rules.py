@@ -213,7 +213,9 @@ def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
         ), {}
     if last == "pow":
         return (x, draw.choice((2, 0.5, 3, x))), {}
-    if last in ("softmax", "unbind"):
+    if last in ("index_add", "scatter_add", "scatter_add_"):
+        return of_sums(last, draw, sizes, axis)
+    if last in ("softmax", "log_softmax", "unbind"):
         return (x, axis), {}
     if last == "dropout":
         return (x, 0.1, draw.random() < 0.2, draw.random() < 0.5), {}
@@ -293,6 +295,24 @@ def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
     if last in ("relu", "silu", "hardswish", "hardsigmoid") and "functional" in name:
         return (x, draw.random() < 0.3), {}
     return (x,), {}
+
+
+def of_sums(
+    last: str, draw: random.Random, sizes: tuple[int, ...], axis: int
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return random arguments of a sum into places."""
+    x = tensor(draw, sizes, draw.choice((F32, F32, F16)))
+    is_axis = -len(sizes) <= axis < len(sizes)
+    added = list(sizes)
+    added[axis if is_axis else 0] = draw.choice((1, 2, 5))
+    dtype = x.dtype if draw.random() < 0.9 else F32
+    kind = draw.choice((I64, I64, I64, torch.int32))
+    if last == "index_add":
+        places = tensor(draw, (added[axis if is_axis else 0] + (draw.random() < 0.1),), kind)
+        named = {"alpha": draw.choice((2, 0.5))} if draw.random() < 0.3 else {}
+        return (x, axis, places, tensor(draw, tuple(added), dtype)), named
+    fewer = tuple(draw.choice((size, size, max(1, size - 1), size + 1)) for size in added)
+    return (x, axis, tensor(draw, fewer, kind), tensor(draw, tuple(added), dtype)), {}
 
 
 def other_shape(draw: random.Random, sizes: tuple[int, ...]) -> list[int]:

@@ -281,8 +281,11 @@ ELEMENT_RULES: Mapping[str, Callable[..., Any]] = {
     "operator.invert": _invert,
     "torch.nn.functional.gelu": _gelu,
     "torch.nn.functional.dropout": _dropout,
-    "torch.nn.functional.softmax": _softmax,
-    **dict.fromkeys(("torch.softmax", "torch.Tensor.softmax"), _softmax_of_tensor),
+    **dict.fromkeys(("torch.nn.functional.softmax", "torch.nn.functional.log_softmax"), _softmax),
+    **dict.fromkeys(
+        ("torch.softmax", "torch.Tensor.softmax", "torch.log_softmax", "torch.Tensor.log_softmax"),
+        _softmax_of_tensor,
+    ),
     **dict.fromkeys(
         (
             "operator.add", "operator.mul", "operator.sub", "torch.add", "torch.mul", "torch.sub",

@@ -17,6 +17,7 @@ from .element_rules import ELEMENT_RULES
 from .forms import UnfitError
 from .layer_rules import LAYER_RULES
 from .making_rules import MAKING_RULES
+from .sum_rules import SUM_RULES
 from .value_rules import VALUE_RULES
 from .view_rules import VIEW_RULES
 
@@ -27,6 +28,7 @@ RULES: Mapping[str, Callable[..., Any]] = {
     **VIEW_RULES,
     **COPY_RULES,
     **MAKING_RULES,
+    **SUM_RULES,
 }
 """Rules by the names that the table of operators keeps."""
 
