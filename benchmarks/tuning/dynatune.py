@@ -51,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments.add_argument("--trees", type=int, default=16, help="of the tuner `alt`, greedy here")
     arguments.add_argument("--slot", type=int, default=4)
     arguments.add_argument("--trials-per-task", type=int, default=48)
+    arguments.add_argument("--exploration", type=float, default=0.3, help="c of DynaTune")
+    arguments.add_argument("--own-share", type=float, default=0.5, help="see DynaTune")
     given = arguments.parse_args(argv)
     pool, space = load(given)
     tasks = with_choice(pool, given.min_candidates)
@@ -76,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             }
             ids = [task.task_id for task in weighted]
             areas = kept.get(
-                ("dynatune", ids, seed),
+                ("dynatune", ids, seed, given.exploration, given.own_share),
                 lambda w=weighted, o=own, p=order, s=seed: run(o, w, p, given, s),
             )
             for each, value in areas.items():
@@ -178,7 +180,7 @@ def run(pool: Pool, tasks: Sequence[Task], order: Order, given, seed: int) -> di
             tasks,
             Recorded(PoolSpace(pool), order),
             ReplayMeasurer(pool),
-            make_allocator(each, tasks, seed=seed, options={"slot_trials": given.slot}),
+            make_allocator(each, tasks, seed=seed, options=_options(each, given)),
             Budget(trials),
             seed=seed,
         ).rows
@@ -189,6 +191,11 @@ def run(pool: Pool, tasks: Sequence[Task], order: Order, given, seed: int) -> di
     until = min(seconds[-1] for seconds, _ in curves.values())
     floor = best_total(pool)
     return {each: area(*curve, until, floor) for each, curve in curves.items()}
+
+
+def _options(allocator: str, given) -> dict[str, float]:
+    belief = {"exploration": given.exploration, "own_share": given.own_share}
+    return {"slot_trials": given.slot, **(belief if allocator == "dynatune" else {})}
 
 
 def clairvoyant(

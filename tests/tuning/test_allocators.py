@@ -133,6 +133,11 @@ def test_dynatune_believes_half_in_what_operators_gain_in_general() -> None:
     )
 
 
+def test_dynatune_refuses_a_share_that_is_none() -> None:
+    with pytest.raises(TuningError, match="a share from 0 to 1"):
+        DynaTune([make_task(8, 8, 8)], own_share=1.5)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "dynatune"])
 def test_each_task_has_a_slot_before_any_has_two(name: str) -> None:
     tasks, curves, _ = synthetic(0)

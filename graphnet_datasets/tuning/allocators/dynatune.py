@@ -45,6 +45,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaln, ndtr
 
+from ...errors import TuningError
 from ..interfaces import Slot
 from ..task import Task
 from .base import DEFAULT_SLOT_TRIALS, CurveAllocator
@@ -60,8 +61,6 @@ none at all, are that much slower."""
 TYPICAL_GAIN, TYPICAL_DECAY = 0.24, 1.3
 """What the slot after the first gains of an operator's latency, and with which power of the number
 of slots that falls: the mean over operators of real graphs, each slot four trials."""
-_OWN_SHARE = 0.5
-"""Of the operator's own curve in the mean of the gain."""
 _FLOPS_PER_BYTE = 4
 """How many operations a byte of memory counts for where latencies are not known."""
 
@@ -140,7 +139,14 @@ def _work(task: Task) -> int:
 
 
 class DynaTune(CurveAllocator):
-    """The operator with the largest upper confidence bound of weighted gain per second."""
+    """The operator with the largest upper confidence bound of weighted gain per second.
+
+    `exploration` is c; `own_share` how much of the mean is the belief over the operator's own
+    curve. The paper has 1.
+
+    Raises:
+        TuningError: the share is not between 0 and 1, or c is negative.
+    """
 
     def __init__(
         self,
@@ -149,9 +155,15 @@ class DynaTune(CurveAllocator):
         seed: int = 0,
         slot_trials: int = DEFAULT_SLOT_TRIALS,
         exploration: float = 0.3,
+        own_share: float = 0.5,
     ) -> None:
         super().__init__(tasks, seed=seed, slot_trials=slot_trials)
-        self.exploration = exploration
+        if not 0 <= own_share <= 1 or exploration < 0:
+            raise TuningError(
+                f"`own_share` is {own_share} and `exploration` {exploration}. The first is a share "
+                "from 0 to 1, the second is not negative."
+            )
+        self.exploration, self.own_share = exploration, own_share
         self._beliefs: dict[tuple[float, ...], tuple[float, float]] = {}
         self._trials_left = math.inf
 
@@ -196,7 +208,7 @@ class DynaTune(CurveAllocator):
         own, std = self._believed(tuple(curve))
         count = len(self.curves[index])
         typical = curve[-1] * TYPICAL_GAIN * count**-TYPICAL_DECAY
-        mean = _OWN_SHARE * own + (1 - _OWN_SHARE) * typical
+        mean = self.own_share * own + (1 - self.own_share) * typical
         slots = sum(len(each) for each in self.curves)
         spread = math.sqrt(2 * math.log(max(slots, 2)) / count)
         gain = self.tasks[index].weight * (mean + self.exploration * std * spread)
