@@ -31,6 +31,9 @@ def add_ship(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=SHIPPED)
     parser.add_argument("--docs", type=Path, help="a text with the tables of both")
     parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
+    parser.add_argument(
+        "--write-holds", action="store_true", help="note in goals.toml which goals are reached"
+    )
 
 
 def add_goals(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +42,9 @@ def add_goals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", type=Path, nargs="?", default=SHIPPED)
     parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
     parser.add_argument("--docs", type=Path, help="a text with the markers of the table of goals")
+    parser.add_argument(
+        "--write-holds", action="store_true", help="note in goals.toml which of them are reached"
+    )
 
 
 def add_measure(parser: argparse.ArgumentParser) -> None:
@@ -129,7 +135,7 @@ def _ship(options: argparse.Namespace) -> int:
 
 
 def _goals(options: argparse.Namespace) -> int:
-    from .goals import compare, read_goals, table, write_goals
+    from .goals import compare, read_goals, table, write_goals, write_holds
     from .measures import counted_rows
 
     findings = compare(read_goals(), counted_rows(options.dataset))
@@ -137,4 +143,6 @@ def _goals(options: argparse.Namespace) -> int:
     print("\n".join(lines))
     if options.docs is not None:
         write_goals(options.docs, lines)
+    if getattr(options, "write_holds", False):
+        write_holds(findings)
     return int(not all(each.is_met for each in findings))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 
 from .capturing import BUILDER
@@ -136,3 +138,21 @@ def write_goals(path: Path, lines: Iterable[str]) -> None:
         GraphNetError: the text has no markers.
     """
     write_between(path, BEGIN, END, lines)
+
+
+def write_holds(findings: Sequence[Finding], path: Path = GOALS) -> None:
+    """Note in a file of goals which of them were reached; all else of the file stays.
+
+    `findings` are those of all its goals, in their order.
+
+    Raises:
+        GraphNetError: the file has other goals.
+    """
+    found = iter(findings)
+    text = path.read_text()
+    if len(_HOLDS.findall(text)) != len(findings):
+        raise GraphNetError(f"`{path}` has not the {len(findings)} goals that were compared.")
+    write_text(path, _HOLDS.sub(lambda _: f"holds = {str(next(found).is_met).lower()}", text))
+
+
+_HOLDS = re.compile(r"^holds = (?:true|false)$", re.MULTILINE)

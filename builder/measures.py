@@ -7,6 +7,7 @@ piece alone stands for it. Arrow columns, since thousands of graphs as Python's 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -35,6 +36,10 @@ HALF = ("bfloat16", "float16")
 SAID = ("library", "catalog_line", "overrides", "input_specification", "seed", "license")
 """Columns that a row which says how it was made does not leave null."""
 
+UPSTREAM_CALLS = Path(__file__).parent / "upstream_calls.json"
+"""How often each operator is called in the 201 of GraphNet's samples that were imported; calls that
+compute nothing (logs of how an API is used, loading of decompositions) are left out."""
+
 _COLUMNS = (
     "id", "task", "framework", "num_ops", "dtype", "mode", "is_dynamic", "tags", "is_truncated",
     "is_reimplementation", "split_group", "family", "piece_index", "op_histogram", "validation",
@@ -49,12 +54,14 @@ _AUTOCAST = "autocast"
 class Counted:
     """The rows of a dataset that count, and how many entries of its catalogs failed.
 
-    `num_failed` is None where the dataset does not say.
+    `num_failed` is None where the dataset does not say. `operators` are framework and name of all
+    that its graphs call, small ones too.
     """
 
     rows: pa.Table
     num_tried: int | None = None
     num_failed: int | None = None
+    operators: frozenset[tuple[str, str]] = frozenset()
 
 
 def counted_rows(dataset: Path) -> Counted:
@@ -76,11 +83,21 @@ def counted_rows(dataset: Path) -> Counted:
     counted = table.filter(pa.array(is_counted))
     logs = {each.name: _log(dataset / each.name, each) for each in (FAILURES, DUPLICATES)}
     if not any(logs.values()):
-        return Counted(counted)
+        return Counted(counted, operators=_operators(table))
     failed = {row["catalog_line"] for row in logs[FAILURES.name] if row["stage"] != SPLIT_STAGE}
     tried = {row["catalog_line"] for rows in logs.values() for row in rows}
     tried |= set(table["catalog_line"].to_pylist())
-    return Counted(counted, len(tried - {None, ""}), len(failed))
+    return Counted(counted, len(tried - {None, ""}), len(failed), _operators(table))
+
+
+def _operators(table: pa.Table) -> frozenset[tuple[str, str]]:
+    found: set[tuple[str, str]] = set()
+    for framework in pc.unique(table["framework"]).to_pylist():
+        of_framework = table.filter(pc.equal(table["framework"], framework))["op_histogram"]
+        if pa.types.is_list(of_framework.type):
+            targets = pc.struct_field(pc.list_flatten(of_framework), "target")
+            found |= {(framework, name) for name in pc.unique(targets).to_pylist()}
+    return frozenset(found)
 
 
 def _log(folder: Path, table: Table) -> list[dict[str, Any]]:
@@ -207,12 +224,30 @@ def share_checked(counted: Counted, task: str | None = None) -> float:
     return _share(_of_task(counted, task)["validation"].is_valid().to_numpy())
 
 
+def share_torch_calls(counted: Counted, task: str | None = None) -> float:
+    """Return the share of the calls in GraphNet's samples of torch whose operator occurs."""
+    del task
+    return _share_of_calls(counted, "torch")
+
+
+def share_paddle_calls(counted: Counted, task: str | None = None) -> float:
+    """Return the share of the calls in GraphNet's samples of paddle whose operator occurs."""
+    del task
+    return _share_of_calls(counted, "paddle")
+
+
+def _share_of_calls(counted: Counted, framework: str) -> float:
+    calls: dict[str, int] = json.loads(UPSTREAM_CALLS.read_text())[framework]
+    known = sum(count for name, count in calls.items() if (framework, name) in counted.operators)
+    return known / sum(calls.values())
+
+
 MEASURES: Mapping[str, Callable[[Counted, str | None], float | None]] = {
     function.__name__: function
     for function in (
         num_graphs, num_groups, median_ops, share_large, share_dynamic, share_half, share_train,
         share_batch_1, min_of_tasks, num_paddle, share_own, share_captured, share_said,
-        share_checked,
+        share_checked, share_torch_calls, share_paddle_calls,
     )
 }  # fmt: skip
 """By name, each a function of what counts and of one task, None for all."""

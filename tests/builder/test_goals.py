@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,8 @@ import pytest
 
 from builder.__main__ import main
 from builder.full import write_log
-from builder.goals import BEGIN, END, GOALS, Finding, compare, read_goals
-from builder.measures import MEASURES, Counted, counted_rows
+from builder.goals import BEGIN, END, GOALS, Finding, compare, read_goals, write_holds
+from builder.measures import MEASURES, UPSTREAM_CALLS, Counted, counted_rows
 from graphnet_datasets.errors import DatasetNotFoundError, GraphNetError
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
@@ -66,9 +68,10 @@ def test_small_and_truncated_graphs_and_later_pieces_count_nowhere(tmp_path: Pat
         "num_graphs": 3, "num_groups": 2, "median_ops": 100, "share_large": 1 / 3,
         "share_dynamic": 1 / 3, "share_half": 1 / 3, "share_train": 1 / 3, "share_batch_1": 1.0,
         "min_of_tasks": 0, "num_paddle": 0, "share_own": 0.0, "share_captured": None,
-        "share_said": 1.0, "share_checked": 0.0,
+        "share_said": 1.0, "share_checked": 0.0, "share_paddle_calls": 0.0,
     }  # fmt: skip
-    assert {name: measured(counted, name) for name in MEASURES} == pytest.approx(expected)
+    found = {name: measured(counted, name) for name in MEASURES if name != "share_torch_calls"}
+    assert found == pytest.approx(expected)
     assert measured(counted, "num_graphs", "nlp") == 0
 
 
@@ -113,6 +116,29 @@ def test_the_command_prints_the_table_writes_it_and_says_whether_all_is_reached(
     assert "has no lines" in capsys.readouterr().err
     assert main(["goals", str(tmp_path)]) == 1
     assert "holds no table of graphs" in capsys.readouterr().err
+
+
+def test_what_is_reached_is_noted_and_nothing_else_changes(tmp_path: Path) -> None:
+    path = tmp_path / "goals.toml"
+    path.write_text(GOALS.read_text())
+    findings = compare(read_goals(path), Counted(counted_rows(STARTER).rows.slice(0, 0)))
+    write_holds(findings, path)
+    again = read_goals(path)
+    assert [each.holds for each in again] == [each.is_met for each in findings]
+    flags = re.compile("holds = .*")
+    assert flags.sub("", path.read_text()) == flags.sub("", GOALS.read_text())
+    with pytest.raises(GraphNetError, match="has not the 1 goals"):
+        write_holds(findings[:1], path)
+
+
+def test_operators_of_all_graphs_count_by_how_often_upstream_calls_them(tmp_path: Path) -> None:
+    calls = json.loads(UPSTREAM_CALLS.read_text())["torch"]
+    (name, count), *_ = sorted(calls.items(), key=lambda each: -each[1])
+    histogram = [{"target": name, "count": 1}]
+    out = dataset(tmp_path, [row("a", 1, op_histogram=histogram, tags=["small"])])
+    counted = counted_rows(out)
+    assert measured(counted, "share_torch_calls") == pytest.approx(count / sum(calls.values()))
+    assert measured(counted, "share_paddle_calls") == 0
 
 
 @pytest.mark.parametrize(
