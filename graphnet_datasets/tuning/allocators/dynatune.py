@@ -27,7 +27,7 @@ those of the positive part of each member of the mixture.
 Of the mean one half is that belief, the other what operators gain in general: a share of the last
 value, `TYPICAL_GAIN` n_o^-`TYPICAL_DECAY`. Best-so-far curves of a few slots are steps that come by
 luck: over the slots of real operators what their own curve promised and what came were
-uncorrelated (0.0 to 0.1), and what told them apart was the number of the slot. c = 0.3.
+uncorrelated (-0.1 to 0.25), and what told them apart was the number of the slot. c = 0.3.
 
 Ours, too: the paper gives every operator a slot before it chooses. Here a first slot competes with
 second and third ones of others, since an operator that is a thousandth of the total can wait: its
