@@ -121,6 +121,13 @@ class TestSpace:
             each is not None and each.ndim == 2 and each.shape[1] == 164
             for each in space.features_of(candidates)
         )
+        graphs = [space.graph(each) for each in candidates]
+        assert len({graph.nodes.tobytes() for graph in graphs}) == 6  # each another program
+        for graph in graphs:
+            statements = np.isfinite(graph.log_runs)
+            assert statements.any() and not graph.nodes[~statements, 1].any()  # stores alone
+            # lowered: no loop of one iteration is left
+            assert (graph.nodes[graph.nodes[:, 0] == 1, 14] > 0).all()
         mutated = [space.mutate(each, seed) for seed, each in enumerate(candidates)]
         made = [each for each in mutated if each is not None]
         assert made and all(each.origin is Origin.MUTATE for each in made)
