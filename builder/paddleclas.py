@@ -11,6 +11,7 @@ import ast
 import functools
 import importlib
 import importlib.util
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from graphnet_datasets.errors import MissingExtraError
 DISTRIBUTION = "paddleclas"
 PACKAGE = "ppcls"
 BACKBONES = "ppcls.arch.backbone"
+LOGGER = "ppcls.utils.logger"
 
 
 def folder() -> Path:
@@ -67,4 +69,7 @@ def backbone(name: str) -> Callable[..., Any]:
             module = ModuleType(package)
             module.__path__ = [str(path)]
             sys.modules[package] = module
-    return getattr(importlib.import_module(BACKBONES), name)
+    backbones = importlib.import_module(BACKBONES)
+    # Some say that they do without a fused kernel, to a logger that its front door makes.
+    importlib.import_module(LOGGER).init_logger(log_level=logging.ERROR)
+    return getattr(backbones, name)
