@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments.add_argument("--initial", type=int, default=6)
     arguments.add_argument("--slot", type=int, default=2, help="trials between two fits")
     arguments.add_argument("--latent", type=int, default=1, help="Q of the model")
-    arguments.add_argument("--iterations", type=int, default=10)
+    arguments.add_argument("--iterations", type=int, default=15)
     arguments.add_argument("--max-groups", type=int, default=8)
     arguments.add_argument("--min-candidates", type=int, default=100)
     given = arguments.parse_args(argv)

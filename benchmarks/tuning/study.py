@@ -73,7 +73,7 @@ class Part:
 PARTS = (
     Part("alt", "alt.py", ("--tuners", "random", "greedy", "alt"), seeds=20),
     Part("alt-others", "alt.py", ("--tuners", "greedy+epsilon", "bound"), seeds=20),
-    Part("gptune-2", "gptune.py", ("--groups", "2", "--max-groups", "4"), seeds=20),
+    Part("gptune-2", "gptune.py", ("--groups", "2", "--max-groups", "6"), seeds=20),
     Part("gptune-4", "gptune.py", ("--groups", "4"), seeds=20),
     Part("gptune-6", "gptune.py", ("--groups", "6"), seeds=20),
     Part("dynatune", "dynatune.py", seeds=20),
