@@ -147,7 +147,7 @@ def test_without_space_nothing_is_left_behind(
 ) -> None:
     if verb == "show":  # makes no folders
         (elsewhere / "out").mkdir()
-    with no_space(16):
+    with no_space(1):
         check_failed(words_of(verb, inputs, elsewhere / "out"), elsewhere)
 
 

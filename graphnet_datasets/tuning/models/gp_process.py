@@ -145,6 +145,11 @@ def _maximise(torch: Any, mll: Any, process: Any, iterations: int) -> None:
 
 
 def import_libraries() -> tuple[Any, Any, Any]:
+    """Return torch, gpytorch and `to_linear_operator`.
+
+    Raises:
+        MissingExtraError: gpytorch is not installed.
+    """
     try:
         with warnings.catch_warnings():
             # its linear operators use torch.jit.script, of which torch 2.13 warns
