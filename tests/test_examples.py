@@ -85,7 +85,7 @@ def test_the_commands_of_the_readme_run_when_pasted(tmp_path: Path) -> None:
 
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
-MIN_PICTURES = {"quickstart": 3, "tensor_comprehensions": 1, "transforms": 1}
+MIN_PICTURES = {"quickstart": 3, "tensor_comprehensions": 1, "transforms": 1, "tuning": 1}
 
 
 def check_outputs(notebook: nbformat.NotebookNode, name: str) -> None:
