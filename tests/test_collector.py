@@ -16,6 +16,7 @@ from graphnet_datasets.collector import SELDOM, collecting_seldom, not_collectin
 def usual() -> Iterator[None]:
     before = gc.get_threshold()
     gc.set_threshold(701, 11, 12)
+    gc.unfreeze()  # a command that ended in this process has frozen all that there was
     yield
     gc.set_threshold(*before)
 
