@@ -10,7 +10,7 @@ from typing import Any
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 
-from .capturing import BUILDER, FAILURE, PACKAGE, Capture, Keys, default_jobs, known
+from .capturing import BUILDER, EMBEDDED, FAILURE, Capture, Keys, default_jobs, ended, known
 from .catalog import Entry, read_catalog
 from .executors import capture_all
 from .finishing import add_check, add_goals, add_measure, add_runs, add_ship
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_starter(commands.add_parser("starter", help="the embedded dataset, byte for byte"))
     again = commands.add_parser("calibrate", help="what `starter` does last, on what is embedded")
     again.set_defaults(run=_calibrate)
-    again.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    again.add_argument("--out", type=Path, default=EMBEDDED)
     again.add_argument("--jobs", type=int, default=default_jobs())
     _add_columns(commands.add_parser("columns", help="renew what is known of the embedded graphs"))
     _add_subgraphs(commands.add_parser("subgraphs", help="the tables of subgraphs beside it"))
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _add_starter(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_starter)
     parser.add_argument("--catalog", type=Path, action="append", help=f"default: {CATALOGS}")
-    parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument("--build", type=Path, default=Path("build/starter"), help="cached captures")
     parser.add_argument(
         "--only", default="", help="capture what has this in its name, write nothing"
@@ -90,7 +90,7 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_columns)
-    parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument(
         "--add", type=Path, help="a build directory: add what it has of the catalogs beside these"
     )
@@ -104,7 +104,7 @@ def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
 
     parser.set_defaults(run=_subgraphs)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; default: all")
-    parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument("--build", type=Path, default=Path("build/subgraphs"), help="what is done")
     parser.add_argument("--picture", type=Path, help="a directory for the picture of coverage")
     parser.add_argument("--docs", type=Path, help="a text with the markers of the table of them")
@@ -114,7 +114,7 @@ def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
 def _add_tuning(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_tuning)
     parser.add_argument("pool", type=Path, help="a dataset that `graphnet tune` wrote")
-    parser.add_argument("--out", type=Path, default=PACKAGE / "starter" / "graphnet")
+    parser.add_argument("--out", type=Path, default=EMBEDDED)
 
 
 def _add_catalog(parser: argparse.ArgumentParser) -> None:
@@ -225,8 +225,7 @@ def _catalog(options: argparse.Namespace) -> int:
     entries = named_entries(options.sources, options.limit)
     keys = Keys(is_strict=False)
     if options.no_capture:
-        found = (known(entry, keys.path(entry, options.build), True) for entry in entries)
-        captures = [capture for capture in found if capture is not None]
+        captures = ended(entries, options.build, keys)
     else:
         chosen = _failed(entries, options.build, keys) if options.only_failed else entries
         is_kept = not (options.retry or options.only_failed)
@@ -282,8 +281,7 @@ def _choose(options: argparse.Namespace) -> int:
 
     keys = Keys(is_strict=False)
     entries = named_entries([], None)
-    found = (known(entry, keys.path(entry, options.build), True) for entry in entries)
-    lines = choose([capture for capture in found if capture is not None], options.count)
+    lines = choose(ended(entries, options.build, keys), options.count)
     write_text(options.out, "\n".join(lines) + "\n")
     print(f"{len(lines)} lines in {options.out}")
     return 0

@@ -141,7 +141,7 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
 
 def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
     """Return the table of which operator breaks which compiler, as lines in Markdown."""
-    arms = {name: table.to_pylist() for name, table in split_arms(runs).items()}
+    arms = {name: rows.to_pylist() for name, rows in split_arms(runs).items()}
     records = [{**record, "arm": name} for name, rows in arms.items() for record in rows]
     histograms = read_columns(dataset, ("id", "op_histogram"))
     operators = {

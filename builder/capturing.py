@@ -24,6 +24,9 @@ from .program import ROOTS, files_behind
 PACKAGE = ROOTS["graphnet_datasets"]
 BUILDER = ROOTS["builder"]
 
+EMBEDDED = PACKAGE / "starter" / "graphnet"
+"""The dataset that comes with the package."""
+
 LIBRARY_VARIABLE = "GRAPHNET_BUILDER_LIBRARY"
 """The environment variable that names the library that a worker imports before it forks."""
 
@@ -70,6 +73,12 @@ def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:
     if is_failure_kept and failure.is_file():
         return Capture(entry, None, failure.read_text())
     return None
+
+
+def ended(entries: Iterable[Entry], build: Path, keys: Keys) -> list[Capture]:
+    """Return how captures of entries ended, failures too, of those that are known."""
+    found = (known(entry, keys.path(entry, build), True) for entry in entries)
+    return [capture for capture in found if capture is not None]
 
 
 def worker_of(library: str) -> str:

@@ -6,11 +6,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from .capturing import PACKAGE, Keys, known
+from .capturing import EMBEDDED, Keys, ended
 from .sources import named_entries
-
-SHIPPED = PACKAGE / "starter" / "graphnet"
-"""The dataset that comes with the package."""
 
 
 def add_check(parser: argparse.ArgumentParser) -> None:
@@ -28,22 +25,23 @@ def add_ship(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `ship`."""
     parser.set_defaults(run=_ship)
     parser.add_argument("--build", type=Path, default=Path("build/catalog"), help="captures")
-    parser.add_argument("--out", type=Path, default=SHIPPED)
+    parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument("--docs", type=Path, help="a text with the tables of both")
-    parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
-    parser.add_argument(
-        "--write-holds", action="store_true", help="note in goals.toml which goals are reached"
-    )
+    _add_comparing(parser)
 
 
 def add_goals(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `goals`."""
     parser.set_defaults(run=_goals)
-    parser.add_argument("dataset", type=Path, nargs="?", default=SHIPPED)
-    parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
+    parser.add_argument("dataset", type=Path, nargs="?", default=EMBEDDED)
     parser.add_argument("--docs", type=Path, help="a text with the markers of the table of goals")
+    _add_comparing(parser)
+
+
+def _add_comparing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
     parser.add_argument(
-        "--write-holds", action="store_true", help="note in goals.toml which of them are reached"
+        "--write-holds", action="store_true", help="note in goals.toml which goals are reached"
     )
 
 
@@ -51,7 +49,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `measure`."""
     parser.set_defaults(run=_measure)
     parser.add_argument("arms", nargs="*", help="names of `builder.arms.ARMS`; default: all")
-    parser.add_argument("--dataset", type=Path, default=SHIPPED)
+    parser.add_argument("--dataset", type=Path, default=EMBEDDED)
     parser.add_argument("--out", type=Path, default=Path("build/runs"), help="records")
     parser.add_argument("--limit", type=int, help="at most so many graphs of each framework")
     parser.add_argument("--max-gflops", type=float, default=50.0, help="of graphs not tagged small")
@@ -62,7 +60,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `runs`."""
     parser.set_defaults(run=_runs)
     parser.add_argument("pool", type=Path, help="a directory of records, as `measure` writes")
-    parser.add_argument("--out", type=Path, default=SHIPPED)
+    parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument("--docs", type=Path, help="a text with the markers of the table")
 
 
@@ -121,8 +119,7 @@ def _ship(options: argparse.Namespace) -> int:
 
     entries = named_entries([], None)
     keys = Keys(is_strict=False)
-    found = (known(entry, keys.path(entry, options.build), True) for entry in entries)
-    captures = [capture for capture in found if capture is not None]
+    captures = ended(entries, options.build, keys)
     graphs = ship(captures, options.out)
     print(f"{len(graphs)} captured graphs in {options.out}")
     if options.docs is not None:
@@ -143,6 +140,6 @@ def _goals(options: argparse.Namespace) -> int:
     print("\n".join(lines))
     if options.docs is not None:
         write_goals(options.docs, lines)
-    if getattr(options, "write_holds", False):
+    if options.write_holds:
         write_holds(findings)
     return int(not all(each.is_met for each in findings))

@@ -13,15 +13,12 @@ from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import read_table, to_arrow, write_arrow
 
-from .capturing import PACKAGE, Capture
+from .capturing import EMBEDDED, Capture
 from .catalog import Entry
 from .keeping import Columns
 from .pieces import check_pieces
 from .placing import Pending, captured, known_groups, place, write_placed
 from .reasons import reason_class, stage_of
-
-EMBEDDED = PACKAGE / "starter" / "graphnet"
-"""The dataset that comes with the package, whose groups every other one keeps."""
 
 KEY_COLUMNS = ("id", "task", "num_ops", "family", "signature_hash")
 """What is read of each captured row before any is written."""

@@ -14,6 +14,7 @@ import numpy as np
 import xgboost
 
 from graphnet_datasets.tuning import Candidate, CostModel, Measurement, Space, Task
+from graphnet_datasets.tuning.models.pooling import pool_features
 
 
 class LogTrees(CostModel):
@@ -48,8 +49,4 @@ class LogTrees(CostModel):
         return np.exp(found.astype(np.float64)), None
 
     def _pooled(self, candidates: Sequence[Candidate]) -> np.ndarray:
-        found = []
-        for each in candidates:
-            features = self.space.features(each)
-            found.append([*features.sum(axis=0), *features.max(axis=0), len(features)])
-        return np.array(found, np.float32)
+        return np.stack([pool_features(self.space.features(each)) for each in candidates])

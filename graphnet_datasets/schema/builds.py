@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 
-from .version import SCHEMA_VERSION
+from .version import table_metadata
 
 
 def _schema(table: str, fields: list[pa.Field]) -> pa.Schema:
-    metadata = json.dumps({"table": table, "schema_version": SCHEMA_VERSION})
     version = pa.field("schema_version", pa.int32(), nullable=False)
-    return pa.schema([version, *fields], metadata={"graphnet_datasets": metadata})
+    return pa.schema([version, *fields], metadata=table_metadata(table))
 
 
 _ENTRY = [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from .decimal_elements import DECIMAL_FIELDS
-from .version import SCHEMA_VERSION
+from .version import table_metadata
 
 if TYPE_CHECKING:
     import datasets
@@ -222,7 +222,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("custom_operators", pa.list_(pa.struct(CUSTOM_OPERATOR_FIELDS))),
         ("provenance", pa.struct(PROVENANCE_FIELDS)),
     ],
-    metadata={"graphnet_datasets": f'{{"table": "graphs", "schema_version": {SCHEMA_VERSION}}}'},
+    metadata=table_metadata("graphs"),
 )
 """Columns of the `graphs` table. `dtype` is that of most elements of the tensors that the graph
 takes, weights included; `input_bytes` counts those tensors' bytes; `mode` is eval or train.

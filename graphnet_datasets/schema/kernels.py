@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 
-from .version import SCHEMA_VERSION
+from .version import table_metadata
 
 KERNELS_SCHEMA = pa.schema(
     [
@@ -33,9 +31,7 @@ KERNELS_SCHEMA = pa.schema(
         pa.field("compile_time_s", pa.float64(), nullable=False),
         pa.field("latency_ms", pa.float64(), nullable=False),
     ],
-    metadata={
-        "graphnet_datasets": json.dumps({"table": "kernels", "schema_version": SCHEMA_VERSION})
-    },
+    metadata=table_metadata("kernels"),
 )
 """A row is one generated function, as text; this library never runs it.
 

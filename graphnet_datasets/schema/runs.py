@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .version import SCHEMA_VERSION
+from .version import SCHEMA_VERSION, table_metadata
 
 
 class Status(enum.StrEnum):
@@ -214,7 +214,7 @@ RUNS_SCHEMA = pa.schema(
         ("settings", pa.string()),
         ("started_at", pa.string()),
     ],
-    metadata={"graphnet_datasets": f'{{"table": "runs", "schema_version": {SCHEMA_VERSION}}}'},
+    metadata=table_metadata("runs"),
 )
 """Columns of the `runs` table. `speedup` is exp of the centre (Hodges-Lehmann) of the interleaved
 pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % interval. `timed_in`

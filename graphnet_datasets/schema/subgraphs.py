@@ -5,12 +5,10 @@ It has the columns of the `graphs` table, and behind them what merging equal par
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 
 from .graphs import GRAPHS_SCHEMA
-from .version import SCHEMA_VERSION
+from .version import table_metadata
 
 SUBGRAPH_FIELDS = [
     ("subgraph_hash", pa.string()),
@@ -27,7 +25,5 @@ takes. `family` is that of the graph that it was cut out of first."""
 
 SUBGRAPHS_SCHEMA = pa.schema(
     [*GRAPHS_SCHEMA, *(pa.field(name, kind) for name, kind in SUBGRAPH_FIELDS)],
-    metadata={
-        "graphnet_datasets": json.dumps({"table": "subgraphs", "schema_version": SCHEMA_VERSION})
-    },
+    metadata=table_metadata("subgraphs"),
 )

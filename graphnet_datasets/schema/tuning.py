@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 
-from .version import SCHEMA_VERSION
+from .version import table_metadata
 
 _VERSIONS = pa.list_(pa.struct([("name", pa.string()), ("version", pa.string())]))
 
@@ -40,9 +38,7 @@ TUNING_TASKS_SCHEMA = pa.schema(
         pa.field("pipeline", pa.string(), nullable=False),
         pa.field("tool_versions", _VERSIONS, nullable=False),
     ],
-    metadata={
-        "graphnet_datasets": json.dumps({"table": "tuning_tasks", "schema_version": SCHEMA_VERSION})
-    },
+    metadata=table_metadata("tuning_tasks"),
 )
 """A row is one fused operator on one target.
 
@@ -93,11 +89,7 @@ TUNING_RECORDS_SCHEMA = pa.schema(
         pa.field("tool_versions", _VERSIONS, nullable=False),
         pa.field("created_at", pa.timestamp("us", tz="UTC")),
     ],
-    metadata={
-        "graphnet_datasets": json.dumps(
-            {"table": "tuning_records", "schema_version": SCHEMA_VERSION}
-        )
-    },
+    metadata=table_metadata("tuning_records"),
 )
 """A row is one measurement of one schedule of a task, or its failure.
 

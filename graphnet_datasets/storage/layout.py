@@ -45,6 +45,18 @@ Find = Callable[[str], Iterable[str]]
 """Takes a pattern and gives the names of files below a dataset's root, relative to it."""
 
 
+def layout_of(place: Path) -> Layout:
+    """Return the layout of a dataset directory, or of one Parquet file: its rows are `train`.
+
+    Raises:
+        DatasetNotFoundError: there is neither, or no table in the directory.
+        SchemaError: see `read_layout`.
+    """
+    if place.is_file():
+        return Layout({"default": {"train": [place]}}, "default")
+    return read_layout(place)
+
+
 def read_layout(directory: str | os.PathLike[str]) -> Layout:
     """Read which configs and splits a dataset directory has.
 

@@ -18,7 +18,7 @@ from ..errors import DatasetNotFoundError, SchemaError
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
 from .builders import parquet_builder
-from .layout import Layout, read_layout
+from .layout import layout_of
 from .questions import (
     check_columns,
     check_split,
@@ -264,10 +264,7 @@ def _local_builder(
     place: Path, config: str | None, filters: Any, columns: Sequence[str] | None
 ) -> Any:
     """Return the builder of a directory or file."""
-    if place.is_file():
-        layout = Layout({"default": {"train": [place]}}, "default")
-    else:
-        layout = read_layout(place)
+    layout = layout_of(place)
     splits = layout.configs.get(config or layout.default)
     if splits is None:
         raise no_config(place, config, layout.configs)

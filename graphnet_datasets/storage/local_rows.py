@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..schema import SCHEMA_VERSION
-from .layout import Layout, read_layout
+from .layout import layout_of
 from .questions import check_columns, no_config, other_version
 from .table import check_file, unreadable
 
@@ -36,10 +36,7 @@ def read_local_rows(
     >>> [row["task"] for row in read_local_rows(STARTER, ids=["torchvision/resnet18"])]
     ['cv']
     """
-    if place.is_file():
-        layout = Layout({"default": {"train": [place]}}, "default")
-    else:
-        layout = read_layout(place)
+    layout = layout_of(place)
     splits = layout.configs.get(config or layout.default)
     if splits is None:
         raise no_config(place, config, layout.configs)
@@ -59,7 +56,7 @@ def read_local_rows(
 
 def read_local_ids(place: Path) -> list[str]:
     """Return the ids of all samples of the default config; raises as `read_local_rows` does."""
-    layout = Layout({"": {"": [place]}}, "") if place.is_file() else read_layout(place)
+    layout = layout_of(place)
     paths = [path for each in layout.configs[layout.default].values() for path in each]
     for path in paths:
         check_columns(check_file(path), None, ["id"], place)
