@@ -3,6 +3,7 @@
 from .arrays import DRAWS_VERSION, MODES, Mode, drawn_shape, make_array, resize_elements
 from .defaults import default_statistics
 from .draws import interrupted_by, prepare_blocks
+from .memory import packed
 from .misfits import misfits
 from .redraws import redraw
 from .roles import InputRole, find_roles
@@ -20,6 +21,7 @@ __all__ = [
     "interrupted_by",
     "make_array",
     "misfits",
+    "packed",
     "prepare_blocks",
     "redraw",
     "resize_elements",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +17,7 @@ from .draws import SEGMENT_SIZE, fill_bits, fill_normals
 from .elementary import exp, log
 from .encoding import FORMATS, cut_codes, finite_range, narrow
 from .integers import fill_uniform, key_of_part
+from .memory import empty
 from .storage import STORAGE
 
 _CHUNK = 4 * SEGMENT_SIZE
@@ -26,6 +28,9 @@ _NARROW_CHUNK = 16 * SEGMENT_SIZE
 _SKEW_LIMIT = 2.0
 """Standard deviations: a bound closer to the mean than this, with more room on the other side,
 is taken for the foot of a skewed distribution."""
+
+_SELDOM = 2.5
+"""Standard deviations: no more than about one element in a hundred is beyond such bounds."""
 
 _FURTHEST = 7.0
 """Standard deviations: nothing in the blocks is further from the mean."""
@@ -87,7 +92,7 @@ def draw(
     """
     if dtype.startswith("complex"):
         return _draw_complex(key, size, dtype, wanted)
-    out = np.empty(size, STORAGE[dtype])
+    out = empty(size, STORAGE[dtype])
     if dtype == "bool":
         _fill_bools(key, out, wanted)
     elif "float" not in dtype:
@@ -113,6 +118,16 @@ def _draw_complex(key: int, size: int, dtype: str, wanted: Distribution) -> npt.
     return parts.view(STORAGE[dtype]).reshape(size)
 
 
+class _Scratch(threading.local):
+    """Normals on their way to other dtypes, kept: the kernel would clear new memory per tensor."""
+
+    def __init__(self) -> None:
+        self.normals = np.empty(_NARROW_CHUNK, np.float32)
+
+
+_scratch = _Scratch()
+
+
 def _fill_floats(
     key: int, out: npt.NDArray, dtype: str, wanted: Distribution, *, is_positive: bool = False
 ) -> None:
@@ -126,7 +141,7 @@ def _fill_floats(
     is_narrow = dtype in FORMATS or dtype in ("float16", "float8_e8m0fnu")
     limits = shaping.limits_as_codes(dtype)
     chunk = _NARROW_CHUNK if is_narrow else _CHUNK
-    normals = np.empty(min(chunk, out.size) if out.dtype != np.float32 else 0, np.float32)
+    normals = out if out.dtype == np.float32 else _scratch.normals
     with np.errstate(over="ignore"):
         for start in range(0, out.size, chunk):
             piece = out[start : start + chunk]
@@ -149,12 +164,13 @@ def _fill_floats(
 class _Shaping:
     """Turns standard normals, in place, into a distribution; `cut` sets what is beyond the bounds.
 
-    `bounds` is None where `shape` leaves nothing beyond them; `furthest` is the largest magnitude
-    before the cut.
+    `bounds` is None where `shape` leaves nothing beyond them; `is_seldom_cut` tells whether it
+    leaves little there; `furthest` is the largest magnitude before the cut.
     """
 
     shape: Callable[[npt.NDArray], None]
     bounds: tuple[np.floating, np.floating] | None = None
+    is_seldom_cut: bool = False
     furthest: float = math.inf
 
     def cut(self, values: npt.NDArray) -> None:
@@ -166,16 +182,19 @@ class _Shaping:
         """Return the bounds as patterns of 16 bits, where elements are to be cut as such.
 
         Rounding keeps the order, so what was rounded may be cut after it, in half as many bytes.
-        None where there are no bounds, for other dtypes, if all elements have one sign, or if
-        there may be some that the dtype cannot hold.
+        None where there are no bounds or near ones, for other dtypes, if all elements have one
+        sign, or if there may be some that the dtype cannot hold.
         """
-        if self.bounds is None or dtype not in ("float16", "bfloat16"):
+        if self.bounds is None or not self.is_seldom_cut or dtype not in ("float16", "bfloat16"):
             return None
         lowest, highest = self.bounds
         if not lowest < 0 < highest or self.furthest > finite_range(dtype)[1]:
             return None
-        codes = np.empty(2, STORAGE[dtype])
-        narrow(np.array([lowest, highest], np.float32), dtype, codes)
+        limits, codes = np.array([lowest, highest], np.float32), np.empty(2, STORAGE[dtype])
+        if dtype == "float16":
+            codes[:] = limits  # for two numbers this is the quicker way to the same
+        else:
+            narrow(limits, dtype, codes)
         lowest_code, highest_code = codes.view(np.uint16).tolist()
         return lowest_code, highest_code
 
@@ -245,6 +264,7 @@ def _shaper(
     return _Shaping(
         shape_normal,
         (minimum, maximum) if is_cut else None,
+        is_seldom_cut=nearer >= _SELDOM * wanted.std,
         furthest=abs(wanted.mean) + _FURTHEST * wanted.std,
     )
 

@@ -7,6 +7,7 @@ revision 1.0) have it; what lies beyond the largest finite number becomes that n
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -69,8 +70,9 @@ def cut_codes(codes: npt.NDArray, lowest: int, highest: int) -> None:
 
     `lowest` is the pattern of a number below zero, `highest` that of one above. As signed integers
     patterns above zero have the order of their numbers and those below are less; as unsigned ones
-    patterns below zero have the opposite order and those above are less. Bounds are seldom passed,
-    and a maximum takes half the time of a cut.
+    patterns below zero have the opposite order and those above are less. Where bounds are seldom
+    passed, a maximum tells of most arrays that none is, and the few elements are found one by one:
+    NumPy's cut of integers takes eight times as long as a maximum.
 
     >>> numbers = np.array([-3, -1, 0, 1, 3], np.float16)
     >>> cut_codes(numbers, *np.array([-2, 2], np.float16).view(np.uint16).tolist())
@@ -78,10 +80,9 @@ def cut_codes(codes: npt.NDArray, lowest: int, highest: int) -> None:
     [-2.0, -1.0, 0.0, 1.0, 2.0]
     """
     signed, unsigned = codes.view(np.int16), codes.view(np.uint16)
-    if np.maximum.reduce(signed) > highest:
-        signed.clip(-(2**15), highest, out=signed)
-    if np.maximum.reduce(unsigned) > lowest:
-        unsigned.clip(0, lowest, out=unsigned)
+    for patterns, limit in ((signed, highest), (unsigned, lowest)):
+        if np.maximum.reduce(patterns) > limit:
+            patterns[np.flatnonzero(patterns > limit)] = limit
 
 
 def _narrow_to_half(values: npt.NDArray[np.float32], out: npt.NDArray[np.uint16]) -> None:
@@ -108,6 +109,7 @@ FORMATS = {
 }
 
 
+@functools.cache
 def finite_range(dtype: str) -> tuple[float, float]:
     """Return the smallest normal and the largest finite number of a floating-point format.
 

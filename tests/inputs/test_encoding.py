@@ -83,3 +83,17 @@ def test_cutting_what_was_rounded_gives_the_bits_of_rounding_what_was_cut(
     expected = np.empty_like(found)
     narrow(draw(3, size, "float32", wanted), dtype, expected)
     assert np.array_equal(found.view(np.uint16), expected.view(np.uint16))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("bound", [0.5, 2.4, 2.6, 4.0, 6.0])
+def test_bounds_near_and_far_cut_the_same_elements_as_in_float32(dtype: str, bound: float) -> None:
+    wanted = Distribution(0.01, 1.0, -bound, bound + 0.1)
+    found = draw(5, 600_000, dtype, wanted)
+    wide = draw(5, 600_000, "float32", wanted)
+    expected = np.empty_like(found)
+    narrow(wide, dtype, expected)
+    assert np.array_equal(found.view(np.uint16), expected.view(np.uint16))
+    if bound <= 4:
+        limits = np.array([wanted.minimum, wanted.maximum], np.float32)
+        assert all((wide == limit).any() for limit in limits)

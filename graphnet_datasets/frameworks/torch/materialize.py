@@ -34,7 +34,7 @@ from .building.unchecked import check_operators
 from .operators import Operator, lookup, resolve
 from .operators.schema import check_keywords
 from .shapes import Footprint, check_memory
-from .tensors import Weights, make_tensor
+from .tensors import Weights, make_tensor, packed_on
 
 _ARITY: Mapping[str, int] = {
     **dict.fromkeys(("abs", "index", "invert", "neg", "not_", "pos", "truth"), 1),
@@ -126,7 +126,8 @@ def materialize(
             time_limit_s,
         )
     what = f"Making the weights of `{sample.id}`"
-    with drawing_until(Deadline(time_limit_s), what), collecting_seldom():
+    deadline = Deadline(time_limit_s)
+    with drawing_until(deadline, what), packed_on(builder.device), collecting_seldom():
         return builder.finish(seed, mode)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, cast
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from ...errors import MaterializeError
-from ...inputs import MODES, Mode, make_array
+from ...inputs import MODES, Mode, make_array, packed
 from ...inputs.encoding import convert_with
 from ...sample import Sample
 from ...sample.symbols import evaluate
@@ -199,11 +200,20 @@ def make_inputs(
     check_inputs(sample, sizes, memory_limit_bytes, with_weights=weights == "inputs")
     deadline = Deadline(time_limit_s)
     made: dict[str, TensorOrScalar] = {}
-    with drawing_until(deadline, f"Making the inputs of `{sample.id}`"):
+    what = f"Making the inputs of `{sample.id}`"
+    with drawing_until(deadline, what), packed_on(device):
         for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
             if weights == "inputs" or not is_weight(each):
                 made[name] = make_input(sample, index, seed, mode, device, sizes)
     return made
+
+
+def packed_on(device: str | torch.device) -> contextlib.AbstractContextManager[None]:
+    """Have tensors put side by side that stay in the memory they are drawn into.
+
+    Of those that go to another device the memory is used again for the next.
+    """
+    return packed() if torch.device(device).type == "cpu" else contextlib.nullcontext()
 
 
 def _with_stride(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 
 from graphnet_datasets.errors import MaterializeError
+from graphnet_datasets.frameworks.torch.materialize import materialize
 from graphnet_datasets.frameworks.torch.tensors import (
     DTYPES,
     dtype_of,
@@ -139,3 +141,20 @@ def test_an_unknown_option_is_refused(options: dict[str, Any], message: str) -> 
     with pytest.raises(MaterializeError) as caught:
         make_inputs(build(outputs=None), **options)
     assert str(caught.value) == message
+
+
+def test_weights_share_memory_but_no_place_in_it() -> None:
+    each = Input("parameter", Value("float32", (300, 1000)), "weight")
+    sample = build(inputs=(each,) * 6, outputs=())
+    made = cast("dict[str, torch.Tensor]", make_inputs(sample))
+    module = materialize(sample, weights="parameters")
+    for drawn in (list(made.values()), list(module.parameters())):
+        places = sorted((tensor.data_ptr(), tensor.nbytes) for tensor in drawn)
+        gaps = [after - at - size for (at, size), (after, _) in itertools.pairwise(places)]
+        assert min(gaps) >= 0
+        assert sum(gap < 64 for gap in gaps) >= 3
+        assert all(tensor.untyped_storage().nbytes() == tensor.nbytes for tensor in drawn)
+        first = drawn[0].detach().clone()
+        for tensor in drawn[1:]:
+            tensor.detach().fill_(0)
+        assert torch.equal(drawn[0], first)
