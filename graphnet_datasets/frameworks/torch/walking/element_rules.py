@@ -211,14 +211,18 @@ def _divide(left: Any, right: Any) -> Form:
     return _binary(left, right, is_division=True)
 
 
-def _binary_in_place(left: Any, right: Any) -> Form:
+def _binary_in_place(left: Any, right: Any, *, is_division: bool = False) -> Form:
     form = given(left)
-    result = _binary(left, right)
+    result = _binary(left, right, is_division=is_division)
     if result.shape != form.shape or (
         result.dtype != form.dtype and not form.dtype.is_floating_point
     ):
         raise UnfitError
     return _in_place(form)
+
+
+def _divide_in_place(left: Any, right: Any) -> Form:
+    return _binary_in_place(left, right, is_division=True)
 
 
 def _power(base: Any, exponent: Any) -> Form:
@@ -227,13 +231,32 @@ def _power(base: Any, exponent: Any) -> Form:
     return _elementwise(base)
 
 
+def _power_in_place(base: Any, exponent: Any) -> Form:
+    _power(base, exponent)
+    return _in_place(base)
+
+
 def _masked_fill(input: Any, mask: Any, value: Any) -> Form:
-    form, cover = plain(input), given(mask)
+    form = _checked_fill(plain(input), mask, value)
+    return Form(form.shape, None, form.dtype)
+
+
+def _masked_fill_in_place(input: Any, mask: Any, value: Any) -> Form:
+    form = _checked_fill(given(input), mask, value)
+    _elementwise(form)  # no element of it lies in two places
+    if mask.storage is form.storage:  # memory that is read as well as written
+        raise UnfitError
+    return _in_place(form)
+
+
+def _checked_fill(form: Form, mask: Any, value: Any) -> Form:
+    """Return the form that is filled, of operands that fit."""
+    cover = given(mask)
     if cover.dtype is not torch.bool or type(value) not in (int, float):
         raise UnfitError
     if broadcast(form.shape, cover.shape) != form.shape:
         raise UnfitError
-    return Form(form.shape, None, form.dtype)
+    return form
 
 
 def _where(condition: Any, input: Any, other: Any) -> Form:
@@ -303,11 +326,17 @@ ELEMENT_RULES: Mapping[str, Callable[..., Any]] = {
         _compare,
     ),
     **dict.fromkeys(
-        ("operator.iadd", "operator.imul", "torch.Tensor.add_", "torch.Tensor.mul_"),
+        (
+            "operator.iadd", "operator.imul", "operator.isub", "torch.Tensor.add_",
+            "torch.Tensor.mul_", "torch.Tensor.sub_",
+        ),
         _binary_in_place,
     ),
+    **dict.fromkeys(("operator.itruediv", "torch.Tensor.div_"), _divide_in_place),
     **dict.fromkeys(("operator.pow", "torch.pow", "torch.Tensor.pow"), _power),
+    **dict.fromkeys(("operator.ipow", "torch.Tensor.pow_"), _power_in_place),
     "torch.Tensor.masked_fill": _masked_fill,
+    "torch.Tensor.masked_fill_": _masked_fill_in_place,
     "torch.where": _where,
 }  # fmt: skip
 """By the names that the table of operators keeps."""

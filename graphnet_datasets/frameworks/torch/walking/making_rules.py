@@ -95,7 +95,7 @@ MAKING_RULES: Mapping[str, Callable[..., Any]] = {
     "torch.tensor": _nothing,
     **dict.fromkeys(("torch.Tensor.new_zeros", "torch.Tensor.new_ones"), _new),
     "torch.Tensor.new_full": _new_full,
-    **dict.fromkeys(("torch.zeros_like", "torch.ones_like"), _like),
+    **dict.fromkeys(("torch.zeros_like", "torch.ones_like", "torch.empty_like"), _like),
     "torch.full_like": _full_like,
 }
 """By the names that the table of operators keeps."""

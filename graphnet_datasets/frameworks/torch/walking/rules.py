@@ -17,6 +17,8 @@ from .element_rules import ELEMENT_RULES
 from .forms import UnfitError
 from .layer_rules import LAYER_RULES
 from .making_rules import MAKING_RULES
+from .number_rules import NUMBER_RULES, PAIR_RULES
+from .order_rules import ORDER_RULES
 from .sum_rules import SUM_RULES
 from .value_rules import VALUE_RULES
 from .view_rules import VIEW_RULES
@@ -29,6 +31,8 @@ RULES: Mapping[str, Callable[..., Any]] = {
     **COPY_RULES,
     **MAKING_RULES,
     **SUM_RULES,
+    **ORDER_RULES,
+    **NUMBER_RULES,
 }
 """Rules by the names that the table of operators keeps."""
 
@@ -44,6 +48,8 @@ def apply_rule(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> A
     rule = RULES.get(name)
     if rule is None:
         return NotImplemented
+    if args and type(args[0]) is int:
+        rule = PAIR_RULES.get(name, rule) if type(args[-1]) is int else rule
     try:
         return rule(*args, **kwargs)
     except (UnfitError, TypeError):  # TypeError: arguments that the rule does not know

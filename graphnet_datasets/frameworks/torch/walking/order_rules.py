@@ -1,0 +1,55 @@
+"""Rules of `rules` for operators that put elements into order: the values, and where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from .forms import Form, Sizes, UnfitError
+from .rule_operands import axis_of, given
+
+
+def _pair(form: Form, shape: Sizes) -> tuple[Form, Form]:
+    return Form(shape, None, form.dtype), Form(shape, None, torch.int64)
+
+
+def _topk(
+    input: Any, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True
+) -> tuple[Form, Form]:
+    form = _ordered(input)
+    axis = axis_of(form, dim)
+    if type(k) is not int or not 1 <= k <= form.shape[axis]:
+        raise UnfitError
+    if type(largest) is not bool or type(sorted) is not bool or form.dtype is torch.bool:
+        raise UnfitError
+    return _pair(form, (*form.shape[:axis], k, *form.shape[axis + 1 :]))
+
+
+def _sort(input: Any, dim: Any = -1, descending: Any = False) -> tuple[Form, Form]:
+    form = _ordered(input)
+    axis_of(form, dim)
+    if type(descending) is not bool or not form.is_contiguous:
+        raise UnfitError
+    return _pair(form, form.shape)
+
+
+def _argsort(input: Any, dim: Any = -1, descending: Any = False) -> Form:
+    return _sort(input, dim, descending)[1]
+
+
+def _ordered(input: Any) -> Form:
+    """Return the form of numbers of which one is the larger."""
+    form = given(input)
+    if form.dtype.is_complex:
+        raise UnfitError
+    return form
+
+
+ORDER_RULES: Mapping[str, Callable[..., Any]] = {
+    **dict.fromkeys(("torch.topk", "torch.Tensor.topk"), _topk),
+    **dict.fromkeys(("torch.sort", "torch.Tensor.sort"), _sort),
+    **dict.fromkeys(("torch.argsort", "torch.Tensor.argsort"), _argsort),
+}
+"""By the names that the table of operators keeps."""
