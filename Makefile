@@ -11,6 +11,10 @@ DEMO = demo
 # Eight small graphs that cover most operators, chosen by `graphnet select` (docs/transforms.md).
 DEMO_SAMPLES = @examples/demo.txt
 
+# Containers often say that no bytecode is to be written. The tests start hundreds of processes, each
+# of which would compile the library anew, and pytest would rewrite every test file in each worker.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DELETE_ON_ERROR:
 .PHONY: help demo test quick lint docs slow soak clean starter subgraphs catalog notebook benchmarks gpu
 

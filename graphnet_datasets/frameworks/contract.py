@@ -24,7 +24,7 @@ MODULES: Mapping[str, str] = {
     "tensors": "`make_inputs(sample, seed, mode, device, weights, sizes, **limits)`: its arguments",
     "operators": "`lookup`, `mutates`, `draws_random_numbers`: the table of operators",
     "runtime": "`make_runtime(device, num_threads)`, `import_all(with_compiler, with_fakes)`: "
-    "how a run handles its tensors",
+    "how a run handles its tensors, and what its jobs import",
     "results": "`find_results(sample)`: what each operator gives, without running it",
     "printer": "`print_source(sample, names)`: its text; for directories also `print_model`, "
     "`argument_names` and `FORM`",

@@ -20,12 +20,13 @@ import socket
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from .cleaning import remove_tree
 from .confinement import CONFINED_VARIABLE, can_leave_network, leave_network
+from .late_imports import LateImports
 from .limits import apply_limits
 from .linux import (
     become_subreaper,
@@ -50,12 +51,14 @@ class _ParentGoneError(Exception):
     """The process that started this server has ended or has closed the connection."""
 
 
-def serve(job: Job) -> NoReturn:
+def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
     """Serve jobs to the process that started this one; once that process ends, so does this one.
 
     For the `__main__` of a module that `ForkServer` is given: it imports what all jobs need, then
-    calls this with the function that each job runs.
+    calls this with the function that each job runs. The modules `seldom` are those that some jobs
+    import besides: after the first job that did, they are there for the next ones too.
     """
+    late = LateImports(seldom)
     control = socket.socket(fileno=int(sys.argv[1]))
     session = Path(sys.argv[2])
     os.set_inheritable(control.fileno(), False)
@@ -78,7 +81,8 @@ def serve(job: Job) -> NoReturn:
             _wait([control.fileno()], parent_fd, None)
             request, fds = _receive(control)
             if "job" in request:
-                _send(control, _run(request, fds, control, parent_fd, job))
+                late.follow()
+                _send(control, _run(request, fds, control, parent_fd, late.watching(job)))
     except (_ParentGoneError, BrokenPipeError, ConnectionResetError):
         kill_descendants()
         remove_tree(session)

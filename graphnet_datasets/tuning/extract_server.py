@@ -3,6 +3,7 @@
 import importlib
 import os
 
+from ..collector import not_collecting
 from ..frameworks import module
 from ..inputs import prepare_blocks
 from ..isolation import serve
@@ -13,11 +14,12 @@ from .intrinsics import import_meta_schedule
 def main() -> None:
     """Import what all jobs need, and serve them."""
     os.environ["TVM_NUM_THREADS"] = "1"  # read when TVM is imported
-    module("torch", "runtime").import_all(with_compiler=False)
-    import_meta_schedule()
-    importlib.import_module("tvm.relax.frontend.torch")
-    prepare_blocks()
-    serve(work)
+    with not_collecting():
+        seldom = module("torch", "runtime").import_all(with_compiler=False)
+        import_meta_schedule()
+        importlib.import_module("tvm.relax.frontend.torch")
+        prepare_blocks()
+    serve(work, seldom)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ _CODE = """
 import json, sys, threading
 from graphnet_datasets.benchmark.child import server
 
-def serve(work):
+def serve(work, seldom):
     print(json.dumps({
         "inductor": "torch._inductor.compile_fx" in sys.modules,
+        "dynamo": "torch._dynamo" in sys.modules,
         "exporter": "torch.onnx._internal.exporter._core" in sys.modules,
         "threads": threading.active_count(),
     }))
@@ -42,6 +43,7 @@ def prepared_for(*compilers: str) -> dict[str, object]:
 def test_eager_and_torchscript_need_nothing_of_the_framework_s_compiler() -> None:
     assert prepared_for("eager", "torchscript") == {
         "inductor": False,
+        "dynamo": False,
         "exporter": False,
         "threads": 1,
     }
@@ -51,6 +53,7 @@ def test_what_onnxruntime_imports_is_there_before_the_fork() -> None:
     pytest.importorskip("onnxscript", reason="onnxscript is not installed: [onnxruntime]")
     assert prepared_for("eager", "onnxruntime") == {
         "inductor": False,
+        "dynamo": True,
         "exporter": True,
         "threads": 1,
     }
@@ -59,6 +62,7 @@ def test_what_onnxruntime_imports_is_there_before_the_fork() -> None:
 def test_a_compiler_of_somebody_else_finds_all_imported() -> None:
     assert prepared_for("eager", "tests.candidates:correct") == {
         "inductor": True,
+        "dynamo": True,
         "exporter": False,
         "threads": 1,
     }

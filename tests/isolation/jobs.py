@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import os
 import resource
 import signal
@@ -98,6 +99,11 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
             for fd in range(3, 64):
                 with contextlib.suppress(OSError):
                     os.write(fd, line)
+        case "import":
+            reporter.send({"was_there": payload["name"] in sys.modules})
+            importlib.import_module(payload["name"])
+            if payload["fails"]:
+                raise ValueError
         case "raise":
             raise ValueError("x" * payload["length"])
         case "raise_unprintable":
@@ -180,4 +186,4 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    serve(run)
+    serve(run, seldom=("colorsys",))

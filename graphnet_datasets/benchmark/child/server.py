@@ -17,12 +17,15 @@ from .worker import work
 def main() -> None:
     """Prepare what jobs need, and serve them."""
     with not_collecting():
-        prepare()
-    serve(work)
+        seldom = prepare()
+    serve(work, seldom)
 
 
-def prepare() -> None:
-    """Import the framework and, of the compilers of this library, those that are wanted."""
+def prepare() -> tuple[str, ...]:
+    """Import the framework and, of the compilers of this library, those that are wanted.
+
+    Returns the modules that some jobs import besides.
+    """
     framework = os.environ[FRAMEWORK_VARIABLE]
     wanted = {name for name in os.environ.get(COMPILERS_VARIABLE, "").split(",") if name}
     known = {
@@ -32,7 +35,7 @@ def prepare() -> None:
     }
     is_all_known = bool(wanted) and wanted <= known.keys()
     compilers = [known[name].load() for name in sorted(wanted & known.keys() or known.keys())]
-    module(framework, "runtime").import_all(
+    seldom = module(framework, "runtime").import_all(
         # What somebody else's compiler is built on is not known before it is loaded.
         with_compiler=not is_all_known or any(each.uses_framework_compiler for each in compilers)
     )
@@ -42,6 +45,7 @@ def prepare() -> None:
                 compiler(json.loads(os.environ.get(OPTIONS_VARIABLE) or "{}"))
                 compiler.prepare()
     prepare_blocks()
+    return seldom
 
 
 if __name__ == "__main__":

@@ -245,10 +245,15 @@ def make_runtime(device: str, num_threads: int) -> PaddleRuntime:
     return PaddleRuntime(device, num_threads)
 
 
-def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> None:
-    """Import what every job needs, for a process that forks its jobs: that is all of paddle."""
+def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tuple[str, ...]:
+    """Import what every job needs, for a process that forks its jobs: that is all of paddle.
+
+    Returns the modules that some jobs import besides: none.
+    """
     del with_compiler, with_fakes
     from . import materialize, shapes  # noqa: F401
+
+    return ()
 
 
 def count_gpus() -> int | None:

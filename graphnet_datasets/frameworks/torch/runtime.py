@@ -20,6 +20,9 @@ _SEEDED_APART = ("cuda", "xpu")
 """Kinds of device with generators of their own."""
 
 
+_SELDOM = ("torch._dynamo", "torch.export._trace")
+"""What fake tensors import, and besides where a size is known to a run alone."""
+
 _ORDERS = random.SystemRandom()
 """Not one whose state is the same in every process that is forked."""
 
@@ -270,22 +273,24 @@ def make_runtime(device: str, num_threads: int) -> TorchRuntime:
     return TorchRuntime(device, num_threads)
 
 
-def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> None:
+def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tuple[str, ...]:
     """Import what every job needs, for a process that forks its jobs; no device is touched.
 
+    Returns the modules that some jobs import besides: those of fake tensors and of regions, which
+    the common operators do without (`walking.rules`), take as long to import as torch itself.
+
     `with_compiler`: what `torch.compile` imports too, which takes as long as all the rest.
-    `with_fakes`: what fake tensors of symbolic sizes import, which few graphs of a run need and
-    most of those that are cut or transformed.
+    `with_fakes`: what fake tensors import, which most graphs need that are cut or transformed.
     """
     if with_fakes:
-        importlib.import_module("torch.fx.experimental.symbolic_shapes")
+        importlib.import_module("torch._dynamo")
     if with_compiler:
         importlib.import_module("torch._inductor.compile_fx")  # once instead of in every run
 
     from . import materialize, shapes, tensors  # noqa: F401
-    from .building import region_state  # noqa: F401
 
     assert not torch.cuda.is_initialized()  # noqa: S101 (a forked process could not use the device)
+    return _SELDOM
 
 
 def count_gpus() -> int | None:

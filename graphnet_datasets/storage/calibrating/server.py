@@ -2,6 +2,7 @@
 
 import os
 
+from ...collector import not_collecting
 from ...frameworks import FRAMEWORK_VARIABLE, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
@@ -12,10 +13,11 @@ from .worker import work
 def main() -> None:
     """Import what all jobs need, and serve them."""
     framework = os.environ[FRAMEWORK_VARIABLE]
-    make_runtime(framework, "cpu", 1)  # several jobs run beside each other; sums keep their order
-    module(framework, "runtime").import_all(with_fakes=True)
-    module(framework, "calibration")
-    prepare_blocks()
+    with not_collecting():
+        make_runtime(framework, "cpu", 1)  # several jobs beside each other; sums keep their order
+        module(framework, "runtime").import_all(with_fakes=True)
+        module(framework, "calibration")
+        prepare_blocks()
     serve(work)
 
 

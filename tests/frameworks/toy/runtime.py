@@ -95,4 +95,5 @@ def make_runtime(device: str, num_threads: int) -> ToyRuntime:
     return ToyRuntime(device, num_threads)
 
 
-def import_all(*, with_compiler: bool = False) -> None: ...
+def import_all(*, with_compiler: bool = False) -> tuple[str, ...]:
+    return ()
