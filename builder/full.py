@@ -47,44 +47,38 @@ def write_full(
 ) -> list[Graph]:
     """Write shards, README and the tables `failures` and `duplicates`; return what was captured.
 
-    Rows come as the workers wrote them, with their derived columns. Of graphs with the same
-    signature the first one stays. Graphs that are embedded, or stand at `out`, keep their groups;
-    one that would link two splits is left out, and `failures` names it. Truncated graphs stand in a
-    config of their own. Rows of `standing` are written too, where nothing captured has their id or
-    signature; `known_columns` is what is known of graphs by signature (`keeping`).
+    Rows come as the workers wrote them, with their derived columns. Of new graphs with the same
+    signature the first one stays; those that are embedded, or stand at `out`, stay under their ids,
+    which records name, and in their groups. One that would link two splits is left out, and
+    `failures` names it. Truncated graphs stand in a config of their own. Rows of `standing` are
+    written too, where no entry of theirs was tried; `known_columns` is what is known of graphs by
+    signature (`keeping`).
 
     Raises:
         GraphNetError: of a model that breaks a piece is missing.
     """
     found = list(captures)
-    graphs: dict[str, Graph] = {}
-    failures: list[dict[str, Any]] = []
-    duplicates: list[dict[str, Any]] = []
+    known = known_groups(EMBEDDED) | known_groups(out)
     entries = {capture.entry.name: capture.entry for capture in found}
-    for capture in found:
-        if capture.path is None:
-            failures.append(_failure(capture.entry, capture.reason))
-            continue
-        for keys in read_table(capture.path, columns=list(KEY_COLUMNS)).to_pylist():
-            graph = Graph(capture.entry.name, **keys)
-            first = graphs.setdefault(graph.signature_hash, graph)
-            if first is not graph:
-                duplicates.append(
-                    {
-                        **_told(capture.entry),
-                        "id": graph.id,
-                        "is_same_as": first.id,
-                        "signature_hash": graph.signature_hash,
-                    }
-                )
+    every = [graph for capture in found for graph in _graphs(capture)]
+    tried = {*entries, *(graph.id for graph in every)}
+    rows = [row for row in standing if row.id not in tried]
+    first_of = {row.signature: row.id for row in reversed(rows)}
+    graphs: dict[str, Graph] = {}
+    duplicates: list[dict[str, Any]] = []
+    for graph in sorted(every, key=lambda each: each.id not in known):
+        first = first_of.setdefault(graph.signature_hash, graph.id)
+        if graph.id == first or graph.id in known:
+            graphs[graph.id] = graph
+        else:
+            told = {"is_same_as": first, "signature_hash": graph.signature_hash}
+            duplicates.append({**_told(entries[graph.entry]), "id": graph.id, **told})
     out.mkdir(parents=True, exist_ok=True)
-    chosen = {graph.id for graph in graphs.values()}
-    kept = [row for row in captured(found, False, known_columns) if row.id in chosen]
-    tried = {*entries, *chosen, *(each["id"] for each in duplicates)}
-    kept += [row for row in standing if row.id not in tried and row.signature not in graphs]
-    placed = place(kept, known_groups(EMBEDDED) | known_groups(out))
+    rows += [row for row in captured(found, False, known_columns) if row.id in graphs]
+    placed = place(rows, known)
     left_out = set(placed.left_out)
-    by_id = {graph.id: entries[graph.entry] for graph in graphs.values()}
+    failures = [_failure(each.entry, each.reason) for each in found if each.path is None]
+    by_id = {name: entries[graph.entry] for name, graph in graphs.items()}
     failures += [_leaking(name, by_id.get(name)) for name in placed.left_out]
     write_placed(placed, out, is_truncated_apart=True)
     write_log(failures, out, FAILURES)
@@ -92,6 +86,14 @@ def write_full(
     check_pieces(out, {each["id"] for each in duplicates})
     write_readme(out)
     return [graph for graph in graphs.values() if graph.id not in left_out]
+
+
+def _graphs(capture: Capture) -> list[Graph]:
+    """Return what decides where the rows of a capture go; nothing where it failed."""
+    if capture.path is None:
+        return []
+    keys = read_table(capture.path, columns=list(KEY_COLUMNS)).to_pylist()
+    return [Graph(capture.entry.name, **each) for each in keys]
 
 
 def write_log(rows: Iterable[Mapping[str, Any]], out: Path, table: Table) -> None:

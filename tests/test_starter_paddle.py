@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-
 import pytest
 
-import graphnet_datasets
-from graphnet_datasets import Sample, make_inputs, materialize
+from graphnet_datasets import make_inputs, materialize
 from graphnet_datasets.frameworks.outputs import leaves
 from graphnet_datasets.sample.vocabulary import TASKS
-from graphnet_datasets.storage.table import read_table
 
+from .embedded import column_rows, others, samples, small
 from .frameworks.paddle.installed import paddle
 
 pytestmark = pytest.mark.paddle
 
-STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
-
-
-@functools.cache
-def samples() -> dict[str, Sample]:
-    tables = [
-        read_table(path, filters=[("framework", "=", "paddle")])
-        for task in TASKS
-        for path in sorted(STARTER.glob(f"{task}/*.parquet"))
-    ]
-    return {row["id"]: Sample.from_row(row) for table in tables for row in table.to_pylist()}
-
-
-def small() -> list[str]:
-    return [name for name, sample in samples().items() if "small" in sample.provenance.tags]
+SMALL = small("paddle")
+OTHERS = others("paddle", one_in=3)
 
 
 def test_it_has_graphs_of_every_task_at_real_sizes_and_at_small_ones() -> None:
-    found = list(samples().values())
-    assert len(found) >= 60
-    assert {sample.task for sample in found} == set(TASKS)
-    assert len(small()) >= 40
-    assert sum(sample.is_dynamic for sample in found) >= 5
-    assert sum(sample.provenance.source == "PaddlePaddle/Paddle" for sample in found) >= 25
-    assert max(sample.num_params for sample in found) > 1e8
+    rows = column_rows("framework", "task", "is_dynamic", "source", "num_params")
+    rows = [row for row in rows if row["framework"] == "paddle"]
+    assert len(rows) >= 60
+    assert {row["task"] for row in rows} == set(TASKS)
+    assert len(SMALL) >= 40
+    assert sum(row["is_dynamic"] for row in rows) >= 5
+    assert sum(row["source"] == "PaddlePaddle/Paddle" for row in rows) >= 25
+    assert max(row["num_params"] for row in rows) > 1e8
 
 
 def test_all_were_captured_by_the_extractor_with_measured_inputs_and_shapes() -> None:
-    for name, sample in samples().items():
+    for name, sample in samples((*SMALL, *OTHERS)).items():
         assert sample.provenance.capture == "to_static", name
         for each in sample.inputs:
             # The state of a recurrent layer's dropout is empty until the layer is trained.
@@ -54,9 +38,9 @@ def test_all_were_captured_by_the_extractor_with_measured_inputs_and_shapes() ->
         assert all(op.results is not None for op in sample.ops[-1:]), name
 
 
-@pytest.mark.parametrize("name", small())
+@pytest.mark.parametrize("name", SMALL)
 def test_small_graphs_run_with_finite_outputs_of_the_recorded_shapes(name: str) -> None:
-    sample = samples()[name]
+    sample = samples((*SMALL, *OTHERS))[name]
     layer = materialize(sample, weights="parameters")
     with paddle.no_grad():
         outputs = list(leaves(layer(**make_inputs(sample, weights="parameters"))))

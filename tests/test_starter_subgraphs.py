@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-import graphnet_datasets
-from graphnet_datasets import Sample, load_dataset, make_inputs, materialize
+from graphnet_datasets import Sample, make_inputs, materialize
 from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.transforms import cut
 from graphnet_datasets.transforms.subgraphs import subgraph_hash
 
-STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
+from .embedded import EMBEDDED, column_rows, samples
+
 LEAST = {"sole_op": 20_000, "fusible": 5_000, "typical": 1_000}
 CONFIGS = tuple(LEAST)
+PARENTS = (*TASKS, "truncated")
 
 
 @functools.cache
@@ -33,7 +33,7 @@ def columns(config: str) -> dict[str, list[dict[str, Any]]]:
     return {
         split: [
             row
-            for path in sorted((STARTER / config).glob(f"{split}-*.parquet"))
+            for path in sorted((EMBEDDED / config).glob(f"{split}-*.parquet"))
             for row in read_table(path, names).to_pylist()
         ]
         for split in SPLITS
@@ -42,7 +42,7 @@ def columns(config: str) -> dict[str, list[dict[str, Any]]]:
 
 def rows_of(config: str, every: int, framework: str = "torch") -> list[dict[str, Any]]:
     """Return some whole rows, spread over the first table of the training split."""
-    path = STARTER / config / "train-0000.parquet"
+    path = EMBEDDED / config / "train-0000.parquet"
     found = read_table(path, filters=[("framework", "=", framework), ("num_ops", "<", 40)])
     return found.take(list(range(0, found.num_rows, every))).to_pylist()
 
@@ -50,7 +50,7 @@ def rows_of(config: str, every: int, framework: str = "torch") -> list[dict[str,
 def test_there_are_enough_and_they_take_little() -> None:
     for config, least in LEAST.items():
         assert sum(map(len, columns(config).values())) >= least, config
-    paths = [path for config in CONFIGS for path in (STARTER / config).glob("*.parquet")]
+    paths = [path for config in CONFIGS for path in (EMBEDDED / config).glob("*.parquet")]
     assert sum(path.stat().st_size for path in paths) <= 25 * 2**20
 
 
@@ -59,10 +59,7 @@ def test_each_comes_once_in_a_split_that_holds_no_leak(config: str) -> None:
     hashes: set[tuple[str, str]] = set()
     ids: set[str] = set()
     split_of_graph = {
-        row["id"]: row["split"]
-        for task in TASKS
-        for path in STARTER.glob(f"{task}/*.parquet")
-        for row in read_table(path, ["id", "split"]).to_pylist()
+        row["id"]: row["split"] for row in column_rows("id", "split", configs=PARENTS)
     }
     num_methods = Counter(row["subgraph_hash"] for rows in columns(config).values() for row in rows)
     for split, rows in columns(config).items():
@@ -84,12 +81,7 @@ def test_each_comes_once_in_a_split_that_holds_no_leak(config: str) -> None:
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_they_are_parts_of_embedded_graphs(config: str) -> None:
-    paths = [path for task in TASKS for path in STARTER.glob(f"{task}/*.parquet")]
-    sizes = {
-        row["id"]: row["num_ops"]
-        for path in paths
-        for row in read_table(path, ["id", "num_ops"]).to_pylist()
-    }
+    sizes = {row["id"]: row["num_ops"] for row in column_rows("id", "num_ops", configs=PARENTS)}
     covered = 0
     for rows in columns(config).values():
         for row in rows:
@@ -103,8 +95,8 @@ def test_they_are_parts_of_embedded_graphs(config: str) -> None:
 @pytest.mark.parametrize("config", CONFIGS)
 def test_a_part_is_cut_out_of_its_parent_again(config: str) -> None:
     row = rows_of(config, 400)[-1]
-    parent = load_dataset("graphnet", "all", split="all", filters=[("id", "==", row["parent_id"])])
-    again = cut(Sample.from_row(parent[0]), row["parent_ops"]).sample
+    parent = samples((row["parent_id"],), PARENTS)[row["parent_id"]]
+    again = cut(parent, row["parent_ops"]).sample
     assert subgraph_hash(again) == row["subgraph_hash"]
     assert [op.target for op in again.ops] == [op["target"] for op in row["ops"]]
 

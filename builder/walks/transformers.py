@@ -241,11 +241,26 @@ def _task(walked: Walked, inputs: dict[str, str]) -> str:
     return "audio" if is_heard else "nlp"
 
 
+def _padding(walked: Walked) -> str:
+    """Return what gives a padding token to a classifier of texts whose config has none.
+
+    It looks for the last token that is none in each text of a batch.
+    """
+    if not walked.name.endswith("ForSequenceClassification"):
+        return ""
+    text = walked.config.get_text_config()
+    if getattr(text, "pad_token_id", 0) is not None:
+        return ""
+    return "pad_token_id=0" if text is walked.config else "text_config.pad_token_id=0"
+
+
 def _line(
     walked: Walked, given: str, inputs: dict[str, str], workload: Workload, step: str = ""
 ) -> str:
     if workload.mode == "train" and hasattr(walked.config, "apply_spec_augment"):
         given = f"{given} apply_spec_augment=False"
+    if workload.batch != 1 or workload.is_dynamic:
+        given = f"{given} {_padding(walked)}"
     if _has_experts(walked.config) or _gives_experts(given):
         # Grouped matrix products take nothing else on CPUs.
         workload = dataclasses.replace(workload, dtype="bfloat16")

@@ -67,11 +67,11 @@ def split_groups(graphs: pa.Table, known: Mapping[str, str] | None = None) -> li
     order = sorted(range(len(ids)), key=lambda index: (families[index], ids[index]))
     # First what is linked to graphs that are known, and to what joins them so.
     waiting = {other for index in order if is_done[index] for other in links[index]}
-    _join(waiting, links, groups, is_done, ids)
+    _join(waiting, links, groups, is_done, ids, families)
     for index in order:
         if not is_done[index]:  # the least family of its group: no smaller one is left
             groups[index], is_done[index] = families[index], True
-            _join(set(links[index]), links, groups, is_done, ids)
+            _join(set(links[index]), links, groups, is_done, ids, families)
     return groups
 
 
@@ -81,8 +81,12 @@ def _join(
     groups: list[str | None],
     is_done: list[bool],
     ids: list[str],
+    families: list[str],
 ) -> None:
-    """Let graphs that are linked to grouped ones join them, one after another by their ids."""
+    """Let graphs that are linked to grouped ones join them, one after another by their ids.
+
+    Linked to several groups of one split, a graph joins that of its family, or else the least.
+    """
     waiting = {index for index in waiting if not is_done[index]}
     while waiting:
         index = min(waiting, key=ids.__getitem__)
@@ -91,7 +95,8 @@ def _join(
         near = sorted({group for other in links[index] if (group := groups[other]) is not None})
         if len({split_of(group) for group in near}) != 1:
             continue  # between two splits: it is of no group, and leads nowhere
-        groups[index] = near[0]
+        same = (groups[other] for other in links[index] if families[other] == families[index])
+        groups[index] = min((group for group in same if group is not None), default=near[0])
         waiting |= {int(other) for other in links[index] if not is_done[other]}
 
 

@@ -16,7 +16,7 @@ from ..sample import Statistics
 from ..sample.vocabulary import Role
 
 MAX_STORED_ELEMENTS = 1024
-"""Integer and boolean inputs up to this size are stored; the value is GraphNet's."""
+"""Integers, booleans and masks up to this size are stored; the value is GraphNet's."""
 
 MAX_CONSTANT_ELEMENTS = 2**16
 """Constants of the traced program up to this size are always stored."""
@@ -103,7 +103,7 @@ def must_store(
     """Tell whether drawing a tensor from its statistics would change what its graph does.
 
     Stored are the constants of the traced program; integers and booleans that may be indices,
-    positions or masks, if they are few or have structure; and masks among floats, which hold
+    positions or masks, if they are few or have structure; and so masks among floats, which hold
     infinities or the smallest number of their type. Parameters never are. `is_inexact` says that
     the elements are floating-point or complex numbers, and `is_uniform` that all are the same.
 
@@ -119,12 +119,11 @@ def must_store(
         return True
     if count > MAX_STRUCTURED_ELEMENTS:
         return False
-    if is_inexact:
-        if role != "constant" and not is_mask():
-            return False
-    elif count <= MAX_STORED_ELEMENTS:
+    if is_inexact and role != "constant" and not is_mask():
+        return False
+    if count <= MAX_STORED_ELEMENTS and not (is_inexact and role == "constant"):
         return True
-    elif is_uniform():
+    if not is_inexact and is_uniform():
         return False  # the range says it all
     return is_structured()
 

@@ -85,6 +85,14 @@ def test_what_would_link_two_splits_is_of_none() -> None:
     assert split_groups(graphs, together)[1] in together.values()
 
 
+def test_between_two_groups_of_a_split_a_graph_joins_that_of_its_family() -> None:
+    graphs = table(row("a", BLOCK * 8), row("b", BLOCK * 9, family="f"), row("c", BLOCK * 10))
+    known = {"a": same_split("g"), "c": "g"}
+    assert split_groups(graphs, known)[1] == min(known.values())
+    graphs = table(*graphs.to_pylist(), row("d", BLOCK * 9, family="c"))
+    assert split_groups(graphs, known)[3] == known["c"] != min(known.values())
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("pqrst"), min_size=1, max_size=6), max_size=12), st.data())
 def test_no_link_ever_joins_two_splits_however_a_dataset_grows(

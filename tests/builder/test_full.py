@@ -115,9 +115,27 @@ def test_standing_rows_stay_unless_they_were_captured_again(
     write_full(captures[:1], tmp_path)
     write_full(captures[3:4], tmp_path, list(standing(tmp_path, {})))
     assert sorted(load_dataset(tmp_path, "all", "all")["id"][:]) == ["torch/a", "torch/wave"]
-    again = Capture(parse_line(LINES[0].replace("torch/a", "torch/new")), captures[0].path)
-    write_full([again], tmp_path, list(standing(tmp_path, {})))
-    assert sorted(load_dataset(tmp_path, "all", "all")["id"][:]) == ["torch/a", "torch/wave"]
+
+
+def test_what_stands_keeps_its_id_and_what_equals_it_is_a_duplicate(
+    captures: list[Capture], tmp_path: Path
+) -> None:
+    write_full([captures[1]], tmp_path)
+    write_full(captures[:2], tmp_path)  # the one that stands comes second
+    assert load_dataset(tmp_path, "all", "all")["id"][:] == ["torch/again"]
+    write_full(captures[:1], tmp_path, standing(tmp_path, {}))  # it was not tried again
+    assert load_dataset(tmp_path, "all", "all")["id"][:] == ["torch/again"]
+    (duplicate,) = load_dataset(tmp_path, "duplicates", "all")
+    assert (duplicate["id"], duplicate["is_same_as"]) == ("torch/a", "torch/again")
+
+
+def test_equal_graphs_that_both_stand_stay(captures: list[Capture], tmp_path: Path) -> None:
+    write_full(captures[:1], tmp_path)
+    (path,) = tmp_path.glob("other/*.parquet")
+    (row,) = read_table(path).to_pylist()
+    write_table([row, {**row, "id": "torch/again"}], path)
+    write_full(captures[:2], tmp_path)
+    assert sorted(load_dataset(tmp_path, "all", "all")["id"][:]) == ["torch/a", "torch/again"]
 
 
 def test_a_family_is_in_its_split_and_nowhere_else(captures: list[Capture], tmp_path: Path) -> None:

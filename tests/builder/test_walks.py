@@ -15,6 +15,8 @@ from builder.catalog import CatalogError, parse_line, read_catalog
 from builder.sources import BUILDER, FILES
 from builder.walks import overrides
 from builder.walks.tensors import inputs_of
+from builder.walks.transformers import Walked, _line
+from builder.walks.workloads import Workload
 
 
 def inputs(name: str) -> dict[str, str]:
@@ -108,3 +110,23 @@ def test_a_line_for_a_convolution_takes_the_place_of_the_walks() -> None:
     assert lines["torch_geometric/DNAConv"].overrides == {"channels": 32}
     assert lines["torch_geometric/DNAConv"].inputs[0].shape == (100, 3, 32)
     assert "torch_geometric/WLConv" not in lines
+
+
+@pytest.mark.parametrize(
+    ("name", "workload", "expected"),
+    [
+        ("LlamaForSequenceClassification", Workload(8), {"pad_token_id": 0}),
+        ("LlamaForSequenceClassification", Workload(1, is_dynamic=True), {"pad_token_id": 0}),
+        ("LlamaForSequenceClassification", Workload(1), {}),
+        ("Qwen3_5ForSequenceClassification", Workload(8), {"text_config.pad_token_id": 0}),
+        ("BertForSequenceClassification", Workload(8), {}),
+        ("LlamaForCausalLM", Workload(8), {}),
+    ],
+)
+def test_a_classifier_of_several_texts_has_a_padding_token(
+    name: str, workload: Workload, expected: dict[str, int]
+) -> None:
+    config = getattr(transformers, name).config_class()
+    walked = Walked(name, (), "", frozenset(), frozenset(), "input_ids", config)
+    line = _line(walked, "", {"input_ids": "ids(1,8; 0, 9)"}, workload)
+    assert parse_line(line).overrides == expected

@@ -117,14 +117,15 @@ INDICES = torch.randint(0, 1000, (2048,), generator=torch.Generator().manual_see
         (torch.ones(64, 64).tril().bool(), "input", True),
         (torch.full((64, 64), -math.inf).triu(1), "buffer", True),
         (torch.full((64, 64), torch.finfo(torch.float32).min).triu(1), "input", True),
+        (torch.tensor(-math.inf), "buffer", True),
         (torch.linspace(0, 1, 64), "buffer", False),
         (torch.linspace(0, 1, 64), "constant", True),
         (torch.tensor([3, 1]), "parameter", False),
     ],
     ids=[
         "few integers", "few booleans", "a range", "random indices", "a constant", "a mask",
-        "a mask of infinities", "a mask of smallest floats", "floats of a buffer",
-        "floats of a constant", "integers of a parameter",
+        "a mask of infinities", "a mask of smallest floats", "an infinite number",
+        "floats of a buffer", "floats of a constant", "integers of a parameter",
     ],
 )  # fmt: skip
 def test_elements_are_stored_where_statistics_would_not_do(
