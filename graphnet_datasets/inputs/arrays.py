@@ -13,8 +13,10 @@ import numpy.typing as npt
 from ..errors import SampleError
 from ..sample import Input, Sample
 from ..sample.symbols import evaluate
+from .boxes import Boxes, find_boxes, order_corners
 from .defaults import default_statistics
 from .distributions import Distribution, complete, draw, spread_constants
+from .encoding import decode, narrow
 from .redraws import draw_by_role, jitter, redraw
 from .roles import find_roles
 from .storage import STORAGE
@@ -24,12 +26,15 @@ from .weights import is_positive_weight
 Mode: TypeAlias = Literal["replay", "fresh", "probe"]
 MODES: tuple[str, ...] = get_args(Mode)
 
-DRAWS_VERSION = 2
+_WIDE = ("float32", "float64")
+
+DRAWS_VERSION = 3
 """Version of the draws: the same sample, seed and mode give the same elements while it stays.
 
 1: running variances from a noncentral chi-square, integers uniform within their range.
 2: log-normal variances, integers and masks by role, mode `fresh`. What has neither (weights with a
-normal distribution, stored elements) is as in 1."""
+normal distribution, stored elements) is as in 1.
+3: the corners of boxes in order (`find_boxes`). All else is as in 2."""
 
 
 def make_array(
@@ -88,7 +93,10 @@ def make_array(
             return stored
         if is_whole(dtype):
             return redraw(key, stored, find_roles(sample)[index])
-        return jitter(key, stored)
+        moved = jitter(key, stored)
+        if stored.dtype.kind == "f" and (boxes := find_boxes(sample).get(index)) is not None:
+            order_corners(moved, boxes, 0.0, math.inf)
+        return moved
     where = f"Input `{sample.input_names[index]}` of `{sample.id}`"
     statistics = each.calibrated or each.statistics
     if statistics is None:
@@ -103,11 +111,24 @@ def make_array(
     is_positive = wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
     drawn = drawn_shape(each, shape, sizes)
     elements = draw(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
-    return (
-        np.broadcast_to(elements.reshape(drawn), shape)
-        if drawn != shape
-        else (elements.reshape(shape))
-    )
+    elements = elements.reshape(drawn)
+    if not is_whole(dtype) and (boxes := find_boxes(sample).get(index)) is not None:
+        elements = _boxes_in_order(elements, dtype, boxes, wanted)
+    return np.broadcast_to(elements, shape) if drawn != shape else elements
+
+
+def _boxes_in_order(
+    elements: npt.NDArray, dtype: str, boxes: Boxes, wanted: Distribution
+) -> npt.NDArray:
+    """Return drawn boxes each of which begins before it ends."""
+    if elements.shape[-1] < boxes.first + 4 or dtype not in ("float16", "bfloat16", *_WIDE):
+        return elements
+    values = decode(elements, dtype)
+    order_corners(values, boxes, wanted.std, wanted.maximum)
+    if dtype in _WIDE:
+        return values
+    narrow(values.reshape(-1), dtype, elements.reshape(-1))
+    return elements
 
 
 def drawn_shape(each: Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:

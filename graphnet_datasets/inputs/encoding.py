@@ -65,6 +65,17 @@ def narrow(values: npt.NDArray[np.float32], dtype: str, out: npt.NDArray) -> Non
         out[:] = encode(values, dtype)
 
 
+def decode(codes: npt.NDArray, dtype: str) -> npt.NDArray:
+    """Return numbers of float32, float64, float16 or bfloat16; the wider two as they are.
+
+    >>> decode(np.array([0x3F80, 0xC000], np.uint16), "bfloat16").tolist()
+    [1.0, -2.0]
+    """
+    if dtype == "bfloat16":
+        return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return codes.astype(np.float32) if dtype == "float16" else codes
+
+
 def cut_codes(codes: npt.NDArray, lowest: int, highest: int) -> None:
     """Set what is beyond the bounds to the bounds, in patterns of 16 bits, in place.
 

@@ -1,0 +1,274 @@
+"""Which inputs hold boxes, told by what consumes them, and how boxes are put in order.
+
+A box is two corners, (x1, y1, x2, y2), in four columns next to each other. Detection models take
+the logarithm of its sides, divide by its area, and cut it out of images; drawn column by column
+half of all boxes end before they begin. `find_boxes` follows the columns of each input through the
+graph to where one corner is subtracted from the other, or to an operator that takes boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..sample import Op, Sample
+from ..sample.arguments import iterate_refs
+from .columns import Columns, Cut, cut_of
+from .consumers import operand, ref_of, short_name
+from .terms import SUBTRACTING, is_whole
+
+_MOST_COLUMNS = 7
+"""Of vectors that hold a box: its corners, its image, a score and a class."""
+_SHORTEST = 1 / 16
+"""The shortest side of a box that is drawn, in standard deviations of its coordinates."""
+
+
+class Boxes(NamedTuple):
+    """Boxes along the last axis of an input: the column of x1, and how many images they lie on.
+
+    `num_images` is known where the column before x1 says on which of them a box lies.
+    """
+
+    first: int
+    num_images: int | None = None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_KEEPING = _words(
+    """
+    to float half double bfloat16 type_as cast _to_copy clone contiguous detach assign alias
+    share_data lift_fresh gather index_select index gather_nd masked_select cat concat concatenate
+    view reshape unsqueeze squeeze expand expand_as broadcast_to repeat tile flatten stack clip
+    clamp clamp_min clamp_max relu sigmoid scale mul imul multiply div divide truediv add iadd
+    max min maximum minimum where pad _unsafe_view __add__ __mul__
+    """
+)
+"""Operators whose result has the columns of their operands, if its last axis is as long."""
+_SPLITTING = _words("split split_with_num chunk split_with_sizes tensor_split")
+_UNBINDING = _words("unbind unstack")
+
+_TAKING: Mapping[str, Mapping[str, tuple[int, str]]] = {
+    "torch": {
+        **dict.fromkeys(("roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool"), (1, "boxes")),
+        **dict.fromkeys(
+            ("nms", "batched_nms", "box_area", "clip_boxes_to_image", "remove_small_boxes",
+             "masks_to_boxes"), (0, "boxes"),
+        ),
+        **dict.fromkeys(
+            ("box_iou", "generalized_box_iou", "distance_box_iou", "complete_box_iou"),
+            (0, "boxes1"),
+        ),
+    },
+    "paddle": {
+        **dict.fromkeys(("roi_align", "roi_pool", "psroi_pool"), (1, "boxes")),
+        "distribute_fpn_proposals": (0, "fpn_rois"),
+        "collect_fpn_proposals": (0, "multi_level_rois"),
+        "generate_proposals": (3, "anchors"),
+        "box_coder": (0, "prior_box"),
+        "box_clip": (0, "input"),
+        "iou_similarity": (0, "x"),
+        **dict.fromkeys(("multiclass_nms3", "matrix_nms"), (0, "bboxes")),
+        "nms": (0, "x"),
+    },
+}  # fmt: skip
+"""Operators that take boxes, and where they have them."""
+_PAIRING = _words("box_iou generalized_box_iou distance_box_iou complete_box_iou iou_similarity")
+"""Those whose next operand holds boxes too."""
+
+
+def find_boxes(sample: Sample) -> Mapping[int, Boxes]:
+    """Return which floating-point inputs of a sample hold boxes.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> right, left = (Op("torch.Tensor.select", (Ref(0), 1, column)) for column in (2, 0))
+    >>> width = Op("torch.Tensor.sub", (Ref(1), Ref(2)))
+    >>> boxes = Input("input", Value("float32", (8, 4)))
+    >>> find_boxes(Sample("example", "torch", "cv", (boxes,), (right, left, width), Ref(3)))
+    {0: Boxes(first=0, num_images=None)}
+    """
+    known = vars(sample).get("_boxes")
+    if known is None:
+        search = _Search(sample)
+        if search.values:
+            for position, op in enumerate(sample.ops):
+                search.step(len(sample.inputs) + position, op)
+        known = search.found
+        vars(sample)["_boxes"] = known  # as functools.cached_property keeps it
+    return known
+
+
+def order_corners(elements: npt.NDArray, boxes: Boxes, std: float, high: float) -> None:
+    """Exchange coordinates, in place, so that each box begins before it ends.
+
+    `elements` are floats whose last axis holds boxes. Sides shorter than a part of `std` are
+    lengthened to it, within the largest coordinate, `high`; of a `std` of 0 no element changes
+    otherwise than by place.
+    """
+    first, second = slice(boxes.first, boxes.first + 2), slice(boxes.first + 2, boxes.first + 4)
+    low = np.minimum(elements[..., first], elements[..., second])
+    top = np.maximum(elements[..., first], elements[..., second])
+    if std > 0:
+        side = elements.dtype.type(std * _SHORTEST)
+        is_short = top - low < side
+        top = np.where(is_short, np.minimum(low + side, high), top)
+        low = np.where(is_short, top - side, low)
+    elements[..., first], elements[..., second] = low, top
+    if boxes.num_images is not None:
+        rows = elements[..., boxes.first - 1].reshape(-1)
+        images = np.arange(rows.size) * boxes.num_images // max(rows.size, 1)
+        elements[..., boxes.first - 1] = images.reshape(elements.shape[:-1])
+
+
+class _Search:
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.found: dict[int, Boxes] = {}
+        self.values: dict[int, Columns | list[Columns]] = {}
+        for index, each in enumerate(sample.inputs):
+            if each.value.dtype is None or is_whole(each.value.dtype):
+                continue
+            shape = sample.shape_of(each.value)
+            if shape and len(shape) <= 3 and 4 <= shape[-1] <= _MOST_COLUMNS:
+                self.values[index] = Columns(frozenset({index}), 0, shape[-1], len(shape))
+
+    def step(self, own: int, op: Op) -> None:
+        """Note what operator `own` does with columns, and which its result holds."""
+        used = [
+            value
+            for ref in iterate_refs((op.args, op.kwargs))
+            if (value := self.values.get(ref)) is not None
+        ]
+        if not used:
+            return
+        name = short_name(op.target)
+        self._note_taken(name, op)
+        whole = self.values.get(ref) if (ref := ref_of(operand(op, (0, "x")))) is not None else None
+        made: Columns | list[Columns] | None = None
+        if isinstance(whole, list):
+            key = op.args[1] if name == "getitem" and len(op.args) > 1 else None
+            made = whole[key] if type(key) is int and -len(whole) <= key < len(whole) else None
+        elif name in SUBTRACTING:
+            self._note_sides(op)
+        elif whole is not None and name in _UNBINDING | _SPLITTING:
+            made = self._split(name, op, whole)
+        elif whole is not None and (cut := cut_of(name, op, whole)) is not None:
+            made = self._cut(op, whole, cut)
+        elif name in _KEEPING:
+            made = self._kept(op, [value for value in used if isinstance(value, Columns)])
+        if made is not None:
+            self.values[own] = made
+
+    def _note_sides(self, op: Op) -> None:
+        """Note the boxes of which a corner is subtracted from the other."""
+        operands = [ref_of(arg) for arg in op.args[:2]]
+        end, start = (
+            self.values.get(-1 if ref is None else ref) for ref in [*operands, -1, -1][:2]
+        )
+        if not isinstance(end, Columns) or not isinstance(start, Columns):
+            return
+        if end.width == start.width <= 2 and end.first == start.first + 2 and start.first <= 1:
+            for source in end.sources & start.sources:
+                # The first of two columns is x, of single ones it may be y.
+                self._note(source, start.first, is_sure=start.width == 2)
+
+    def _note(self, source: int, first: int, *, is_sure: bool, images: int | None = None) -> None:
+        size = (self.sample.shape_of(self.sample.inputs[source].value) or (0,))[-1]
+        if first == 1 and size == 4 and not is_sure:
+            first = 0  # y2 - y1
+        if first + 4 > size:
+            return
+        known = self.found.get(source)
+        if known is None or (first < known.first and known.num_images is None):
+            self.found[source] = Boxes(first, images)
+        elif images is not None:
+            self.found[source] = Boxes(known.first, images)
+
+    def _note_taken(self, name: str, op: Op) -> None:
+        """Note the boxes that an operator takes as such."""
+        place = _TAKING.get(self.sample.framework, {}).get(name)
+        if place is None:
+            return
+        places = [place]
+        if name in _PAIRING:
+            places.append((1, "y" if place[1] == "x" else "boxes2"))
+        for position in places:
+            for ref in iterate_refs(operand(op, position)):
+                value = self.values.get(ref)
+                if isinstance(value, Columns) and value.width >= 4 and value.first == 0:
+                    is_indexed = value.width == 5 and name.startswith(("roi", "ps_roi"))
+                    for source in value.sources:
+                        images = self._num_images(op) if is_indexed else None
+                        self._note(source, int(is_indexed), is_sure=True, images=images)
+
+    def _num_images(self, op: Op) -> int:
+        ref = ref_of(operand(op, (0, "input")))
+        shape = None
+        if ref is not None and ref < len(self.sample.inputs):
+            shape = self.sample.shape_of(self.sample.inputs[ref].value)
+        elif ref is not None:
+            shape = self._shape(self.sample.ops[ref - len(self.sample.inputs)])
+        return shape[0] if shape else 1
+
+    def _shape(self, op: Op) -> tuple[int, ...] | None:
+        if op.results is None or len(op.results) != 1:
+            return None
+        return self.sample.shape_of(op.results[0])
+
+    def _split(self, name: str, op: Op, whole: Columns) -> list[Columns] | None:
+        if whole.is_apart:
+            return None
+        if name in _UNBINDING:
+            axis = operand(op, (1, "dim" if self.sample.framework == "torch" else "axis"))
+            if axis is None or (axis != -1 and (whole.rank is None or axis != whole.rank - 1)):
+                return None
+            return [
+                whole._replace(first=whole.first + column, width=1, is_apart=True)
+                for column in range(whole.width)
+            ]
+        shapes = [self.sample.shape_of(result) for result in op.results or ()]
+        widths = [shape[-1] for shape in shapes if shape]
+        if len(widths) != len(shapes) or not widths:
+            return None
+        if all(width == whole.width for width in widths):
+            return [whole] * len(widths)
+        if sum(widths) != whole.width:
+            return None
+        starts = np.cumsum([whole.first, *widths[:-1]]).tolist()
+        places = zip(starts, widths, strict=True)
+        return [whole._replace(first=start, width=width) for start, width in places]
+
+    def _cut(self, op: Op, whole: Columns, cut: Cut) -> Columns | None:
+        shape = self._shape(op)
+        rank = cut.rank if shape is None else len(shape)
+        if cut.columns is None:
+            return self._kept(op, [whole._replace(rank=rank)])
+        start, stop, is_apart = cut.columns
+        if whole.is_apart:
+            return None
+        start, stop = (edge + whole.width if edge < 0 else edge for edge in (start, stop))
+        stop = min(stop, whole.width)
+        if not 0 <= start < stop:
+            return None
+        first = whole.first + start
+        return Columns(whole.sources, first, stop - start, rank, is_apart)
+
+    def _kept(self, op: Op, used: list[Columns]) -> Columns | None:
+        """Return the columns of a result that has those of its operands."""
+        if not used or any(value[1:3] != used[0][1:3] for value in used):
+            return None
+        shape = self._shape(op)
+        sources = frozenset().union(*(value.sources for value in used))
+        is_apart = any(value.is_apart for value in used)
+        if not is_apart and shape is not None and (not shape or shape[-1] != used[0].width):
+            if used[0].width > 1:
+                return None
+            is_apart = True  # a single column whose axis was moved or left out
+        rank = used[0].rank if shape is None else len(shape)
+        return Columns(sources, used[0].first, used[0].width, rank, is_apart)
