@@ -15,8 +15,8 @@ from graphnet_datasets.scores import compare
 def main(out: str = "runs") -> None:
     rows = load_dataset(
         "graphnet",
-        "nlp",
-        filters=[("framework", "=", "torch"), ("num_ops", "<", 60)],
+        "cv",
+        filters=[("framework", "=", "torch"), ("num_ops", "<", 60), ("flops", "<", 10**8)],
         split="train",
     )
     rows = rows.select(range(min(2, len(rows))))
