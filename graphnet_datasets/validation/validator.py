@@ -96,9 +96,11 @@ class Validator:
     def __exit__(self, *_: object) -> None:
         for framework, server in self._servers.items():
             server.close()
-            if framework in self._starting:
-                self._starting.pop(framework).join()
-                server.close()  # a thread that had hardly begun has started it meanwhile
+            starting = self._starting.pop(framework, None)
+            while starting is not None and starting.is_alive():
+                # One that had hardly begun has started it meanwhile, and waits for its imports.
+                starting.join(0.02)
+                server.close()
         self._servers.clear()
 
     def start(self, framework: str) -> None:
