@@ -13,6 +13,7 @@ import hashlib
 import re
 from typing import Any
 
+from ..collector import collecting_seldom
 from ..frameworks import print_source
 from ..sample import Input, Sample
 from ..sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
@@ -92,12 +93,13 @@ def all_hashes(sample: Sample) -> dict[str, str]:
     >>> all_hashes(relu)["signature_hash"] == signature_hash(relu)
     True
     """
-    colours = _Colours(sample)
-    return {
-        "family": _family(sample, colours.effects),
-        "structure_hash": colours.hash(has_shapes=False),
-        "signature_hash": colours.hash(has_shapes=True),
-    }
+    with collecting_seldom():
+        colours = _Colours(sample)
+        return {
+            "family": _family(sample, colours.effects),
+            "structure_hash": colours.hash(has_shapes=False),
+            "signature_hash": colours.hash(has_shapes=True),
+        }
 
 
 def _family(sample: Sample, effects: Effects) -> str:

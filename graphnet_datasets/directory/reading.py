@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..collector import not_collecting
 from ..errors import DatasetNotFoundError, SourceError
 from ..frameworks import module
 from ..frameworks.tensor_metadata import TensorMeta, parse_tensor_metadata
@@ -93,7 +94,8 @@ def read_folder(folder: Path) -> Sample:
         index, count = int(match[1]), len(_subgraphs(absolute.parent))
         name = absolute.parent.name
     sample_id = make_id(absolute)
-    sample = read_texts(texts, sample_id, name, str(folder))
+    with not_collecting():  # a syntax tree is many objects and no garbage
+        sample = read_texts(texts, sample_id, name, str(folder))
     if match and extras.FILE_NAME not in texts:
         provenance = dataclasses.replace(
             sample.provenance,

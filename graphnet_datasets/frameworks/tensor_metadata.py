@@ -47,6 +47,7 @@ _NUMPY_DTYPES = {
     for name in ITEM_SIZE_BYTES
     if name in np.sctypeDict and not name.startswith("complex")
 }
+_PLAIN_TYPES = frozenset((int, float, bool))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -216,9 +217,7 @@ class _Reader:
         if elements is None:
             plain = _SPECIAL.sub(lambda found: _PLAIN[(found[1] or found[0]).lstrip("+")], plain)
             elements = _load(plain)
-        if type(elements) is not list or any(
-            type(item) not in (int, float, bool) for item in elements
-        ):
+        if type(elements) is not list or not _PLAIN_TYPES.issuperset(map(type, elements)):
             raise self._error(position, "`data` is not a flat list of numbers")
         return elements
 

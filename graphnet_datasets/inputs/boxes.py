@@ -135,8 +135,9 @@ class _Search:
             if each.value.dtype is None or is_whole(each.value.dtype):
                 continue
             shape = sample.shape_of(each.value)
-            if shape and len(shape) <= 3 and 4 <= shape[-1] <= _MOST_COLUMNS:
-                self.values[index] = Columns(frozenset({index}), 0, shape[-1], len(shape))
+            rank = 0 if shape is None else len(shape)
+            if shape is not None and 1 <= rank <= 3 and 4 <= shape[-1] <= _MOST_COLUMNS:
+                self.values[index] = Columns(frozenset({index}), 0, shape[-1], rank)
 
     def step(self, own: int, op: Op) -> None:
         """Note what operator `own` does with columns, and which its result holds."""
