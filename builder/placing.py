@@ -25,6 +25,7 @@ from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import CONFIGS as ALL_CONFIGS
 from graphnet_datasets.schema import Table, sample_to_row
 from graphnet_datasets.schema.graphs import BUILD_COLUMNS
+from graphnet_datasets.schema.repeated_elements import with_repeats
 from graphnet_datasets.schema.run_files import with_later_columns
 from graphnet_datasets.schema.tables import EXCLUDED, TRUNCATED
 from graphnet_datasets.storage.table import check_file, read_table, write_arrow, write_table
@@ -99,7 +100,7 @@ def captured(
                 beside: tuple[Columns, Columns] = beside,
             ) -> dict[str, Any]:
                 (row,) = read_table(path).slice(index, 1).to_pylist()
-                found = with_weights(described(row, entry), read_weights(path))
+                found = with_repeats(with_weights(described(row, entry), read_weights(path)))
                 return with_kept(analysed(found) if is_analysed else found, *beside)
 
             is_excluded = bool(with_kept({}, *beside).get("why_excluded"))
@@ -195,7 +196,7 @@ def renewed(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
     What was calibrated and checked stays as it is.
     """
     sample = Sample.from_row(row)
-    found = {**described(row, entry), "subtask": subtask(sample)}
+    found = {**with_repeats(described(row, entry)), "subtask": subtask(sample)}
     if sample.framework == "torch" and _has_unknown_sizes(sample):
         found |= cost_columns(sample)
     return found

@@ -24,6 +24,7 @@ from ..sample.symbols import Dim
 from .decimal_elements import unpack_decimals
 from .frozen import make_input, make_op, make_statistics, make_value
 from .graphs import PROVENANCE_SCALARS
+from .repeated_elements import unpack_repeats
 from .templates import decode_args, decode_kwargs, decode_plain
 from .version import SCHEMA_VERSION
 
@@ -156,6 +157,10 @@ def _inputs_from_row(row: Mapping[str, Any]) -> tuple[Input, ...]:
                     "is not of float32"
                 )
             inputs[index] = dataclasses.replace(each, data=data)
+    if row.get("repeated_elements") is not None:
+        repeats = _get(row, "repeated_elements", list)
+        for index, data in unpack_repeats(repeats, [each.data for each in inputs]):
+            inputs[index] = dataclasses.replace(inputs[index], data=data)
     # Null in tables that were written before there was such a column.
     if row.get("calibrated_inputs") is not None:
         for index, statistics in _each(row, "calibrated_inputs", _calibrated_from_row):

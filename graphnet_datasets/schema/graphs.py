@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from .decimal_elements import DECIMAL_FIELDS
+from .repeated_elements import REPEAT_FIELDS
 from .version import table_metadata
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ INPUT_FIELDS = [
     ("data", pa.binary()),
 ]
 """An argument of the graph. `is_measured` is null where there are no statistics at all; `data` is
-little-endian, row-major, and null where there is none or it is in `decimal_elements`."""
+little-endian, row-major, and null where there is none, or it is in `decimal_elements`, or that of
+an earlier input (`repeated_elements`)."""
 
 CALIBRATED_FIELDS = [
     ("input", pa.int32()),
@@ -150,7 +152,9 @@ PIECE_COLUMNS = ("piece_index", "num_pieces", "break_reason")
 """Columns of the graphs of a model that breaks into several, which share `parent_id`; null for
 whole graphs."""
 
-LATER_COLUMNS = frozenset({*PIECE_COLUMNS, "weights_origin", "decimal_elements"})
+LATER_COLUMNS = frozenset(
+    {*PIECE_COLUMNS, "weights_origin", "decimal_elements", "repeated_elements"}
+)
 """Columns that files of this format version may lack; they are null where they do."""
 
 DERIVED_COLUMNS = BUILD_COLUMNS + GROUP_COLUMNS + ANALYSIS_COLUMNS + VALIDATION_COLUMNS
@@ -216,6 +220,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("constraints", pa.list_(pa.struct(CONSTRAINT_FIELDS))),
         ("inputs", pa.list_(pa.struct(INPUT_FIELDS))),
         ("decimal_elements", pa.struct(DECIMAL_FIELDS)),
+        ("repeated_elements", pa.list_(pa.struct(REPEAT_FIELDS))),
         ("calibrated_inputs", pa.list_(pa.struct(CALIBRATED_FIELDS))),
         ("ops", pa.list_(pa.struct(OP_FIELDS))),
         ("outputs", pa.struct(OUTPUT_STRUCTURE_FIELDS)),

@@ -13,6 +13,7 @@ from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.symbols import Dim, evaluate
 from .decimal_elements import pack_decimals
 from .graphs import DERIVED_COLUMNS, GRAPHS_SCHEMA, PROVENANCE_FIELDS
+from .repeated_elements import with_repeats
 from .templates import encode_args, encode_kwargs
 from .version import SCHEMA_VERSION
 
@@ -82,6 +83,7 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
             for number, each in enumerate(sample.inputs)
         ],
         "decimal_elements": decimals,
+        "repeated_elements": None,
         "calibrated_inputs": _calibrated_to_row(sample),
         "ops": [_op_to_row(sample, op) for op in sample.ops],
         "outputs": {"operands": operands, "structure": structure},
@@ -92,7 +94,7 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
             for value in (getattr(provenance, name),)
         },
     }
-    return {name: row[name] for name in GRAPHS_SCHEMA.names}
+    return with_repeats({name: row[name] for name in GRAPHS_SCHEMA.names})
 
 
 def _fields(record: Any) -> dict[str, Any]:
