@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _add_starter(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_starter)
     parser.add_argument("--catalog", type=Path, action="append", help=f"default: {CATALOGS}")
-    parser.add_argument("--out", type=Path, default=EMBEDDED)
+    parser.add_argument("--out", type=Path, default=Path("build/starter/graphnet"))
     parser.add_argument("--build", type=Path, default=Path("build/starter"), help="cached captures")
     parser.add_argument(
         "--only", default="", help="capture what has this in its name, write nothing"
@@ -173,7 +173,7 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _columns(options: argparse.Namespace) -> int:
-    from graphnet_datasets.schema.tables import SUBGRAPHS
+    from graphnet_datasets.schema.tables import SUBGRAPHS, TRUNCATED
 
     from .placing import captured, known_groups, place, standing, write_again, write_placed
 
@@ -187,7 +187,8 @@ def _columns(options: argparse.Namespace) -> int:
         found = (known(each, keys.path(each, options.add), False) for each in waiting)
         rows += captured([each for each in found if each is not None], is_analysed=True)
     placed = place(rows, groups_of)
-    write_placed(placed, options.out)
+    is_apart = any((options.out / TRUNCATED).glob("*.parquet"))
+    write_placed(placed, options.out, is_truncated_apart=is_apart)
     write_again(options.out, SUBGRAPHS)
     write_card(options.out)
     groups = {group for _, group in placed.rows}
