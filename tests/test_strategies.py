@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from graphnet_datasets.sample import Sample
 from tests.strategies import runnable_samples, samples
 
 
 @given(samples())
+@settings(max_examples=40)
 def test_samples_meet_the_invariants(sample: Sample) -> None:
     assert len(sample.input_names) == len(set(sample.input_names))
     assert all(last <= sample.num_ops for last in sample.last_uses)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphnet_datasets.benchmark.records.records import (
@@ -186,6 +186,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 @given(samples())
+@settings(max_examples=25)
 def test_the_same_sample_has_the_same_digest(sample: Sample) -> None:
     assert sample_digest(sample) == sample_digest(dataclasses.replace(sample))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.sample import Sample
@@ -14,6 +14,7 @@ from tests.strategies import samples
 
 
 @given(samples())
+@settings(max_examples=40)
 def test_a_sample_reaches_the_worker_as_it_is(
     tmp_path_factory: pytest.TempPathFactory, sample: Sample
 ) -> None:
