@@ -121,7 +121,7 @@ def _boxes_in_order(
     elements: npt.NDArray, dtype: str, boxes: Boxes, wanted: Distribution
 ) -> npt.NDArray:
     """Return drawn boxes each of which begins before it ends."""
-    if elements.shape[-1] < boxes.first + 4 or dtype not in ("float16", "bfloat16", *_WIDE):
+    if dtype not in ("float16", "bfloat16", *_WIDE):
         return elements
     values = decode(elements, dtype)
     order_corners(values, boxes, wanted.std, wanted.maximum)

@@ -109,14 +109,18 @@ def order_corners(elements: npt.NDArray, boxes: Boxes, std: float, high: float) 
 
     `elements` are floats whose last axis holds boxes. Sides shorter than a part of `std` are
     lengthened to it, within the largest coordinate, `high`; of a `std` of 0 no element changes
-    otherwise than by place.
+    otherwise than by place. Nothing is done to an axis that is too short for a box.
     """
+    if elements.shape[-1] < boxes.first + 4:
+        return
+    high = min(high, float(np.finfo(elements.dtype).max))
     first, second = slice(boxes.first, boxes.first + 2), slice(boxes.first + 2, boxes.first + 4)
     low = np.minimum(elements[..., first], elements[..., second])
     top = np.maximum(elements[..., first], elements[..., second])
     if std > 0:
         side = elements.dtype.type(std * _SHORTEST)
-        is_short = top - low < side
+        with np.errstate(over="ignore"):
+            is_short = top - low < side
         top = np.where(is_short, np.minimum(low + side, high), top)
         low = np.where(is_short, top - side, low)
     elements[..., first], elements[..., second] = low, top

@@ -178,3 +178,13 @@ def test_a_cast_and_a_clip_keep_the_columns() -> None:
         Op("torch.sub", (Ref(3), Ref(4))),
     ]
     assert find_boxes(sample_of((boxes(8, 4),), ops)) == {0: Boxes(0)}
+
+
+def test_coordinates_at_the_limits_of_a_format_and_short_axes_are_put_up_with() -> None:
+    largest = np.finfo(np.float32).max
+    held = np.array([[largest, 1, -largest, 1]], np.float32)
+    order_corners(held, Boxes(0), 16.0, 1e300)
+    assert held.tolist() == [[-largest, 1, largest, 2]]
+    short = np.array([[3.0, 2.0, 1.0]])
+    order_corners(short, Boxes(0), 1.0, np.inf)
+    assert short.tolist() == [[3, 2, 1]]
