@@ -29,6 +29,10 @@ def calibrate(
     max_input_gb: Annotated[
         float, typer.Option(help="Leave out graphs whose inputs take more than this many GiB.")
     ] = 2.0,
+    max_gflop: Annotated[
+        float | None,
+        typer.Option(min=0, help="Leave out graphs of more than so many billion operations."),
+    ] = None,
 ) -> None:
     """Run each graph on the CPU and make its input statistics fit it, in place.
 
@@ -36,12 +40,19 @@ def calibrate(
     as trained models do. What was recorded stays in the table. It exits 0 where every graph was
     done, 3 where some were not (they are named with the reason).
     """
-    if not run_calibration(path, jobs=jobs, is_again=again, max_input_gb=max_input_gb):
+    if not run_calibration(
+        path, jobs=jobs, is_again=again, max_input_gb=max_input_gb, max_gflop=max_gflop
+    ):
         raise typer.Exit(PARTLY)
 
 
 def run_calibration(
-    path: Path, *, jobs: int | None = None, is_again: bool = False, max_input_gb: float = 2.0
+    path: Path,
+    *,
+    jobs: int | None = None,
+    is_again: bool = False,
+    max_input_gb: float = 2.0,
+    max_gflop: float | None = None,
 ) -> bool:
     """Calibrate the tables at a path, print what was done, and tell whether every graph was."""
     from ..storage.calibrating import calibrate_tables
@@ -53,6 +64,7 @@ def run_calibration(
             jobs=jobs,
             is_again=is_again,
             max_input_bytes=int(max_input_gb * 2**30),
+            max_flops=None if max_gflop is None else max_gflop * 1e9,
             on_progress=count,
         )
     for name, reason in list(done.failures.items())[:MAX_FAILURES_SHOWN]:

@@ -38,13 +38,15 @@ def calibrate_rows(
     *,
     jobs: int | None = None,
     max_input_bytes: int = MAX_INPUT_BYTES,
+    max_flops: float | None = None,
     limits: Limits = CALIBRATION_LIMITS,
 ) -> Iterator[CalibratedRow]:
     """Yield rows of the `graphs` table as they are done, with their columns of calibration.
 
     A row that has them already is given back as it is. One whose inputs take more than
-    `max_input_bytes`, whose graph fails or goes beyond the limits comes back as it was, with the
-    reason. Each framework has `jobs` processes (default: one a processor).
+    `max_input_bytes`, whose graph takes more than `max_flops` operations, fails or goes beyond the
+    limits comes back as it was, with the reason. Each framework has `jobs` processes (default: one
+    a processor).
 
     Raises:
         SchemaError: a row does not fit the columns of the table.
@@ -60,6 +62,11 @@ def calibrate_rows(
             size = (row["input_bytes"] or 0) / GIB
             reason = f"its inputs take {size:.1f} GiB; {max_input_bytes / GIB:.1f} are allowed"
             yield CalibratedRow(index, row, reason)
+        elif max_flops is not None and (row.get("flops") or 0) > max_flops:
+            size = f"{(row['flops'] or 0) / 1e9:,.1f} billion operations"
+            yield CalibratedRow(
+                index, row, f"it takes {size}; {max_flops / 1e9:,.1f} billion are allowed"
+            )
         else:
             waiting.setdefault(str(row.get("framework")), []).append(index)
     for framework in map(framework_named, waiting):

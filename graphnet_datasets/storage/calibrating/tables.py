@@ -29,12 +29,15 @@ def calibrate_tables(
     jobs: int | None = None,
     is_again: bool = False,
     max_input_bytes: int = MAX_INPUT_BYTES,
+    max_flops: float | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> CalibrationReport:
     """Calibrate the rows of a Parquet file, or of all files of a dataset directory, in place.
 
     A file is replaced when all its rows are done; after a stop, the same call goes on with the
-    files that are left. Rows that are calibrated stay as they are unless `is_again`. Tables of
+    files that are left. Rows that are calibrated stay as they are unless `is_again`; graphs whose
+    inputs take more than `max_input_bytes`, or that take more than `max_flops` operations, are left
+    out. Tables of
     runs and of parts are left alone. In a dataset directory the README is renewed.
 
     Raises:
@@ -55,7 +58,9 @@ def calibrate_tables(
         if is_again:
             rows = [{**row, "calibration": None, "calibrated_inputs": None} for row in rows]
         before = list(rows)
-        for found in calibrate_rows(rows, jobs=jobs, max_input_bytes=max_input_bytes):
+        for found in calibrate_rows(
+            rows, jobs=jobs, max_input_bytes=max_input_bytes, max_flops=max_flops
+        ):
             rows[found.place] = dict(found.row)
             if found.reason:
                 failures[str(found.row.get("id"))] = found.reason

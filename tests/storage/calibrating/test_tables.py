@@ -74,6 +74,9 @@ def test_a_graph_that_is_too_large_is_named() -> None:
     (found,) = calibrate_rows([row], max_input_bytes=1000)
     assert found.row == row
     assert found.reason == "its inputs take 0.0 GiB; 0.0 are allowed"
+    (found,) = calibrate_rows([{**row, "flops": 2 * 10**9}], max_flops=1e9)
+    assert found.row["calibration"] is None
+    assert found.reason == "it takes 2.0 billion operations; 1.0 billion are allowed"
 
 
 def test_a_place_without_tables_is_an_error(tmp_path: Path) -> None:
