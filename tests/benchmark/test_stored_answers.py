@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.stored_answers import figure_of, small_graphs, summary
+from graphnet_datasets import Sample
 from tests.benchmark.samples import LINEAR, RUNNING_STATISTICS
 
 INTEGERS_ALONE = (
@@ -26,9 +27,19 @@ def test_a_cache_is_wrong_where_only_stored_integers_go_in() -> None:
     "most", [8, pytest.param(60, marks=pytest.mark.slow)], ids=["smallest", "small"]
 )
 def test_a_cache_is_found_out_on_each_small_graph(most: int) -> None:
-    found = summary([figure_of(sample) for sample in small_graphs(most, ["torch"])])
+    samples = [each for each in small_graphs(most, ["torch"]) if not decides_a_branch(each)]
+    found = summary([figure_of(sample) for sample in samples])
     assert (found["right"], found["not_timed"]) == ([], [])
     assert found["graphs"] >= 1
+
+
+def decides_a_branch(sample: Sample) -> bool:
+    """Tell whether a graph ends with one boolean, as pieces do where a model breaks on an `if`.
+
+    Nearly all inputs give the same one, so it is not timed.
+    """
+    results = sample.ops[-1].results or ()
+    return [(each.dtype, each.shape) for each in results] == [("bool", ())]
 
 
 def test_the_sweep_tells_what_varies() -> None:
