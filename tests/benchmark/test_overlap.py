@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from graphnet_datasets.benchmark import TimeSpent, run
 from graphnet_datasets.benchmark.executors import executors
-from graphnet_datasets.benchmark.executors.overlap import Lane, TimingGate
+from graphnet_datasets.benchmark.executors.overlap import TIMED_PHASES, Lane, TimingGate
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.isolation import Ending, ForkServer, Limits, descendants
 from graphnet_datasets.sample import Op
@@ -21,6 +22,7 @@ from graphnet_datasets.sample.arguments import Ref
 from tests.benchmark.samples import LINEAR, make_sample, quick
 
 ROOT = Path(__file__).parents[2]
+CHILD = ROOT / "graphnet_datasets" / "benchmark" / "child"
 SHORT_S = 0.4
 
 
@@ -84,6 +86,17 @@ def test_a_stopped_job_is_killed_as_ever(server: ForkServer) -> None:
         timed.gate.begin_timed(timed)
         server.close()
         assert job.result(30).ending is Ending.CRASH
+
+
+@pytest.mark.parametrize(
+    ("kind", "module"), [("candidate", "worker"), ("eager_alone", "eager_alone")]
+)
+def test_a_worker_waits_for_its_turn_before_each_phase_that_is_timed(
+    kind: str, module: str
+) -> None:
+    """One that did not wait would find the leave for a phase at the next one."""
+    text = (CHILD / f"{module}.py").read_text()
+    assert set(re.findall(r'turnstile\.enter\("(\w+)"\)', text)) == TIMED_PHASES[kind]
 
 
 def test_one_lane_is_timed_at_a_time_and_not_beside_work() -> None:

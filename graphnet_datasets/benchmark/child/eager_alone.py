@@ -27,7 +27,7 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
     workload = load_workload(job, directory)
     runtime = workload.runtime
     turnstile = Turnstile(job, reporter)
-    reporter.enter("baseline")
+    turnstile.enter("baseline")
     workload.note_writes()
     workload.is_fresh = job.is_fresh
     arm = Arm(workload, workload.module)

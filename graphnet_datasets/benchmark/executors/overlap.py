@@ -1,8 +1,7 @@
 """Several samples under way at once, of which nothing runs while one of them is timed.
 
 A run is one part waiting for the clock (pairs of calls, eager by itself, counts of the profiler)
-and three parts that no clock looks at: starting a process, loading, compiling, repeating calls for
-the judge, judging. On a machine with two processors the latter of one sample may be done beside
+and three parts that no clock looks at: starting a process, loading, compiling, judging. On a machine with two processors the latter of one sample may be done beside
 those of another. So there are lanes, each of which takes a sample after another through all of its
 processes, and a gate between them:
 
@@ -27,11 +26,15 @@ from ...isolation.pausing import continue_descendants, stop_descendants
 
 TIMED_PHASES = {
     "candidate": frozenset({"baseline", "run", "profile"}),
-    "eager_alone": frozenset({"run"}),
+    "eager_alone": frozenset({"baseline", "run"}),
     "eager_in_turns": frozenset({"baseline", "compile", "run"}),
     "peaks": frozenset({"peaks"}),
 }
-"""The phases of each kind of job that the clock looks at."""
+"""The phases of each kind of job that the clock looks at, and eager's repeated calls.
+
+Those run on all threads one after another. Beside other threads each call would wait for the one
+that has lost its processor: what takes 0.3 s by itself took 27 s.
+"""
 
 
 class Lane:
