@@ -1,9 +1,10 @@
 """Several samples under way at once, of which nothing runs while one of them is timed.
 
 A run is one part waiting for the clock (pairs of calls, eager by itself, counts of the profiler)
-and three parts that no clock looks at: starting a process, loading, compiling, judging. On a machine with two processors the latter of one sample may be done beside
-those of another. So there are lanes, each of which takes a sample after another through all of its
-processes, and a gate between them:
+and parts that no clock looks at: starting a process, loading, compiling, judging. On a
+machine with two processors the latter of one sample may be done beside those of another. So there
+are lanes, each of which takes a sample after another through all of its processes, and a gate
+between them:
 
 - A worker stops by itself before a section that is timed, and goes on when it is told to.
 - Before it is told, all that the other lanes have started is stopped (SIGSTOP), and what this
