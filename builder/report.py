@@ -51,7 +51,7 @@ def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int
         f"On {today}, with torch {version('torch').partition('+')[0]}: {len(tried):,} entries "
         "tried, "
         f"{num_captured:,} captured ({num_captured / max(1, len(tried)):.1%}), "
-        f"{counted(num_rows - len(graphs), 'graph')} the same as another one; "
+        f"{counted(num_rows - len(graphs), 'graph')} equal to another one or linked to two splits; "
         f"**{len(graphs):,} graphs of {len(families):,} families**."
     )
     if num_not_tried:

@@ -41,6 +41,8 @@ PART_COLUMNS = ("parent_id", "parent_ops", "num_occurrences", "num_families", "s
 """What `show` says besides of what was made of another graph."""
 FAMILY_LENGTH = 8
 """Characters of a family's hash that are shown; `--family` takes as many as it is given."""
+HASH_LENGTH = 32
+"""Characters of the whole hash; families of tuning tasks are words."""
 
 
 @app.command("list", epilog="Example: graphnet list cv --name resnet --max-ops 200")
@@ -88,7 +90,7 @@ def print_rows(
     """List the graphs of a dataset by size, with what one filters by."""
     import pyarrow.dataset
 
-    from ..schema.tables import SUBGRAPHS, config_named
+    from ..schema.tables import GRAPHS, SUBGRAPHS, config_named
     from ..storage.loading import load_dataset, locate
     from ..storage.selection import Filters
     from ..verbosity import hidden_progress_bars
@@ -101,7 +103,8 @@ def print_rows(
         kind=(kind,) if kind else (),
         method=(found_by,) if found_by else (),
     )
-    is_of_parts = config_named(config).table is SUBGRAPHS
+    table = config_named(config).table
+    is_of_parts = table is SUBGRAPHS
     if not is_of_parts and (found_by is not None or min_occurrences is not None):
         option = "--found-by" if found_by is not None else "--min-occurrences"
         raise RunError(
@@ -141,21 +144,23 @@ def print_rows(
         filters = condition if filters is None else filters & condition
     # From the Hub a stream fetches these columns alone; a local one would cost the import of torch.
     is_remote = not isinstance(locate(dataset), Path)
-    columns = SUBGRAPHS.listed if is_of_parts else LISTED
+    columns = LISTED if table is GRAPHS else table.listed
     with hidden_progress_bars():
         splits: Any = load_dataset(
             dataset, config, None, filters=filters, columns=columns, streaming=is_remote
         )
     rows = [{name: row[name] for name in columns} for split in splits.values() for row in split]
-    rows.sort(key=lambda row: (row["num_ops"], row["id"]))
+    if table.holds_samples:
+        rows.sort(key=lambda row: (row["num_ops"], row["id"]))
     shown = rows if limit is None else rows[:limit]
     if as_json:
         for row in shown:
-            echo(json.dumps(row))
+            echo(json.dumps(row, default=str))  # a time
         return
     _print_table(shown, columns)
     hidden = len(rows) - len(shown)
-    echo(counted(len(rows), "graph") + (f", {hidden} not shown" if hidden else ""))
+    what = "graph" if table.holds_samples else "row"
+    echo(counted(len(rows), what) + (f", {hidden} not shown" if hidden else ""))
 
 
 @app.command("show", epilog="Example: graphnet show torchvision/resnet18")
@@ -259,9 +264,7 @@ def fitting_columns(widths: Mapping[str, int], available: int) -> list[str]:
     """
     chosen: list[str] = []
     room = available
-    for name in BY_IMPORTANCE:
-        if name not in widths:
-            continue
+    for name in dict.fromkeys((*(each for each in BY_IMPORTANCE if each in widths), *widths)):
         room -= widths[name] + (len(GAP) if chosen else 0)
         if chosen and room < 0:
             break
@@ -272,7 +275,7 @@ def fitting_columns(widths: Mapping[str, int], available: int) -> list[str]:
 def _cell(name: str, value: Any) -> str:
     if value is None:
         return ""
-    if name == "family":
+    if name == "family" and len(value) == HASH_LENGTH:
         return value[:FAMILY_LENGTH]
     if name == "is_dynamic":
         return "yes" if value else "no"

@@ -76,6 +76,24 @@ def test_list_filters(root: Path, options: list[str], expected: list[str]) -> No
     assert listed("--dataset", root, *options) == expected
 
 
+@pytest.mark.parametrize(
+    ("config", "heads"),
+    [
+        ("failures", ["id", "task", "kind", "stage", "reason"]),
+        ("duplicates", ["id", "task", "same_as"]),
+        ("tuning_tasks", ["task_id", "task_name"]),
+        ("tuning_records", ["task_id", "tuner", "trial"]),
+    ],
+)
+def test_list_shows_the_rows_of_any_config(config: str, heads: list[str]) -> None:
+    head, *rows, count = call("list", config, "--limit", "2").stdout.splitlines()
+    assert set(heads) <= set(head.split())
+    assert len(rows) == 2
+    assert "rows, " in count and count.endswith(" not shown")
+    rows = call("list", config, "--limit", "1", "--json").stdout.splitlines()
+    assert len(rows) == 1 and json.loads(rows[0])
+
+
 def test_list_says_which_configs_there_are(root: Path) -> None:
     result = call("list", "vision", "--dataset", root, exit_code=1)
     assert result.stderr == (
