@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _import(arguments)
     parser = argparse.ArgumentParser(prog="python -m builder", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    _add_starter(commands.add_parser("starter", help="the embedded dataset, byte for byte"))
+    _add_starter(commands.add_parser("starter", help="a dataset of the project's own catalogs"))
     again = commands.add_parser("calibrate", help="what `starter` does last, on what is embedded")
     again.set_defaults(run=_calibrate)
     again.add_argument("--out", type=Path, default=EMBEDDED)

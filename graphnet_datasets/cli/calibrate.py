@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -64,7 +65,7 @@ def run_calibration(
             jobs=jobs,
             is_again=is_again,
             max_input_bytes=int(max_input_gb * 2**30),
-            max_flops=None if max_gflop is None else max_gflop * 1e9,
+            max_flops=math.inf if max_gflop is None else max_gflop * 1e9,
             on_progress=count,
         )
     for name, reason in list(done.failures.items())[:MAX_FAILURES_SHOWN]:

@@ -65,6 +65,15 @@ def narrow(values: npt.NDArray[np.float32], dtype: str, out: npt.NDArray) -> Non
         out[:] = encode(values, dtype)
 
 
+def from_bfloat16(codes: npt.NDArray) -> npt.NDArray[np.float32]:
+    """Return the numbers of patterns of bfloat16, exactly.
+
+    >>> from_bfloat16(np.array([0x3F80, 0xC000], np.uint16)).tolist()
+    [1.0, -2.0]
+    """
+    return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
 def decode(codes: npt.NDArray, dtype: str) -> npt.NDArray:
     """Return numbers of float32, float64, float16 or bfloat16; the wider two as they are.
 
@@ -72,7 +81,7 @@ def decode(codes: npt.NDArray, dtype: str) -> npt.NDArray:
     [1.0, -2.0]
     """
     if dtype == "bfloat16":
-        return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return from_bfloat16(codes)
     return codes.astype(np.float32) if dtype == "float16" else codes
 
 

@@ -13,7 +13,7 @@ from ..errors import GraphNetError, SampleError, TransformError
 from ..frameworks import find_results
 from ..frameworks.results import Result
 from ..frameworks.stepping import find_not_finite
-from ..inputs.encoding import encode, finite_range
+from ..inputs.encoding import encode, finite_range, from_bfloat16
 from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.arguments import DictArg, ListArg, Named, Ref, iterate_refs, map_refs
 from ..sample.targets import base_name
@@ -211,7 +211,7 @@ class _Casting:
 
     def _data(self, data: bytes, dtype: str | None) -> bytes:
         if dtype == "bfloat16":
-            values = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+            values = from_bfloat16(np.frombuffer(data, "<u2"))
         else:
             values = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
         _, largest = finite_range(self.dtype)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import graphnet_datasets
 from builder.catalog import parse_line
 from builder.provenance import is_cut
 from graphnet_datasets.analysis.columns import derived_columns
@@ -18,9 +16,9 @@ from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import BUILD_COLUMNS
 from graphnet_datasets.storage.table import read_table
+from tests.embedded import paths
 
-STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
-FILES = sorted(path for task in TASKS for path in STARTER.glob(f"{task}/*.parquet"))
+FILES = paths(*TASKS)
 
 
 def same(first: Any, second: Any) -> bool:

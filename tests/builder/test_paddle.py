@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from builder.__main__ import main
-from builder.capturing import PACKAGE
 from builder.catalog import CatalogError, parse_line, read_catalog
 from builder.starter import CATALOGS
 from graphnet_datasets import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.table import read_table
+from tests.embedded import column_rows
 from tests.frameworks.paddle.installed import paddle
 
 pytestmark = pytest.mark.paddle
@@ -91,11 +91,9 @@ def test_the_worker_needs_no_torch() -> None:
 def test_embedded_graphs_of_paddle_call_what_those_of_others_often_call() -> None:
     """Operators that samples of the original GraphNet call, and plain networks do not."""
     called: set[str] = set()
-    for path in (PACKAGE / "starter" / "graphnet").glob("*/*.parquet"):
-        if path.parent.name in TASKS:
-            for row in read_table(path, columns=["framework", "op_histogram"]).to_pylist():
-                if row["framework"] == "paddle":
-                    called |= {each["target"].rpartition(".")[2] for each in row["op_histogram"]}
+    for row in column_rows("framework", "op_histogram"):
+        if row["framework"] == "paddle":
+            called |= {each["target"].rpartition(".")[2] for each in row["op_histogram"]}
     assert called >= {
         "equal", "arange", "greater_than", "not_equal", "minimum", "gather", "tile", "meshgrid",
         "one_hot", "topk", "where",

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import graphnet_datasets
 from graphnet_datasets import load_dataset
 from graphnet_datasets.tuning import Pool
 from graphnet_datasets.tuning.leaderboard import replay_tuners
 from graphnet_datasets.tuning.records import read_records
-
-STARTER = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet"
+from tests.embedded import EMBEDDED
 
 pytestmark = pytest.mark.skipif(
-    not (STARTER / "tuning_records").is_dir(),
+    not (EMBEDDED / "tuning_records").is_dir(),
     reason="the embedded dataset has no config `tuning_records` (`python -m builder tuning`)",
 )
 
@@ -29,7 +25,7 @@ def test_they_are_many_of_many_tasks_and_all_can_be_read() -> None:
     ids = set(load_dataset("graphnet", "all", split="all", columns=["id"])["id"])
     sources = {each.sample_id for task in found.tasks.values() for each in task.sources}
     assert sources <= ids  # every task is of a graph that is here
-    assert sum(path.stat().st_size for path in STARTER.glob("tuning_*/*")) <= 25 * 2**20
+    assert sum(path.stat().st_size for path in EMBEDDED.glob("tuning_*/*")) <= 25 * 2**20
 
 
 def test_tuners_are_compared_on_a_part_of_them() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,7 +39,7 @@ def calibrate_rows(
     *,
     jobs: int | None = None,
     max_input_bytes: int = MAX_INPUT_BYTES,
-    max_flops: float | None = None,
+    max_flops: float = math.inf,
     limits: Limits = CALIBRATION_LIMITS,
 ) -> Iterator[CalibratedRow]:
     """Yield rows of the `graphs` table as they are done, with their columns of calibration.
@@ -62,11 +63,10 @@ def calibrate_rows(
             size = (row["input_bytes"] or 0) / GIB
             reason = f"its inputs take {size:.1f} GiB; {max_input_bytes / GIB:.1f} are allowed"
             yield CalibratedRow(index, row, reason)
-        elif max_flops is not None and (row.get("flops") or 0) > max_flops:
-            size = f"{(row['flops'] or 0) / 1e9:,.1f} billion operations"
-            yield CalibratedRow(
-                index, row, f"it takes {size}; {max_flops / 1e9:,.1f} billion are allowed"
-            )
+        elif (flops := row.get("flops") or 0) > max_flops:
+            size = f"{flops / 1e9:,.1f} billion operations"
+            reason = f"it takes {size}; {max_flops / 1e9:,.1f} billion are allowed"
+            yield CalibratedRow(index, row, reason)
         else:
             waiting.setdefault(str(row.get("framework")), []).append(index)
     for framework in map(framework_named, waiting):

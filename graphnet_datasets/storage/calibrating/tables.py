@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +30,7 @@ def calibrate_tables(
     jobs: int | None = None,
     is_again: bool = False,
     max_input_bytes: int = MAX_INPUT_BYTES,
-    max_flops: float | None = None,
+    max_flops: float = math.inf,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> CalibrationReport:
     """Calibrate the rows of a Parquet file, or of all files of a dataset directory, in place.
