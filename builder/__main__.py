@@ -15,6 +15,7 @@ from .catalog import Entry, read_catalog
 from .executors import capture_all
 from .finishing import add_check, add_goals, add_measure, add_runs, add_ship
 from .progress import follow, summary
+from .seeding import take_over
 from .sources import named_entries
 from .starter import CATALOGS, calibrate, write_card, write_dataset, write_failures
 
@@ -129,6 +130,9 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--executor", choices=("local", "ray"), default="local")
     parser.add_argument("--limit", type=int, help="at most so many entries of each source")
     parser.add_argument(
+        "--anew", action="store_true", help="capture what the embedded dataset holds too"
+    )
+    parser.add_argument(
         "--retry", action="store_true", help="try again what failed in this build directory"
     )
     parser.add_argument(
@@ -219,12 +223,14 @@ def _tuning(options: argparse.Namespace) -> int:
 
 
 def _catalog(options: argparse.Namespace) -> int:
-    from .effort import read_efforts
+    from .effort import add_up, read_efforts
     from .full import write_full
     from .report import write_report
 
     entries = named_entries(options.sources, options.limit)
     keys = Keys(is_strict=False)
+    if not options.anew:
+        take_over(entries, EMBEDDED, options.build, keys)
     if options.no_capture:
         captures = ended(entries, options.build, keys)
     else:
@@ -247,7 +253,8 @@ def _catalog(options: argparse.Namespace) -> int:
     print(f"{len(graphs)} graphs of {len(families)} families in {options.out}")
     if options.docs is not None:
         num_waiting = len(entries) - len(captures)
-        write_report(options.docs, captures, graphs, num_waiting, read_efforts(options.build))
+        efforts = add_up(read_efforts(options.build))
+        write_report(options.docs, captures, graphs, num_waiting, efforts)
     return 0
 
 
@@ -268,12 +275,12 @@ def _weights(options: argparse.Namespace) -> int:
 
 
 def _hours(options: argparse.Namespace) -> int:
-    from .effort import RECORDS, effort_table, read_efforts
+    from .effort import RECORDS, add_up, effort_table, read_efforts
 
     efforts = read_efforts(options.build)
     if not efforts:
         raise GraphNetError(f"`{options.build}` has no `{RECORDS}`: nothing was captured in it.")
-    print("\n".join(effort_table(efforts)))
+    print("\n".join(effort_table(add_up(efforts))))
     return 0
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphnet_datasets.benchmark import Settings, TimingSettings
-from graphnet_datasets.benchmark.records.records import read_runs
+from graphnet_datasets.benchmark.records.records import TABLE_NAME, read_runs, write_runs
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.schema.tables import RUNS
 from graphnet_datasets.scores.run_sets import split_arms
@@ -86,6 +86,9 @@ def measure(
 ) -> Iterator[tuple[str, Any]]:
     """Time the graphs of a dataset under each arm, and yield its name with its records.
 
+    Where `out` holds no records it begins with those that the dataset has: what they tell of equal
+    graphs, compilers and machines is not timed again.
+
     Raises:
         GraphNetError: there is no such arm.
     """
@@ -94,6 +97,8 @@ def measure(
     unknown = sorted(set(arms) - set(ARMS))
     if unknown:
         raise GraphNetError(f"There is no arm `{unknown[0]}`. Choose of {', '.join(ARMS)}.")
+    if not any(out.rglob("*.parquet")):
+        _take_records(source, out)
     columns = ["id", "framework", "tags", "flops"]
     rows = load_dataset(source, split="all", columns=columns).to_list()
     settings = Settings(
@@ -112,6 +117,14 @@ def measure(
             print(f"{name}: {error}", file=sys.stderr)
             continue
         yield name, records
+
+
+def _take_records(source: Path, out: Path) -> None:
+    """Copy the records that a dataset has into a directory of runs, where it has any."""
+    folder = source / RUNS.name
+    if any(folder.glob("*.parquet")):
+        out.mkdir(parents=True, exist_ok=True)
+        write_runs(read_runs(folder), out / TABLE_NAME)
 
 
 def ship_runs(pool: Path, out: Path) -> pa.Table:

@@ -1,20 +1,30 @@
-"""What a build took: a line for each capture in its build directory, and a table of them."""
+"""What a build took: a line for each capture in its build directory, and sums that outlive it."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from graphnet_datasets.atomic import write_text
 from graphnet_datasets.isolation import Finished
 
+from .capturing import BUILDER
 from .catalog import Entry
 from .libraries import LIBRARIES
 
 RECORDS = "effort.jsonl"
 """The file of a build directory to which each capture that ends adds a line."""
+
+NAME = "build-id"
+"""The file of a build directory that names it: its sums are replaced, and not added again."""
+
+SUMS = BUILDER / "efforts.json"
+"""What the builds of the shipped dataset took: by build, then by `library task`, a `Spent`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,41 +75,95 @@ def _effort(line: str) -> Effort | None:
         return None
 
 
-def effort_table(efforts: Iterable[Effort], num_entries: int | None = None) -> Iterator[str]:
-    """Yield the lines of a table by source and task, with a line for all.
+@dataclasses.dataclass(frozen=True)
+class Spent:
+    """What several captures took; `num_told` of them could tell their CPU time."""
 
-    Entries that were captured again count each time. Where fewer entries are recorded than the
-    catalogs hold (`num_entries`), a line below says so.
+    num_captures: int
+    num_failed: int
+    num_told: int
+    cpu_s: float
+    wall_s: float
+    peak_memory_bytes: int
+
+    def __add__(self, other: Spent) -> Spent:
+        """Return both together."""
+        sums = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in ("num_captures", "num_failed", "num_told", "cpu_s", "wall_s")
+        }
+        peak = max(self.peak_memory_bytes, other.peak_memory_bytes)
+        return Spent(**sums, peak_memory_bytes=peak)
+
+
+NOTHING = Spent(0, 0, 0, 0.0, 0.0, 0)
+
+Sums = Mapping[str, Spent]
+"""By library and task, with a space between."""
+
+
+def add_up(efforts: Iterable[Effort]) -> Sums:
+    """Return what captures took by library and task; one that was made again counts each time."""
+    sums: dict[str, Spent] = {}
+    for each in efforts:
+        key = f"{each.library} {each.task}"
+        one = Spent(
+            1, int(not each.is_captured), int(each.cpu_s is not None),
+            each.cpu_s or 0.0, each.wall_s, each.peak_memory_bytes,
+        )  # fmt: skip
+        sums[key] = sums.get(key, NOTHING) + one
+    return sums
+
+
+def with_earlier(build: Path, path: Path = SUMS) -> Sums:
+    """Return what a build directory tells, and what other builds of the dataset took.
+
+    Its sums take the place of those that `path` has of it, and `path` is written.
     """
-    found = list(efforts)
-    yield "| source | task | captures | failed | CPU hours | hours | median CPU s | most memory |"
+    builds = json.loads(path.read_text()) if path.is_file() else {}
+    own = add_up(read_efforts(build))
+    if own:
+        rounded = {key: dataclasses.asdict(each) for key, each in sorted(own.items())}
+        for each in rounded.values():
+            each |= {name: round(each[name], 1) for name in ("cpu_s", "wall_s")}
+        builds[_name_of(build)] = rounded
+        write_text(path, json.dumps(builds, indent=1, sort_keys=True) + "\n")
+    sums: dict[str, Spent] = {}
+    for key, told in (pair for each in builds.values() for pair in each.items()):
+        sums[key] = sums.get(key, NOTHING) + Spent(**told)
+    return sums
+
+
+def _name_of(build: Path) -> str:
+    path = build / NAME
+    if not path.is_file():
+        write_text(path, uuid.uuid4().hex)
+    return path.read_text()
+
+
+def effort_table(sums: Sums) -> Iterator[str]:
+    """Yield the lines of a table by source and task, with a line for all."""
+    yield "| source | task | captures | failed | CPU hours | hours | mean CPU s | most memory |"
     yield "|---|---|---|---|---|---|---|---|"
-    groups: dict[tuple[str, str], list[Effort]] = {}
-    for each in found:
-        title = each.library
-        if each.library in LIBRARIES and not LIBRARIES[each.library].distribution:
-            title = "this project"
-        groups.setdefault((title, each.task), []).append(each)
-    for (title, task), of_group in sorted(groups.items()):
-        yield _line(title, task, of_group)
-    yield _line("all", "", found)
-    names = {each.name for each in found}
-    untold = sum(each.cpu_s is None for each in found)
-    if untold:
+    groups: dict[tuple[str, str], Spent] = {}
+    for key, spent in sums.items():
+        library, _, task = key.partition(" ")
+        is_own = library in LIBRARIES and not LIBRARIES[library].distribution
+        group = ("this project" if is_own else library, task)
+        groups[group] = groups.get(group, NOTHING) + spent
+    for (title, task), spent in sorted(groups.items()):
+        yield _line(title, task, spent)
+    whole = functools.reduce(Spent.__add__, groups.values(), NOTHING)
+    yield _line("all", "", whole)
+    if untold := whole.num_captures - whole.num_told:
         yield ""
         yield f"{untold:,} captures were ended before they could tell their CPU time."
-    if num_entries is not None and len(names) < num_entries:
-        yield ""
-        yield f"Recorded for {len(names):,} of {num_entries:,} entries."
 
 
-def _line(title: str, task: str, efforts: list[Effort]) -> str:
-    seconds = sorted(each.cpu_s for each in efforts if each.cpu_s is not None)
-    median = f"{seconds[len(seconds) // 2]:,.1f}" if seconds else ""
-    memory = max((each.peak_memory_bytes for each in efforts), default=0)
-    failed = sum(not each.is_captured for each in efforts)
+def _line(title: str, task: str, spent: Spent) -> str:
+    mean = f"{spent.cpu_s / spent.num_told:,.1f}" if spent.cpu_s else ""
     return (
-        f"| {title} | {task} | {len(efforts):,} | {failed:,} | {sum(seconds) / 3600:,.2f} "
-        f"| {sum(each.wall_s for each in efforts) / 3600:,.2f} | {median} "
-        f"| {memory / 2**30:,.1f} GiB |"
+        f"| {title} | {task} | {spent.num_captures:,} | {spent.num_failed:,} "
+        f"| {spent.cpu_s / 3600:,.2f} | {spent.wall_s / 3600:,.2f} | {mean} "
+        f"| {spent.peak_memory_bytes / 2**30:,.1f} GiB |"
     )

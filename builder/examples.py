@@ -9,26 +9,25 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .catalog import CatalogError, Entry, InputSpec
 
-if TYPE_CHECKING:
-    import torch
 
-
-def make_examples(entry: Entry) -> dict[str, torch.Tensor]:
-    """Return the tensors that `entry`'s model is called with, floats in the entry's dtype.
+def make_examples(entry: Entry) -> dict[str, Any]:
+    """Return what `entry`'s model is called with: tensors and numbers; floats in its dtype.
 
     Raises:
         CatalogError: an input has an unknown kind.
     """
     import torch  # here, since paddle's workers have no torch
 
-    examples = {}
+    examples: dict[str, Any] = {
+        spec.name: _PLAIN[spec.kind](spec) for spec in entry.inputs if spec.kind in _PLAIN
+    }
     for name, array in make_arrays(entry).items():
         tensor = torch.from_numpy(array)
         if tensor.is_floating_point():
@@ -47,10 +46,12 @@ def make_arrays(entry: Entry) -> dict[str, npt.NDArray]:
     for spec in entry.inputs:
         if spec.kind == "cache":  # the model itself makes it, see `builder.caches`
             continue
+        if spec.kind in _PLAIN:
+            continue
         if spec.kind not in _KINDS:
             raise CatalogError(
                 f"`{entry.name}` has an input of the kind `{spec.kind}` "
-                f"(accepted: {', '.join(_KINDS)})."
+                f"(accepted: {', '.join((*_KINDS, *_PLAIN))})."
             )
         seed = hashlib.sha256(f"{entry.name}\0{spec.name}".encode()).digest()[:8]
         generator = np.random.Generator(np.random.PCG64(int.from_bytes(seed, "little")))
@@ -110,3 +111,9 @@ _KINDS: Mapping[str, Callable[[np.random.Generator, InputSpec], npt.NDArray]] = 
     "range": _range,
     "bools": _bools,
 }
+
+_PLAIN: Mapping[str, Callable[[InputSpec], Any]] = {
+    "number": lambda spec: int(spec.arguments[0]),
+    "shapes": lambda spec: [spec.shape],
+}
+"""What becomes a constant of the graph: an integer, and a list of one shape."""

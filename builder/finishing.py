@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from .capturing import EMBEDDED, Keys, ended
+from .seeding import take_over
 from .sources import named_entries
 
 
@@ -27,6 +28,9 @@ def add_ship(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--build", type=Path, default=Path("build/catalog"), help="captures")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument("--docs", type=Path, help="a text with the tables of both")
+    parser.add_argument(
+        "--anew", action="store_true", help="leave out what stands there and was not captured here"
+    )
     _add_comparing(parser)
 
 
@@ -113,19 +117,21 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _ship(options: argparse.Namespace) -> int:
-    from .effort import read_efforts
+    from .effort import with_earlier
     from .report import write_report
     from .shipping import is_left_out, ship
 
     entries = named_entries([], None)
     keys = Keys(is_strict=False)
+    if not options.anew:
+        take_over(entries, options.out, options.build, keys)
     captures = ended(entries, options.build, keys)
     graphs = ship(captures, options.out)
     print(f"{len(graphs)} captured graphs in {options.out}")
     if options.docs is not None:
         shipped = [each for each in captures if not is_left_out(each.entry.library)]
         num_waiting = sum(not is_left_out(each.library) for each in entries) - len(shipped)
-        write_report(options.docs, shipped, graphs, num_waiting, read_efforts(options.build))
+        write_report(options.docs, shipped, graphs, num_waiting, with_earlier(options.build))
     options.dataset = options.out
     _goals(options)
     return 0

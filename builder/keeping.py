@@ -44,6 +44,12 @@ def read_checks(row: Path) -> dict[str, Columns]:
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
+def write_checks(row: Path, found: Iterable[Columns]) -> None:
+    """Keep what was found of the graphs of a row's file, beside it; each tells its `id`."""
+    columns = {each["id"]: {name: each[name] for name in VALIDATION_COLUMNS} for each in found}
+    write_text(path_of(row), json.dumps(columns))
+
+
 def kept_columns(directory: Path) -> dict[str, Columns]:
     """Return, by signature, what a dataset says of its graphs that cost a run of them."""
     found: dict[str, Columns] = {}
@@ -88,8 +94,7 @@ def check(
     with Validator(memory_limit_bytes=round(memory_limit * 1e9)) as validator:
         for entry, path in entries:
             outcomes = [_checked(row, validator, max_flops) for row in read_table(path).to_pylist()]
-            columns = {each.sample_id: each.to_columns() for each in outcomes}
-            write_text(path_of(path), json.dumps(columns))
+            write_checks(path, ({"id": each.sample_id, **each.to_columns()} for each in outcomes))
             yield entry, outcomes
 
 

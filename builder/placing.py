@@ -110,7 +110,7 @@ def captured(
 
 def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]:
     """Yield the rows of a dataset, as `renewed` makes them."""
-    for path in _tables(directory):
+    for path in tables_of(directory):
         table = read_table(path)
         for index in range(table.num_rows):
             part = table.slice(index, 1)
@@ -128,7 +128,7 @@ def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]
 def known_groups(directory: Path) -> dict[str, str]:
     """Return the groups of the graphs that stand in a dataset: they keep them."""
     found: dict[str, str] = {}
-    for path in _tables(directory):
+    for path in tables_of(directory):
         if "split_group" in pq.read_schema(path).names:
             table = read_table(path, columns=["id", "split_group"])
             pairs = zip(table["id"].to_pylist(), table["split_group"].to_pylist(), strict=True)
@@ -219,7 +219,7 @@ def read_columns(directory: Path, columns: Sequence[str]) -> list[dict[str, Any]
     """Return some columns of all rows of a dataset."""
     return [
         row
-        for path in _tables(directory)
+        for path in tables_of(directory)
         for row in read_table(path, columns=list(columns)).to_pylist()
     ]
 
@@ -272,5 +272,5 @@ def _has_unknown_sizes(sample: Sample) -> bool:
     return any(value.dtype is not None and sample.shape_of(value) is None for value in results)
 
 
-def _tables(directory: Path) -> list[Path]:
+def tables_of(directory: Path) -> list[Path]:
     return [path for task in CONFIGS for path in sorted((directory / task).glob("*.parquet"))]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from graphnet_datasets.terminal import counted
 
 from .capturing import Capture
-from .effort import Effort, effort_table
+from .effort import Sums, effort_table
 from .full import Graph
 from .libraries import LIBRARIES
 from .pages import write_between
@@ -27,18 +27,18 @@ def write_report(
     tried: Sequence[Capture],
     graphs: Sequence[Graph],
     num_not_tried: int,
-    efforts: Sequence[Effort] = (),
+    efforts: Sums | None = None,
 ) -> None:
     """Replace what stands between the markers of `path` by the tables of one build.
 
-    `efforts` are the records of what its captures took.
+    `efforts` is what captures took.
 
     Raises:
         GraphNetError: the file has no markers.
     """
     lines = [*_lines(tried, graphs, num_not_tried)]
     if efforts:
-        lines += ["", *effort_table(efforts, len(tried) + num_not_tried)]
+        lines += ["", *effort_table(efforts)]
     write_between(path, BEGIN, END, lines)
 
 

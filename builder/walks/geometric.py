@@ -19,6 +19,9 @@ each convolution has a second entry of that size, as the first layer of a networ
 CLASSES = 7
 """Of Cora's papers: what a convolution gives where it may change the number of channels."""
 
+WIDTH_AT_CORA = {"EGConv": 16, "GatedGraphConv": CORA[2]}
+"""Convolutions that cannot give as many channels as there are classes, and how many they give."""
+
 NOT_AT_CORA = {"RGCNConv": "a choice between its kernels is made from numbers, as `torch.tensor`"}
 """Convolutions without an entry of that size, and why."""
 
@@ -68,17 +71,18 @@ def walk() -> Iterator[str]:
             given, inputs = override.overrides or given, override.inputs or inputs
         yield _line(name, given, inputs)
         if override is None and name not in NOT_AT_CORA:
-            yield _line(name, *at_cora(given, inputs), ending="-cora", tags="")
+            width = WIDTH_AT_CORA.get(name, CLASSES)
+            yield _line(name, *at_cora(given, inputs, width), ending="-cora", tags="")
 
 
-def at_cora(given: str, inputs: str) -> tuple[str, str]:
+def at_cora(given: str, inputs: str, width: int = CLASSES) -> tuple[str, str]:
     """Return the arguments and inputs of a small entry at the size of Cora.
 
     >>> at_cora("in_channels=32 out_channels=32 K=3", "x=normal(100,32) edge_index=ids(2,400; 100)")
     ('in_channels=1433 out_channels=7 K=3', 'x=normal(2708,1433) edge_index=ids(2,10556; 2708)')
     """
     nodes, edges, words = CORA
-    given = re.sub(rf"\bout_channels={CHANNELS}\b", f"out_channels={CLASSES}", given)
+    given = re.sub(rf"\bout_channels={CHANNELS}\b", f"out_channels={width}", given)
     given = re.sub(rf"\b(in_channels|channels)={CHANNELS}\b", rf"\1={words}", given)
     sizes = {NODES: nodes, EDGES: edges, CHANNELS: words}
     found = re.sub(r"\d+(?![\w(=])", lambda size: str(sizes.get(int(size[0]), size[0])), inputs)

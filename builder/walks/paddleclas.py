@@ -34,6 +34,10 @@ LEFT_OUT = {
     "ResNeXt101_32x32d_wsl": "its weights take more than the 4 GiB of a capture",
     "ResNeXt101_32x48d_wsl": "its weights take more than the 4 GiB of a capture",
     "PPLCNetBaseNet": "a part of other backbones",
+    "HRNet_W60_C": "it looks itself up in a table of weights that does not name it",
+    "MobileViTV2_x0_75": "it looks itself up in a table of weights that does not name it",
+    "MobileViTV2_x1_25": "it looks itself up in a table of weights that does not name it",
+    "MobileViTV2_x1_75": "it looks itself up in a table of weights that does not name it",
 }
 """Backbones without an entry, and why."""
 

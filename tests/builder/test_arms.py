@@ -14,6 +14,7 @@ from graphnet_datasets import load_dataset
 from graphnet_datasets.benchmark.records.records import rows_to_table, write_runs
 from graphnet_datasets.compilers.registry import find_entry
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.runs import empty_run
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import write_table
@@ -97,3 +98,15 @@ def test_records_become_a_config_and_the_table_of_what_breaks(
     )
     assert "| tvm | not told by an operator | 1 | | |" in text.read_text()
     assert "| tvm | not told" in capsys.readouterr().out
+
+
+def test_what_the_dataset_has_records_of_is_not_timed_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    graph = {**sample_to_row(chain("a", 2, "cv")), "tags": ["small"]}
+    write_table([graph], data / "cv" / "train-0000.parquet")
+    write_readme(data)
+    ((name, first),) = measure(data, tmp_path / "first", ["eager"], budget_s=0.05)
+    assert (name, first["status"][:]) == ("eager", ["ok"])
+    ship_runs(tmp_path / "first", data)
+    ((_, again),) = measure(data, tmp_path / "second", ["eager"], budget_s=0.05)
+    assert again["started_at"][:] == first["started_at"][:]

@@ -48,5 +48,11 @@ def test_an_unknown_kind_is_refused() -> None:
         examples("a=gaussian(4)")
     assert str(caught.value) == (
         "`a` has an input of the kind `gaussian` (accepted: normal, uniform, ids, prompt, boxes, "
-        "full, range, bools)."
+        "full, range, bools, number, shapes)."
     )
+
+
+def test_numbers_and_shapes_are_given_as_they_are_and_not_as_tensors() -> None:
+    assert examples("count=number(; 7) sizes=shapes(1,16,24)") == {
+        "count": 7, "sizes": [(1, 16, 24)],
+    }  # fmt: skip

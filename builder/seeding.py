@@ -1,0 +1,63 @@
+"""Takes what a dataset holds for captured, so that a build goes on where the shipped one ended.
+
+A build directory is lost with the machine it is on; the dataset is not. Each row tells its catalog
+line and the version of its library, which is what the key of a capture is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from graphnet_datasets.atomic import write_text
+from graphnet_datasets.schema.builds import SPLIT_STAGE
+from graphnet_datasets.schema.tables import FAILURES
+from graphnet_datasets.storage.table import read_table, write_table
+
+from .capturing import FAILURE, Keys
+from .catalog import Entry
+from .keeping import KEPT, write_checks
+from .libraries import library_of
+from .placing import tables_of
+
+
+def seed(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> int:
+    """Write what a dataset tells of entries into a build directory; return how many it told of.
+
+    Entries whose line or library changed since wait for a capture, and so do those that gave a
+    duplicate. What lies in the build directory stays. Outcomes of checks lie beside the rows, as
+    `keeping.check` leaves them; calibration is left out, since `ship` finds it in the dataset.
+    """
+    by_line = {entry.line: entry for entry in entries}
+    paths = {line: keys.path(entry, build) for line, entry in by_line.items()}
+    absent = {line for line, path in paths.items() if not _is_known(path)}
+    build.mkdir(parents=True, exist_ok=True)
+    pieces: dict[str, list[Mapping[str, Any]]] = {}
+    for path in tables_of(dataset):
+        lines = read_table(path, columns=["catalog_line"])["catalog_line"].to_pylist()
+        wanted = [index for index, line in enumerate(lines) if line in absent]
+        for row in read_table(path).take(wanted).to_pylist() if wanted else ():
+            if row["library_version"] in (None, library_of(by_line[row["catalog_line"]]).version):
+                pieces.setdefault(row["catalog_line"], []).append(row)
+    for line, rows in pieces.items():
+        ordered = sorted(rows, key=lambda row: row["piece_index"] or 0)
+        if len(ordered) == (ordered[0]["num_pieces"] or 1):
+            if all(row["validation"] for row in ordered):
+                write_checks(paths[line], ordered)
+            write_table([{**row, **dict.fromkeys(KEPT)} for row in ordered], paths[line])
+    for path in sorted((dataset / FAILURES.name).glob("*.parquet")):
+        for row in read_table(path).to_pylist():
+            if row["catalog_line"] in absent and row["stage"] != SPLIT_STAGE:
+                write_text(paths[row["catalog_line"]].with_suffix(FAILURE), row["reason"])
+    return sum(_is_known(paths[line]) for line in absent)
+
+
+def take_over(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> None:
+    """Do what `seed` does, and say so where it found anything."""
+    if num_taken := seed(entries, dataset, build, keys):
+        print(f"{num_taken:,} entries were captured before: `{dataset}` holds them")
+
+
+def _is_known(path: Path) -> bool:
+    return path.is_file() or path.with_suffix(FAILURE).is_file()
