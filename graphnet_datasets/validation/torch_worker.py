@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,16 +77,10 @@ def decomposable(sample: Sample, terms: Terms) -> str | None:
 
 def reextractable(sample: Sample, terms: Terms) -> str | None:
     """Check that the materialized sample is captured as one graph of the same structure."""
-    module = materialize(sample, **dataclasses.asdict(terms))
-    inputs = make_inputs(sample, SEED)
-    capturing: Any = extract(name="again", warm_up=False, dynamic=sample.is_dynamic)(_Again(module))
-    torch.manual_seed(SEED)
     try:
-        with torch.no_grad():
-            capturing(**inputs)
+        again = captured_again(sample, terms)
     except CaptureError as error:
         raise Failed(f"It cannot be captured again: {error}") from error
-    again = capturing.samples
     if len(again) != 1:
         reasons = {each.provenance.break_reason for each in again} - {""}
         because = f": {'; '.join(sorted(reasons))}" if reasons else ""
@@ -95,6 +89,33 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
     if before != after:
         raise Failed(f"Captured again it has another structure: {difference(sample, again[0])}.")
     return None
+
+
+def captured_again(sample: Sample, terms: Terms) -> list[Sample]:
+    """Return the graphs that a capture of the materialized sample gives.
+
+    Raises:
+        CaptureError: it cannot be captured.
+    """
+    module = materialize(sample, **dataclasses.asdict(terms))
+    inputs = make_inputs(sample, SEED)
+    _fix_sizes(sample, inputs.values())
+    capturing: Any = extract(name="again", warm_up=False, dynamic=sample.is_dynamic)(_Again(module))
+    torch.manual_seed(SEED)
+    with torch.no_grad():
+        capturing(**inputs)
+    return capturing.samples
+
+
+def _fix_sizes(sample: Sample, inputs: Iterable[Any]) -> None:
+    """Mark the sizes that are numbers: dynamo would make symbols of those of weights too."""
+    if not sample.is_dynamic:
+        return
+    for each, given in zip(sample.inputs, inputs, strict=True):
+        if isinstance(given, torch.Tensor):
+            for axis, size in enumerate(each.value.shape or ()):
+                if isinstance(size, int):
+                    torch._dynamo.mark_static(given, axis)
 
 
 class _Again(torch.nn.Module):

@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from graphnet_datasets import Sample, load_dataset, validate
 from graphnet_datasets.errors import SampleError
+from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.sample import Input, Statistics, hash_source
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import read_table, write_table
 from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator, reading
+from graphnet_datasets.validation.jobs import Terms
+from graphnet_datasets.validation.torch_worker import captured_again
 
 from .checking import assert_found, found
 from .graphs import (
@@ -62,6 +66,26 @@ def test_a_graph_that_runs_and_breaks_when_captured_again_is_not_valid(
     reason = validation["reextractable"].reason
     assert reason.startswith("Captured again it breaks into 2 graphs: Tensor.tolist()")
     assert validation.why_excluded == f"reextractable: {reason}"
+
+
+def test_sizes_that_are_no_symbols_stay_numbers_when_captured_again() -> None:
+    class Mixed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(6, 5)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.linear(x).masked_fill(mask, 0.0)
+
+    capturing: Any = extract(name="mixed")(Mixed())
+    x = torch.randn(3, 4, 6)
+    torch._dynamo.mark_dynamic(x, 1)
+    capturing(x, torch.zeros(3, 1, 5, dtype=torch.bool))
+    (sample,) = capturing.samples
+    (again,) = captured_again(sample, Terms(2**30, trust_remote_code=False))
+    assert len(sample.symbols) == 1  # and not the sizes of the weights and the mask as well
+    shapes = [sorted(str(i.value.shape) for i in each.inputs) for each in (sample, again)]
+    assert shapes[0] == shapes[1]
 
 
 @pytest.mark.parametrize(
