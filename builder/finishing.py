@@ -6,7 +6,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from .capturing import EMBEDDED, Keys, ended
+from .capturing import EMBEDDED, Keys, default_jobs, ended
 from .seeding import take_over
 from .sources import named_entries
 
@@ -20,6 +20,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         "--max-gflops", type=float, default=100.0, help="larger graphs are checked without a run"
     )
     parser.add_argument("--memory-limit", type=float, default=8.0, help="GB of one graph")
+    parser.add_argument("--jobs", type=int, default=default_jobs(), help="graphs at a time")
 
 
 def add_ship(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +108,7 @@ def _check(options: argparse.Namespace) -> int:
     entries = named_entries(options.sources, None)
     left = list(waiting(entries, options.build, Keys(is_strict=False)))
     num_invalid = 0
-    checked = check(left, options.max_gflops * 1e9, options.memory_limit)
+    checked = check(left, options.max_gflops * 1e9, options.memory_limit, options.jobs)
     for number, (entry, outcomes) in enumerate(checked, 1):
         reasons = " ".join(each.why_excluded for each in outcomes if not each.is_valid)
         num_invalid += bool(reasons)

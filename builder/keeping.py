@@ -6,8 +6,11 @@ written; so does what a dataset that is written anew already held of the same gr
 
 from __future__ import annotations
 
+import contextlib
 import json
+import queue
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -84,18 +87,34 @@ def waiting(entries: Iterable[Entry], build: Path, keys: Keys) -> Iterator[tuple
 
 
 def check(
-    entries: Sequence[tuple[Entry, Path]], max_flops: float, memory_limit: float
+    entries: Sequence[tuple[Entry, Path]], max_flops: float, memory_limit: float, jobs: int = 1
 ) -> Iterator[tuple[Entry, list[Validation]]]:
-    """Check the graphs of entries, and keep each outcome beside its row.
+    """Check the graphs of entries, keep each outcome beside its row, and yield it when it is there.
 
     Graphs of more than `max_flops` operations, or of sizes that are not known, are not run:
-    the checks that would are skipped, with that reason. `memory_limit` is in gigabytes.
+    the checks that would are skipped, with that reason. `memory_limit` is in gigabytes, for each of
+    `jobs` graphs at a time.
     """
-    with Validator(memory_limit_bytes=round(memory_limit * 1e9)) as validator:
-        for entry, path in entries:
+    idle: queue.SimpleQueue[Validator] = queue.SimpleQueue()
+
+    def one(pair: tuple[Entry, Path]) -> tuple[Entry, list[Validation]]:
+        entry, path = pair
+        validator = idle.get()
+        try:
             outcomes = [_checked(row, validator, max_flops) for row in read_table(path).to_pylist()]
-            write_checks(path, ({"id": each.sample_id, **each.to_columns()} for each in outcomes))
-            yield entry, outcomes
+        finally:
+            idle.put(validator)
+        write_checks(path, ({"id": each.sample_id, **each.to_columns()} for each in outcomes))
+        return entry, outcomes
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(jobs):
+            idle.put(stack.enter_context(Validator(memory_limit_bytes=round(memory_limit * 1e9))))
+        # Threads, since what takes the time are processes of the validators.
+        pool = stack.enter_context(ThreadPoolExecutor(jobs))
+        stack.callback(pool.shutdown, cancel_futures=True)
+        for future in as_completed([pool.submit(one, pair) for pair in entries]):
+            yield future.result()
 
 
 def _checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> Validation:
@@ -104,8 +123,8 @@ def _checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> 
     if flops is not None and flops <= max_flops:
         return validator.validate(sample)
     found = validator.validate(sample, [each for each in CHECKS if each not in RUNNING])
-    size = "an unknown number of" if flops is None else f"{flops / 1e9:,.0f} billion"
-    reason = f"It takes {size} operations; at most {max_flops / 1e9:,.0f} billion were to be run."
+    size = "an unknown number of" if flops is None else f"{flops / 1e9:,.4g} billion"
+    reason = f"It takes {size} operations; at most {max_flops / 1e9:,.4g} billion were to be run."
     versions = found.results[0].versions
     skipped = [CheckResult(name, "skipped", reason, versions) for name in RUNNING]
     by_name = {each.check: each for each in (*found.results, *skipped)}

@@ -109,6 +109,20 @@ def test_checks_run_no_graph_that_is_too_large(captures: list[Capture], tmp_path
     assert read_checks(path)["torch/a"]["why_excluded"] is None
 
 
+def test_several_graphs_are_checked_at_a_time(captures: list[Capture], tmp_path: Path) -> None:
+    pairs = []
+    for capture in captures[:4]:
+        path = tmp_path / f"{capture.entry.builder}-{len(pairs)}.parquet"
+        path.write_bytes((capture.path or tmp_path).read_bytes())
+        pairs.append((capture.entry, path))
+    found = check(pairs, max_flops=1e9, memory_limit=1.0, jobs=2)
+    checked = {entry.name: outcomes for entry, outcomes in found}
+    assert checked.keys() == {entry.name for entry, _ in pairs}
+    for entry, path in pairs:
+        assert [each.outcome for each in checked[entry.name][0].results] == ["passed"] * 6
+        assert read_checks(path)[entry.name]["why_excluded"] is None
+
+
 def test_standing_rows_stay_unless_they_were_captured_again(
     captures: list[Capture], tmp_path: Path
 ) -> None:
