@@ -1,15 +1,18 @@
-"""Branches of Python on numbers that a model draws or computes, decided for its capture.
+"""Numbers that a model draws or computes in Python, decided for its capture.
 
 A graph follows one side of each branch, and dynamo breaks, or gives up, where it does not know
-which. Of two kinds of branches there is one side that a user sees, and it is taken here.
+which. Of two kinds of branches there is one side that a user sees, and it is taken here. What NumPy
+computes of numbers alone stays out of the graph, too.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 
@@ -17,9 +20,10 @@ import torch
 def layers_kept() -> Iterator[None]:
     """Let `torch.rand([])` give the number 1, which is below no probability, instead of a tensor.
 
-    Many models draw a number for each layer in train mode and leave the layer out where it is small
-    (layerdrop, stochastic depth): the graph of such a call is another one each time. Drawn tensors
-    of any other shape, as dropout and noise need them, are drawn as ever.
+    So does `numpy.random.rand()`. Many models draw a number for each layer in train mode and leave
+    the layer out where it is small (layerdrop, stochastic depth): the graph of such a call is
+    another one each time. Drawn tensors of any other shape, as dropout and noise need them, are
+    drawn as ever.
 
     >>> with layers_kept():
     ...     torch.rand([]) < 0.1, tuple(torch.rand(2).shape)
@@ -31,7 +35,10 @@ def layers_kept() -> Iterator[None]:
             return 1.0
         return original(*sizes, **options)
 
-    with _replaced("rand", rand):
+    def numpy_rand(original: Callable[..., Any], *sizes: Any) -> Any:
+        return original(*sizes) if sizes else 1.0
+
+    with _replaced(torch, "rand", rand), _replaced(np.random, "rand", numpy_rand):
         yield
 
 
@@ -59,19 +66,54 @@ def taken_for_finite() -> Iterator[None]:
         del original, tensor
         return _Finite()
 
-    with _replaced("isfinite", isfinite):
+    with _replaced(torch, "isfinite", isfinite):
         yield
 
 
+_OF_NUMBERS: Mapping[str, Callable[..., Any]] = {
+    "exp": math.exp,
+    "lcm": math.lcm,
+    "log": math.log,
+    "log2": math.log2,
+    "sqrt": math.sqrt,
+}
+"""Functions of NumPy that models call with numbers, and Python's that give the same."""
+
+
 @contextlib.contextmanager
-def _replaced(name: str, function: Callable[..., Any]) -> Iterator[None]:
-    original = getattr(torch, name)
+def numbers_of_python() -> Iterator[None]:
+    """Have functions of NumPy computed by Python where all that they are given are numbers.
+
+    Dynamo makes a tensor of `numpy.sqrt(64)`, and an operator that no framework has.
+
+    >>> with numbers_of_python():
+    ...     np.sqrt(64), np.sqrt(np.ones(2)).tolist()
+    (8.0, [1.0, 1.0])
+    """
+    with contextlib.ExitStack() as stack:
+        for name, plain in _OF_NUMBERS.items():
+            stack.enter_context(_replaced(np, name, _plain_first(plain)))
+        yield
+
+
+def _plain_first(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def call(original: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if not options and all(type(each) in (int, float) for each in args):
+            return plain(*args)
+        return original(*args, **options)
+
+    return call
+
+
+@contextlib.contextmanager
+def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
+    original = getattr(module, name)
 
     def replacement(*args: Any, **options: Any) -> Any:
         return function(original, *args, **options)
 
-    setattr(torch, name, replacement)
+    setattr(module, name, replacement)
     try:
         yield
     finally:
-        setattr(torch, name, original)
+        setattr(module, name, original)

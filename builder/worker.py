@@ -30,7 +30,7 @@ from graphnet_datasets.sample import Provenance, Sample
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
 
-from .branches import layers_kept, taken_for_finite
+from .branches import layers_kept, numbers_of_python, taken_for_finite
 from .caches import make_cache
 from .capturing import LIBRARY_VARIABLE
 from .catalog import Entry, parse_line
@@ -79,6 +79,7 @@ def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> 
             stack.enter_context(layers_kept())
         if entry.library == "transformers":
             stack.enter_context(taken_for_finite())
+            stack.enter_context(numbers_of_python())
         wrapped(*positional(examples), **examples)
     samples = wrapped.samples
     if len(samples) > MAX_PIECES:

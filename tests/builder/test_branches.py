@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 from builder.architectures import ARCHITECTURES
-from builder.branches import taken_for_finite
+from builder.branches import layers_kept, numbers_of_python, taken_for_finite
 from builder.catalog import parse_line
 from builder.worker import capture_entry
+from graphnet_datasets.frameworks.torch.operators.resolve import name_of
 
 LINE = "torch/drops | other | torch | drops | | x=normal(2,4) | float32 | train | |"
 
@@ -61,3 +63,27 @@ def test_what_is_clamped_if_it_overflows_is_taken_for_finite() -> None:
     with pytest.raises(ValueError, match="no"), taken_for_finite():
         raise ValueError("no")
     assert torch.isfinite is original
+
+
+class Scales(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if np.lcm(4, 6) != 12 or np.random.rand() < 0.5:
+            return x
+        return (x * np.sqrt(x.shape[-1])).data
+
+
+def test_what_numpy_computes_of_numbers_is_a_number_in_the_graph() -> None:
+    names = []
+
+    def backend(graph: torch.fx.GraphModule, _: object) -> object:
+        calls = [node for node in graph.graph.nodes if node.op.startswith("call")]
+        names.extend(name_of(node.target) for node in calls)
+        return graph.forward
+
+    torch.compiler.reset()
+    with numbers_of_python(), layers_kept():
+        given = torch.compile(Scales(), backend=backend)(torch.ones(2, 9))
+    torch.compiler.reset()
+    assert names == ["operator.mul", "torch.Tensor.detach"]
+    assert given.tolist() == [[3.0] * 9] * 2
+    assert np.sqrt(4) == 2 and isinstance(np.sqrt, np.ufunc)

@@ -99,6 +99,8 @@ ALIASES: Mapping[str, str] = {
     "torch.Tensor.__neg__": "torch.Tensor.neg",
     "torch.Tensor.__pos__": "torch.Tensor.positive",
     "torch.Tensor.__rdiv__": "torch.Tensor.__rtruediv__",
+    "torch._C._autograd._get_data_attr": "torch.Tensor.detach",  # how dynamo writes `.data`
+    "torch._refs.tensor": "torch.tensor",  # and `torch.tensor` of sizes that are symbols
     "torch._sym_sqrt": "torch.sym_sqrt",
     "torch.dsmm": "torch.mm",
     "torch.saddmm": "torch.sspaddmm",
