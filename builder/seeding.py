@@ -6,7 +6,7 @@ line and the version of its library, which is what the key of a capture is made 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,22 +35,28 @@ def seed(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> in
     build.mkdir(parents=True, exist_ok=True)
     pieces: dict[str, list[Mapping[str, Any]]] = {}
     for path in tables_of(dataset):
-        lines = read_table(path, columns=["catalog_line"])["catalog_line"].to_pylist()
-        wanted = [index for index, line in enumerate(lines) if line in absent]
-        for row in read_table(path).take(wanted).to_pylist() if wanted else ():
-            if row["library_version"] in (None, library_of(by_line[row["catalog_line"]]).version):
-                pieces.setdefault(row["catalog_line"], []).append(row)
-    for line, rows in pieces.items():
-        ordered = sorted(rows, key=lambda row: row["piece_index"] or 0)
-        if len(ordered) == (ordered[0]["num_pieces"] or 1):
-            if all(row["validation"] for row in ordered):
-                write_checks(paths[line], ordered)
-            write_table([{**row, **dict.fromkeys(KEPT)} for row in ordered], paths[line])
+        table = read_table(path)
+        for index, line in enumerate(table["catalog_line"].to_pylist()):
+            if line not in absent:
+                continue
+            (row,) = table.slice(index, 1).to_pylist()  # one at a time: as objects they are large
+            if row["library_version"] in (None, library_of(by_line[line]).version):
+                found = pieces.setdefault(line, [])
+                found.append(row)
+                if len(found) == (row["num_pieces"] or 1):
+                    _write(pieces.pop(line), paths[line])
     for path in sorted((dataset / FAILURES.name).glob("*.parquet")):
         for row in read_table(path).to_pylist():
             if row["catalog_line"] in absent and row["stage"] != SPLIT_STAGE:
                 write_text(paths[row["catalog_line"]].with_suffix(FAILURE), row["reason"])
     return sum(_is_known(paths[line]) for line in absent)
+
+
+def _write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    if all(row["validation"] for row in rows):
+        write_checks(path, rows)
+    ordered = sorted(rows, key=lambda row: row["piece_index"] or 0)
+    write_table(({**row, **dict.fromkeys(KEPT)} for row in ordered), path)
 
 
 def take_over(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> None:
