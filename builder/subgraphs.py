@@ -7,11 +7,13 @@ import dataclasses
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.atomic import file_sha256, new_directory, write_bytes
@@ -20,10 +22,11 @@ from graphnet_datasets.report.coverage import plot_coverage
 from graphnet_datasets.report.style import save
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import CONFIGS
+from graphnet_datasets.schema.run_files import with_later_columns
 from graphnet_datasets.schema.tables import SUBGRAPHS
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.selection import select_rows
-from graphnet_datasets.storage.table import read_table
+from graphnet_datasets.storage.table import check_file, read_table, write_arrow
 from graphnet_datasets.storage.transforming import (
     TRANSFORM_LIMITS,
     TransformReport,
@@ -62,6 +65,24 @@ OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ),
 }
 """How the parts of each table are found: by several methods, or by the usual one."""
+
+
+def drop_parts(dataset: Path, parents: Collection[str]) -> int:
+    """Take the parts of graphs out of the tables of a dataset; return how many there were.
+
+    They are of graphs that have changed or gone since the parts were cut.
+    """
+    num_dropped = 0
+    gone = pa.array(sorted(parents), pa.string())
+    for path in (each for name in NAMES for each in sorted((dataset / name).glob("*.parquet"))):
+        check_file(path)
+        table = pq.read_table(path)  # as it is stored: elements stay as they are written
+        kept = table.filter(pc.invert(pc.is_in(table["parent_id"], gone)))
+        if kept.num_rows < table.num_rows:
+            num_dropped += table.num_rows - kept.num_rows
+            whole = with_later_columns(kept, SUBGRAPHS.schema, SUBGRAPHS.later)
+            write_arrow(whole.select(SUBGRAPHS.schema.names), path, SUBGRAPHS)
+    return num_dropped
 
 
 @dataclasses.dataclass(frozen=True)

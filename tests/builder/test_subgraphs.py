@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.subgraphs import BEGIN, END, build, draw_coverage, write_coverage
+from builder.subgraphs import BEGIN, END, build, draw_coverage, drop_parts, write_coverage
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.storage.layout import write_readme
-from graphnet_datasets.storage.table import write_table
+from graphnet_datasets.storage.table import read_table, write_table
 from tests.tables import rows
 
 pytestmark = pytest.mark.torch
@@ -45,6 +45,14 @@ def test_tables_stand_beside_the_graphs_and_leave_them_alone(
     written = {path: path.read_bytes() for path in dataset.rglob("*.parquet")}
     build(dataset, tmp_path / "build", ["typical"], jobs=1)
     assert {path: path.read_bytes() for path in dataset.rglob("*.parquet")} == written
+    (parent,) = typical["parent_id"][:]
+    assert drop_parts(dataset, {"another graph"}) == 0
+    assert {path: path.read_bytes() for path in dataset.rglob("*.parquet")} == written
+    assert drop_parts(dataset, {parent}) == 1
+    assert [path for path in written if path.read_bytes() != written[path]] == [
+        next(dataset.glob("typical/*.parquet"))
+    ]
+    assert read_table(next(dataset.glob("typical/*.parquet"))).num_rows == 0
 
 
 def test_a_table_that_is_none_is_named(tmp_path: Path) -> None:
