@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphnet_datasets.analysis.splits import SPLITS
@@ -73,11 +72,11 @@ def drop_parts(dataset: Path, parents: Collection[str]) -> int:
     They are of graphs that have changed or gone since the parts were cut.
     """
     num_dropped = 0
-    gone = pa.array(sorted(parents), pa.string())
     for path in (each for name in NAMES for each in sorted((dataset / name).glob("*.parquet"))):
         check_file(path)
         table = pq.read_table(path)  # as it is stored: elements stay as they are written
-        kept = table.filter(pc.invert(pc.is_in(table["parent_id"], gone)))
+        is_kept = [parent not in parents for parent in table["parent_id"].to_pylist()]
+        kept = table.filter(pa.array(is_kept, pa.bool_()))
         if kept.num_rows < table.num_rows:
             num_dropped += table.num_rows - kept.num_rows
             whole = with_later_columns(kept, SUBGRAPHS.schema, SUBGRAPHS.later)
