@@ -123,7 +123,12 @@ _FUNCTIONS = {
         (r"UNet1D", "reinforcement-learning"),
         (r"UNet2DModel", "image-generation"),
         (r".*(?:Audio|Music|Stable ?Audio)", "audio-generation"),
-        (r"UNet|ControlNet|.*Transformer|.*Prior|.*Adapter|.*DiT", "text-to-image"),
+        (r".*UNet|.*ControlNet|UVit|.*Transformer|.*Prior|.*Adapter|.*DiT", "text-to-image"),
+    ),
+    "PaddlePaddle/PaddleClas": (
+        (r"AdaFace|MobileFaceNet|CLIP_|MAE_|cae_", "features"),
+        (r"SVTR", "text-recognition"),
+        (r".", "classification"),
     ),
     "PaddlePaddle/Paddle": ((r"[a-z]", "classification"),),
     "pyg-team/pytorch_geometric": (
