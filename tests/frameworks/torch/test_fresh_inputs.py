@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from graphnet_datasets import Sample, load_dataset, make_inputs, materialize
+from graphnet_datasets import Sample, make_inputs, materialize
 from graphnet_datasets.inputs import find_roles, make_array
+from tests.embedded import samples
 
 MODELS = (
     "transformers/bert-tiny", "transformers/gpt2-nano", "transformers/llama-nano",
@@ -19,8 +20,7 @@ MODELS = (
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, Sample]:
-    rows: Any = load_dataset("graphnet", "all", "all", filters=[("framework", "=", "torch")])
-    return {row["id"]: Sample.from_row(row) for row in rows if row["id"] in MODELS}
+    return samples(MODELS)
 
 
 class _Watching(torch.fx.Interpreter):
