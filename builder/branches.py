@@ -30,13 +30,15 @@ def layers_kept() -> Iterator[None]:
     (False, (2,))
     """
 
-    def rand(original: Callable[..., Any], *sizes: Any, **options: Any) -> Any:
+    drawn, drawn_by_numpy = torch.rand, np.random.rand
+
+    def rand(*sizes: Any, **options: Any) -> Any:
         if not options and sizes in (((),), ([],)):
             return 1.0
-        return original(*sizes, **options)
+        return drawn(*sizes, **options)
 
-    def numpy_rand(original: Callable[..., Any], *sizes: Any) -> Any:
-        return original(*sizes) if sizes else 1.0
+    def numpy_rand(*sizes: Any) -> Any:
+        return drawn_by_numpy(*sizes) if sizes else 1.0
 
     with _replaced(torch, "rand", rand), _replaced(np.random, "rand", numpy_rand):
         yield
@@ -62,8 +64,8 @@ def taken_for_finite() -> Iterator[None]:
     True
     """
 
-    def isfinite(original: Callable[..., Any], tensor: Any) -> _Finite:
-        del original, tensor
+    def isfinite(tensor: Any) -> _Finite:
+        del tensor
         return _Finite()
 
     with _replaced(torch, "isfinite", isfinite):
@@ -92,12 +94,12 @@ def numbers_of_python() -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         for name, plain in _OF_NUMBERS.items():
-            stack.enter_context(_replaced(np, name, _plain_first(plain)))
+            stack.enter_context(_replaced(np, name, _plain_first(plain, getattr(np, name))))
         yield
 
 
-def _plain_first(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def call(original: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def _plain_first(plain: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
         if not options and all(type(each) in (int, float) for each in args):
             return plain(*args)
         return original(*args, **options)
@@ -106,12 +108,8 @@ def _plain_first(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextlib.contextmanager
-def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
+def _replaced(module: Any, name: str, replacement: Callable[..., Any]) -> Iterator[None]:
     original = getattr(module, name)
-
-    def replacement(*args: Any, **options: Any) -> Any:
-        return function(original, *args, **options)
-
     setattr(module, name, replacement)
     try:
         yield

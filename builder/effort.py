@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.isolation import Finished
@@ -98,20 +99,28 @@ class Spent:
 
 NOTHING = Spent(0, 0, 0, 0.0, 0.0, 0)
 
+Key = TypeVar("Key")
+
 Sums = Mapping[str, Spent]
 """By library and task, with a space between."""
 
 
 def add_up(efforts: Iterable[Effort]) -> Sums:
     """Return what captures took by library and task; one that was made again counts each time."""
-    sums: dict[str, Spent] = {}
-    for each in efforts:
-        key = f"{each.library} {each.task}"
-        one = Spent(
-            1, int(not each.is_captured), int(each.cpu_s is not None),
-            each.cpu_s or 0.0, each.wall_s, each.peak_memory_bytes,
-        )  # fmt: skip
-        sums[key] = sums.get(key, NOTHING) + one
+    return _by_key((f"{each.library} {each.task}", _spent(each)) for each in efforts)
+
+
+def _spent(effort: Effort) -> Spent:
+    return Spent(
+        1, int(not effort.is_captured), int(effort.cpu_s is not None),
+        effort.cpu_s or 0.0, effort.wall_s, effort.peak_memory_bytes,
+    )  # fmt: skip
+
+
+def _by_key(pairs: Iterable[tuple[Key, Spent]]) -> dict[Key, Spent]:
+    sums: dict[Key, Spent] = {}
+    for key, spent in pairs:
+        sums[key] = sums.get(key, NOTHING) + spent
     return sums
 
 
@@ -128,10 +137,7 @@ def with_earlier(build: Path, path: Path = SUMS) -> Sums:
             each |= {name: round(each[name], 1) for name in ("cpu_s", "wall_s")}
         builds[_name_of(build)] = rounded
         write_text(path, json.dumps(builds, indent=1, sort_keys=True) + "\n")
-    sums: dict[str, Spent] = {}
-    for key, told in (pair for each in builds.values() for pair in each.items()):
-        sums[key] = sums.get(key, NOTHING) + Spent(**told)
-    return sums
+    return _by_key((key, Spent(**told)) for each in builds.values() for key, told in each.items())
 
 
 def _name_of(build: Path) -> str:
@@ -145,12 +151,7 @@ def effort_table(sums: Sums) -> Iterator[str]:
     """Yield the lines of a table by source and task, with a line for all."""
     yield "| source | task | captures | failed | CPU hours | hours | mean CPU s | most memory |"
     yield "|---|---|---|---|---|---|---|---|"
-    groups: dict[tuple[str, str], Spent] = {}
-    for key, spent in sums.items():
-        library, _, task = key.partition(" ")
-        is_own = library in LIBRARIES and not LIBRARIES[library].distribution
-        group = ("this project" if is_own else library, task)
-        groups[group] = groups.get(group, NOTHING) + spent
+    groups = _by_key((_title_and_task(key), spent) for key, spent in sums.items())
     for (title, task), spent in sorted(groups.items()):
         yield _line(title, task, spent)
     whole = functools.reduce(Spent.__add__, groups.values(), NOTHING)
@@ -158,6 +159,12 @@ def effort_table(sums: Sums) -> Iterator[str]:
     if untold := whole.num_captures - whole.num_told:
         yield ""
         yield f"{untold:,} captures were ended before they could tell their CPU time."
+
+
+def _title_and_task(key: str) -> tuple[str, str]:
+    library, _, task = key.partition(" ")
+    is_own = library in LIBRARIES and not LIBRARIES[library].distribution
+    return "this project" if is_own else library, task
 
 
 def _line(title: str, task: str, spent: Spent) -> str:

@@ -44,9 +44,8 @@ def make_arrays(entry: Entry) -> dict[str, npt.NDArray]:
     """
     arrays = {}
     for spec in entry.inputs:
-        if spec.kind == "cache":  # the model itself makes it, see `builder.caches`
-            continue
-        if spec.kind in _PLAIN:
+        # The model itself makes its cache, see `builder.caches`.
+        if spec.kind == "cache" or spec.kind in _PLAIN:
             continue
         if spec.kind not in _KINDS:
             raise CatalogError(

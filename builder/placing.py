@@ -273,4 +273,5 @@ def _has_unknown_sizes(sample: Sample) -> bool:
 
 
 def tables_of(directory: Path) -> list[Path]:
+    """Return the tables of whole graphs, and of pieces, of a dataset."""
     return [path for task in CONFIGS for path in sorted((directory / task).glob("*.parquet"))]

@@ -15,7 +15,7 @@ from graphnet_datasets.schema.builds import SPLIT_STAGE
 from graphnet_datasets.schema.tables import FAILURES
 from graphnet_datasets.storage.table import read_table, write_table
 
-from .capturing import FAILURE, Keys
+from .capturing import FAILURE, Keys, known
 from .catalog import Entry
 from .keeping import KEPT, write_checks
 from .libraries import library_of
@@ -31,12 +31,15 @@ def seed(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> in
     """
     by_line = {entry.line: entry for entry in entries}
     paths = {line: keys.path(entry, build) for line, entry in by_line.items()}
-    absent = {line for line, path in paths.items() if not _is_known(path)}
+    absent = {line for line, path in paths.items() if known(by_line[line], path, True) is None}
     build.mkdir(parents=True, exist_ok=True)
     pieces: dict[str, list[Mapping[str, Any]]] = {}
     for path in tables_of(dataset):
+        lines = read_table(path, columns=["catalog_line"])["catalog_line"].to_pylist()
+        if absent.isdisjoint(lines):
+            continue
         table = read_table(path)
-        for index, line in enumerate(table["catalog_line"].to_pylist()):
+        for index, line in enumerate(lines):
             if line not in absent:
                 continue
             (row,) = table.slice(index, 1).to_pylist()  # one at a time: as objects they are large
@@ -49,7 +52,7 @@ def seed(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> in
         for row in read_table(path).to_pylist():
             if row["catalog_line"] in absent and row["stage"] != SPLIT_STAGE:
                 write_text(paths[row["catalog_line"]].with_suffix(FAILURE), row["reason"])
-    return sum(_is_known(paths[line]) for line in absent)
+    return sum(known(by_line[line], paths[line], True) is not None for line in absent)
 
 
 def _write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -63,7 +66,3 @@ def take_over(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) 
     """Do what `seed` does, and say so where it found anything."""
     if num_taken := seed(entries, dataset, build, keys):
         print(f"{num_taken:,} entries were captured before: `{dataset}` holds them")
-
-
-def _is_known(path: Path) -> bool:
-    return path.is_file() or path.with_suffix(FAILURE).is_file()
