@@ -30,7 +30,8 @@ FIELDS = (
 )  # fmt: skip
 LIBRARIES = (
     "torch", "transformers", "timm", "torchvision", "diffusers", "torchaudio", "torch_geometric",
-    "ultralytics", "segmentation_models_pytorch", "paddle", "paddleclas",
+    "ultralytics", "segmentation_models_pytorch", "pytorchcv", "vit_pytorch", "monai", "spandrel",
+    "kornia", "neuralop", "asteroid", "speechbrain", "torch_rechub", "paddle", "paddleclas",
 )  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 MODES = ("eval", "train")

@@ -29,6 +29,13 @@ FILES: dict[str, tuple[str, ...]] = {
     "diffusers": ("catalogs/diffusers.txt",),
     "torchaudio": ("catalogs/torchaudio.txt",),
     "torch_geometric": ("catalogs/torch_geometric.txt",),
+    "spandrel": ("catalogs/spandrel.txt",),
+    "vit_pytorch": ("catalogs/vit_pytorch.txt",),
+    "kornia": ("catalogs/kornia.txt",),
+    "monai": ("catalogs/monai.txt",),
+    "neuralop": ("catalogs/neuralop.txt",),
+    "asteroid": ("catalogs/asteroid.txt",),
+    "speechbrain": ("catalogs/speechbrain.txt",),
     "paddle": ("paddle.txt", "catalogs/paddle.txt"),
 }
 

@@ -18,6 +18,7 @@ from ..catalog import CatalogError, Entry
 from . import (
     diffusers,
     geometric,
+    modules,
     paddle,
     plain,
     segmentation,
@@ -101,6 +102,38 @@ LIBRARIES = {
     "segmentation_models_pytorch": Library(
         "segmentation-models-pytorch", "qubvel-org/segmentation_models.pytorch", "MIT", "catalogs",
         segmentation.build, segmentation.preload,
+    ),
+    "pytorchcv": Library(
+        "pytorchcv", "osmr/pytorchcv", "MIT", "catalogs",
+        modules.build, modules.preload_of("pytorchcv"),
+    ),
+    "vit_pytorch": Library(
+        "vit-pytorch", "lucidrains/vit-pytorch", "MIT", "catalogs",
+        modules.build, modules.preload_of("vit_pytorch"),
+    ),
+    "monai": Library(
+        "monai", "Project-MONAI/MONAI", "Apache-2.0", "catalogs",
+        modules.build, modules.preload_of("monai"),
+    ),
+    "spandrel": Library(
+        "spandrel", "chaiNNer-org/spandrel", "MIT", "catalogs",
+        modules.build, modules.preload_of("spandrel"),
+    ),
+    "kornia": Library(
+        "kornia", "kornia/kornia", "Apache-2.0", "catalogs",
+        modules.build, modules.preload_of("kornia"),
+    ),
+    "neuralop": Library(
+        "neuraloperator", "neuraloperator/neuraloperator", "MIT", "catalogs",
+        modules.build, modules.preload_of("neuralop"),
+    ),
+    "asteroid": Library(
+        "asteroid", "asteroid-team/asteroid", "MIT", "catalogs",
+        modules.build, modules.preload_of("asteroid"),
+    ),
+    "speechbrain": Library(
+        "speechbrain", "speechbrain/speechbrain", "Apache-2.0", "catalogs",
+        modules.build, modules.preload_of("speechbrain"),
     ),
     "paddle": Library(
         "paddlepaddle", "PaddlePaddle/Paddle", "Apache-2.0", "paddle",

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from typing import Any, Literal, get_args
 
 from graphnet_datasets.errors import GraphNetError
 
 Optional = Literal[
+    "asteroid.models",
     "diffusers",
+    "kornia",
+    "monai.networks.nets",
+    "neuralop.models",
+    "pytorchcv.models",
     "segmentation_models_pytorch",
+    "spandrel.architectures",
+    "speechbrain.lobes.models",
     "timm",
     "torch_geometric.nn",
+    "torch_rechub.models",
     "torchaudio.models",
     "torchvision",
     "ultralytics",
     "ultralytics.nn.tasks",
+    "vit_pytorch",
 ]
 
 
@@ -28,3 +38,15 @@ def optional(name: Optional) -> Any:
     if name not in get_args(Optional):
         raise GraphNetError(f"`{name}` is not a library of the catalogs: {get_args(Optional)}.")
     return importlib.import_module(name)
+
+
+def submodule(package: Optional, name: str) -> Any:
+    """Import a module or package that stands directly in a library, by its name.
+
+    Raises:
+        GraphNetError: the library has no such module.
+    """
+    parent = optional(package)
+    if name not in {module.name for module in pkgutil.iter_modules(parent.__path__)}:
+        raise GraphNetError(f"`{package}` has no module `{name}`.")
+    return importlib.import_module(f"{package}.{name}")

@@ -1,0 +1,57 @@
+"""Models of libraries that have no registry: `module.Class` or `module.function`, and its arguments.
+
+The module is one of those that stand directly in the package which `PACKAGES` names.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import torch
+
+from ..catalog import CatalogError, Entry
+from . import torchaudio
+from .imports import Optional, optional, submodule
+from .torchvision import declare_operators
+
+PACKAGES: dict[str, Optional] = {
+    "asteroid": "asteroid.models",
+    "kornia": "kornia",
+    "monai": "monai.networks.nets",
+    "neuralop": "neuralop.models",
+    "pytorchcv": "pytorchcv.models",
+    "spandrel": "spandrel.architectures",
+    "speechbrain": "speechbrain.lobes.models",
+    "vit_pytorch": "vit_pytorch",
+}
+"""The package of each library in which its models' modules are."""
+
+
+def preload_of(library: str) -> Callable[[], None]:
+    """Return what imports a library's package before the first model is built."""
+    return functools.partial(_preload, PACKAGES[library])
+
+
+def _preload(package: Optional) -> None:
+    declare_operators()
+    torchaudio.preload_if_installed()
+    optional(package)
+
+
+def build(entry: Entry) -> torch.nn.Module:
+    """Return what the named class or function makes of the overrides.
+
+    Raises:
+        CatalogError: the builder is not `module.name`, or what it names makes no module.
+    """
+    _preload(PACKAGES[entry.library])
+    module, _, name = entry.builder.rpartition(".")
+    factory = getattr(submodule(PACKAGES[entry.library], module), name, None)
+    model = factory(**entry.overrides) if callable(factory) else None
+    if not isinstance(model, torch.nn.Module):
+        raise CatalogError(
+            f"`{entry.name}` names `{entry.builder}`, which is no model of {entry.library}; write "
+            "`module.Class` or `module.function`."
+        )
+    return model
