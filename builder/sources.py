@@ -8,7 +8,17 @@ from pathlib import Path
 from graphnet_datasets.errors import GraphNetError
 
 from .catalog import Entry, parse_line, read_catalog
-from .walks import geometric, paddleclas, segmentation, timm, torchvision, transformers, ultralytics
+from .walks import (
+    geometric,
+    paddleclas,
+    pytorchcv,
+    rechub,
+    segmentation,
+    timm,
+    torchvision,
+    transformers,
+    ultralytics,
+)
 
 BUILDER = Path(__file__).parent
 
@@ -18,6 +28,8 @@ WALKS: dict[str, Callable[[], Iterator[str]]] = {
     "torchvision": torchvision.walk,
     "torch_geometric": geometric.walk,
     "segmentation_models_pytorch": segmentation.walk,
+    "pytorchcv": pytorchcv.walk,
+    "torch_rechub": rechub.walk,
     "ultralytics": ultralytics.walk,
     "paddleclas": paddleclas.walk,
 }

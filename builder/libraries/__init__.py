@@ -21,6 +21,7 @@ from . import (
     modules,
     paddle,
     plain,
+    rechub,
     segmentation,
     timm,
     torchaudio,
@@ -134,6 +135,10 @@ LIBRARIES = {
     "speechbrain": Library(
         "speechbrain", "speechbrain/speechbrain", "Apache-2.0", "catalogs",
         modules.build, modules.preload_of("speechbrain"),
+    ),
+    "torch_rechub": Library(
+        "torch-rechub", "datawhalechina/torch-rechub", "MIT", "catalogs",
+        rechub.build, rechub.preload,
     ),
     "paddle": Library(
         "paddlepaddle", "PaddlePaddle/Paddle", "Apache-2.0", "paddle",

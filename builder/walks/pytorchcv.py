@@ -1,0 +1,89 @@
+"""Walks pytorchcv's registry of models: the largest ones of each architecture file.
+
+The registry has one file an architecture. It names the same network again for each dataset that it
+was trained on, which differ in the number of classes alone: one of them is taken.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from ..libraries import modules
+from ..libraries.imports import submodule
+from .workloads import vision_line
+
+MODELS = modules.PACKAGES["pytorchcv"]
+
+OF_EACH = 2
+"""Models of each architecture: the largest, and one of half its rank."""
+
+LEFT_OUT = {
+    "jasperdr": "takes a list",
+    "ntsnet_cub": "suppresses boxes in NumPy",
+    "nvpattexp": "takes parts of clips that no document describes",
+    "propainter": "takes lists of frames",
+    "superpointnet": "as many points as the picture has",
+    "visemenet": "takes parts of clips that no document describes",
+    "voca": "takes parts of clips that no document describes",
+}
+"""Files whose models are not taken, by how their names begin, and why."""
+
+_SAME = re.compile(r"_(cifar100|svhn|cub|coco|ade20k|cityscapes)\Z")
+_INPUTS = {
+    "raft": ("normal(1,3,440,1024)", "normal(1,3,440,1024)"),
+    "jasper": ("normal(1,64,1600)", "full(1; 1600)"),
+    "quartznet": ("normal(1,64,1600)", "full(1; 1600)"),
+    "pfpcnet": ("normal(1,3,320,240)",),
+    "prnet": ("normal(1,3,256,256)",),
+}
+"""Inputs of models whose classes have no size of pictures: 16 s of sound are 1,600 frames."""
+
+
+def walk() -> Iterator[str]:
+    """Yield catalog lines: of each file of models the largest ones, at their own sizes."""
+    modules.preload_of("pytorchcv")()
+    registry: dict[str, Any] = submodule("pytorchcv", "model_provider")._models
+    by_file: dict[str, list[str]] = {}
+    for name, factory in registry.items():
+        by_file.setdefault(factory.__module__.rpartition(".")[2], []).append(name)
+    for file, names in by_file.items():
+        if not file.startswith(tuple(LEFT_OUT)):
+            yield from (_line(file, name, registry[name]) for name in _chosen(names))
+
+
+def _chosen(names: list[str]) -> list[str]:
+    """Return the last of the names, which is the largest model, and some before it.
+
+    >>> _chosen(["net20_cifar10", "net20_cifar100", "net56_cifar10", "net56_svhn"])
+    ['net56_cifar10', 'net20_cifar10']
+    """
+    first = {_SAME.sub("", name.replace("_cifar10", "_cifar")): name for name in reversed(names)}
+    distinct = [name for name in names if name in first.values()]
+    wanted = min(OF_EACH, len(distinct))
+    return [distinct[-1 - place * len(distinct) // wanted] for place in range(wanted)]
+
+
+def _line(file: str, name: str, factory: Any) -> str:
+    is_sound = file in ("jasper", "quartznet")
+    texts = _INPUTS.get(file) or (_picture(submodule(MODELS, file), factory),)
+    inputs = {f"_{place}": text for place, text in enumerate(texts)}
+    line = vision_line(f"pytorchcv/{name}", "pytorchcv", f"{file}.{name}", "", inputs)
+    return line.replace(" | cv | ", " | audio | ") if is_sound else line
+
+
+def _picture(module: ModuleType, factory: Any) -> str:
+    """Return a picture of the size that a factory or else the classes of its file are made for."""
+    networks = [
+        value for value in vars(module).values()
+        if inspect.isclass(value) and value.__module__ == module.__name__
+    ]  # fmt: skip
+    for made in (factory, *networks):
+        parameter = inspect.signature(made).parameters.get("in_size")
+        if parameter is not None and parameter.default is not parameter.empty:
+            height, width = parameter.default
+            return f"normal(1,3,{height},{width})"
+    return "normal(1,3,224,224)"
