@@ -8,6 +8,7 @@ MovieLens is the one of a million ratings; Amazon is its electronics, as in Zhou
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -129,16 +130,15 @@ def walk() -> Iterator[str]:
 
 def _line(builder: str, arguments: Mapping[str, Any]) -> str:
     name = f"torch_rechub/{builder.partition('.')[2]}"
-    workload = workload_of(name)
+    # Embeddings turn numbers into float32 themselves, and the batch is one of training anyway.
+    workload = dataclasses.replace(workload_of(name), batch=1, dtype="float32")
     fields = dict(_fields(list(arguments.values())))
     given = " ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
     calls = " ".join(f"{field}={text}" for field, text in fields.items())
     dynamic = " ".join(f"{field}.0" for field in fields) if workload.is_dynamic else ""
-    # The embeddings of these models stay in float32: they turn numbers into it themselves.
-    suffix = workload.suffix if workload.dtype == "float32" else ""
     columns = (
-        f"{name}{suffix}", "other", "torch_rechub", builder, given, calls, "float32",
-        workload.mode, dynamic if suffix else "", "",
+        f"{name}{workload.suffix}", "other", "torch_rechub", builder, given, calls, "float32",
+        workload.mode, dynamic, "",
     )  # fmt: skip
     return " | ".join(columns)
 
