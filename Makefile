@@ -99,8 +99,9 @@ $(CATALOGS)/.ready: setup.cfg constraints.txt
 	$(PYTHON) -m venv $(CATALOGS)
 	$(CATALOGS)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	    --editable '.[torch,paddle,builder,catalogs]'
-	# It asks for versions of years ago, of which its backbones need none.
-	$(CATALOGS)/bin/pip install --quiet --disable-pip-version-check --no-deps paddleclas==2.6.0
+	# These ask for versions of years ago, or for trackers of experiments; their models need neither.
+	$(CATALOGS)/bin/pip install --quiet --disable-pip-version-check --no-deps \
+	    asteroid==0.7.0 neuraloperator==2.0.0 paddleclas==2.6.0
 	@touch $@
 
 starter: $(CATALOGS)/.ready

@@ -1,4 +1,4 @@
-"""Models of libraries that have no registry: `module.Class` or `module.function`, and its arguments.
+"""Models of libraries without a registry: `module.Class` or `module.function`, and arguments.
 
 The module is one of those that stand directly in the package which `PACKAGES` names.
 """

@@ -1,7 +1,7 @@
-"""Walks the recommenders of torch-rechub, with the features of the data they were published with.
+"""Walks the recommenders of torch-rechub, with the features of data they were published with.
 
-Criteo is the advertisements' log of Kaggle's contest with the vocabularies that Naumov et al. (2019,
-"Deep Learning Recommendation Model for Personalization and Recommendation Systems") list;
+Criteo is the log of advertisements of Kaggle's contest, with the vocabularies that Naumov et al.
+(2019, "Deep Learning Recommendation Model for Personalization and Recommendation Systems") list;
 MovieLens is the one of a million ratings; Amazon is its electronics, as in Zhou et al. (2018,
 "Deep Interest Network for Click-Through Rate Prediction"); Gowalla are its check-ins.
 """
@@ -46,7 +46,9 @@ NEGATIVES = 20
 BATCH = 2048
 
 CALLS: dict[str, dict[str, Any]] = {
-    "ranking.WideDeep": {"wide_features": NUMBERS, "deep_features": CATEGORIES, "mlp_params": TOWER},
+    "ranking.WideDeep": {
+        "wide_features": NUMBERS, "deep_features": CATEGORIES, "mlp_params": TOWER,
+    },
     "ranking.DeepFM": {
         "deep_features": NUMBERS + CATEGORIES, "fm_features": CATEGORIES, "mlp_params": TOWER,
     },

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from graphnet_datasets.errors import CaptureError
+from graphnet_datasets.frameworks.torch.building.unchecked import check_operators
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.sample import Statistics, Value
 from graphnet_datasets.sample.arguments import Named, Ref
@@ -369,6 +370,20 @@ def test_in_place_operators_stay_in_place_and_statistics_are_those_before_the_ca
     data = torch.zeros(2, 3)
     (output,) = run_captured(sample, InPlace(), [data])
     assert torch.equal(output, x) and torch.equal(data, x)
+
+
+def test_a_result_that_a_call_writes_elsewhere_is_copied_there() -> None:
+    class Sums(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            sums = x.new_zeros(x.shape[0] + 1)
+            torch.cumsum(x, 0, out=sums.narrow(0, 1, x.shape[0]))
+            return sums
+
+    sample = capture_one(Sums(), torch.arange(5.0))
+    assert targets(sample)[-2:] == ["torch.cumsum", "torch.Tensor.copy_"]
+    check_operators(sample, allow_unchecked_operators=False)
+    (sums,) = run_captured(sample, Sums(), [torch.arange(4.0, -1.0, -1.0)])
+    assert sums.tolist() == [0.0, 4.0, 7.0, 9.0, 10.0, 10.0]
 
 
 def test_random_operators_are_captured_as_such() -> None:

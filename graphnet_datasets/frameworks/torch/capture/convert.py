@@ -23,6 +23,7 @@ from ..operators import name_of
 from ..statistics import elements_to_store, measure
 from .custom_sources import find_custom_operator
 from .symbolic import SymbolTable, UnknownSizeError
+from .targets import attribute, items, plain_name, qualified_name
 
 _NO_COMPUTATION = frozenset({"_log_api_usage_once", "lazy_load_decompositions"})
 """Calls that dynamo records although they compute nothing: they only touch the process's state."""
@@ -172,7 +173,7 @@ class _Converter:
         for node in graph_module.graph.nodes:
             if node.op != "get_attr":
                 continue
-            held = _attribute(graph_module, str(node.target))
+            held = attribute(graph_module, str(node.target))
             if isinstance(held, torch.fx.GraphModule):
                 self._add_constants(held)
             elif isinstance(held, torch.Tensor):
@@ -194,14 +195,14 @@ class _Converter:
         elif node.op in ("call_function", "call_method"):
             if getattr(node.target, "__name__", "") in _NO_COMPUTATION:
                 return
-            if _name(node.target) in _INLINED:
+            if plain_name(node.target) in _INLINED:
                 self._inline(graph_module, node)
             elif node.target is operator.getitem and self._is_inlined(node.args[0]):
                 results, index = self._arg(node.args[0]), node.args[1]
                 assert isinstance(results, tuple) and isinstance(index, int)  # noqa: S101
                 self.refs[node] = results[index]
             elif node.target is torch.Size:
-                self.refs[node] = tuple(map(self._arg, _items(node.args[0])))
+                self.refs[node] = tuple(map(self._arg, items(node.args[0])))
             else:
                 self._add_op(node)
         elif node.op == "call_module":
@@ -215,15 +216,39 @@ class _Converter:
             target = self._canonical(str(args[1]), f"torch.Tensor.{args[1]}")
             args = args[:1]
         else:
-            target = self._canonical(node.target, _qualified_name(node.target))
+            target = self._canonical(node.target, qualified_name(node.target))
+        out = self._filled(node)
         op = Op(
             target,
             tuple(self._arg(arg) for arg in args),
-            tuple((keyword, self._arg(arg)) for keyword, arg in node.kwargs.items()),
+            tuple(
+                (keyword, self._arg(arg))
+                for keyword, arg in node.kwargs.items()
+                if keyword != "out" or out is None
+            ),
             self._noted(node),
             self.module_path(node.meta.get("nn_module_stack") or {}),
         )
-        self._append(op, node)
+        made = self._append(op, node)
+        if out is not None:
+            copy = dataclasses.replace(
+                op, target="torch.Tensor.copy_", args=(self._arg(out), made), kwargs=()
+            )
+            self._append(copy, node)
+
+    def _filled(self, node: torch.fx.Node) -> torch.fx.Node | None:
+        """Return the operand `out` that a function fills as it is, None if there is none.
+
+        A copy of the result says the same, and cannot resize it as a wrong row could.
+        """
+        out = node.kwargs.get("out")
+        if isinstance(node.target, torch._ops.OpOverload) or not isinstance(out, torch.fx.Node):
+            return None
+        held, made = (each.meta.get(self.value_key) for each in (out, node))
+        if not isinstance(held, torch.Tensor) or not isinstance(made, torch.Tensor):
+            return None
+        values = self._value(held), self._value(made)
+        return out if values[0] == values[1] and values[0].shape is not None else None
 
     def _append(self, op: Op, node: torch.fx.Node | None = None) -> Ref:
         ref = Ref(len(self.inputs) + len(self.ops))
@@ -255,9 +280,9 @@ class _Converter:
         )
         body_node = node.args[position]
         assert isinstance(body_node, torch.fx.Node)  # noqa: S101 - found by that property above
-        body = _attribute(graph_module, str(body_node.target))
+        body = attribute(graph_module, str(body_node.target))
         settings = tuple(self._arg(arg) for arg in node.args[:position])
-        name, entered = _name(node.target), None
+        name, entered = plain_name(node.target), None
         grad_mode = "torch._C._set_grad_enabled"
         if name == "wrap_with_autocast":
             entered = self._append(
@@ -349,7 +374,7 @@ class _Converter:
         if node in self.refs:
             return self.refs[node]
         if node.op == "get_attr":
-            users = sorted({_name(user.target) for user in node.users})
+            users = sorted({plain_name(user.target) for user in node.users})
             raise self._error(
                 f"calls `{', '.join(users)}` with a part of the program as its argument, which is "
                 "not in the operator table. Keep the call out of the captured part with "
@@ -373,24 +398,3 @@ def _scalar_input(source_name: str, number: bool | int | float) -> Input:
     dtype = {bool: "bool", int: "int64", float: "float64"}[type(number)]
     data = torch.tensor(number, dtype=getattr(torch, dtype)).reshape(1).view(torch.uint8)
     return Input("scalar", Value(dtype, ()), source_name, data=data.numpy().tobytes())
-
-
-def _attribute(module: Any, path: str) -> Any:
-    for part in path.split("."):
-        module = getattr(module, part)
-    return module
-
-
-def _name(target: Any) -> str:
-    return getattr(target, "__name__", "") or str(target)
-
-
-def _items(arg: Any) -> Sequence[Any]:
-    return arg if isinstance(arg, tuple | list) else (arg,)
-
-
-def _qualified_name(target: Any) -> str:
-    if isinstance(target, torch._ops.OpOverload):
-        return f"torch.ops.{target}"
-    module = getattr(target, "__module__", None) or ""
-    return f"{module}.{_name(target)}" if module else _name(target)
