@@ -32,7 +32,7 @@ LEFT_OUT = {
 }
 """Files whose models are not taken, by how their names begin, and why."""
 
-_SAME = re.compile(r"_(cifar100|svhn|cub|coco|ade20k|cityscapes)\Z")
+_DATA = re.compile(r"_(cifar100?|svhn|cub|voc|coco|ade20k|cityscapes)\Z")
 _INPUTS = {
     "raft": ("normal(1,3,440,1024)", "normal(1,3,440,1024)"),
     "jasper": ("normal(1,64,1600)", "full(1; 1600)"),
@@ -61,7 +61,7 @@ def _chosen(names: list[str]) -> list[str]:
     >>> _chosen(["net20_cifar10", "net20_cifar100", "net56_cifar10", "net56_svhn"])
     ['net56_cifar10', 'net20_cifar10']
     """
-    first = {_SAME.sub("", name.replace("_cifar10", "_cifar")): name for name in reversed(names)}
+    first = {_DATA.sub("", name): name for name in reversed(names)}
     distinct = [name for name in names if name in first.values()]
     wanted = min(OF_EACH, len(distinct))
     return [distinct[-1 - place * len(distinct) // wanted] for place in range(wanted)]

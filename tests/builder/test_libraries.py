@@ -1,0 +1,111 @@
+"""Models that a line names by module and class, and those that take features of a table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from builder.catalog import LIBRARIES as NAMES
+from builder.catalog import CatalogError, Entry, parse_line
+from builder.libraries import LIBRARIES, modules
+from builder.libraries.imports import submodule
+from builder.walks import pytorchcv, rechub
+from graphnet_datasets.errors import GraphNetError
+
+NETS = """
+import torch
+
+PIXELS = 4
+
+class Net(torch.nn.Linear):
+    def __init__(self, width: int = PIXELS) -> None:
+        super().__init__(width, width)
+
+def wide():
+    return Net(8)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A library of models with one module, under the name of one that catalogs may name."""
+    (tmp_path / "vit_pytorch").mkdir()
+    (tmp_path / "vit_pytorch" / "__init__.py").write_text("")
+    (tmp_path / "vit_pytorch" / "nets.py").write_text(NETS)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "vit_pytorch"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] == "vit_pytorch"]:
+        del sys.modules[name]
+
+
+def entry(builder: str, overrides: str = "") -> Entry:
+    fields = ("v/a", "cv", "vit_pytorch", builder, overrides, "_0=normal(1,4)", "float32", "eval")
+    return parse_line(" | ".join((*fields, "", "")))
+
+
+@pytest.mark.usefixtures("package")
+def test_a_builder_names_a_module_and_what_makes_a_model() -> None:
+    made = modules.build(entry("nets.Net", "width=6"))
+    assert isinstance(made, torch.nn.Linear) and made.in_features == 6
+    assert modules.build(entry("nets.wide")).in_features == 8
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize("builder", ["nets.Missing", "nets.PIXELS", "nets.torch"])
+def test_what_makes_no_model_is_refused(builder: str) -> None:
+    with pytest.raises(CatalogError, match="is no model of vit_pytorch"):
+        modules.build(entry(builder))
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize("builder", ["os.system", "Net", "nets.more.Net", "..nets.Net"])
+def test_only_modules_of_the_library_are_imported(builder: str) -> None:
+    with pytest.raises(GraphNetError, match="has no module"):
+        modules.build(entry(builder))
+
+
+def test_a_library_that_is_not_listed_has_no_modules() -> None:
+    with pytest.raises(GraphNetError, match="is not a library of the catalogs"):
+        submodule("json", "decoder")  # pyright: ignore[reportArgumentType]
+
+
+def test_the_catalog_names_the_libraries_that_there_are() -> None:
+    assert set(NAMES) == set(LIBRARIES)
+
+
+def test_recommenders_have_a_field_for_every_feature() -> None:
+    entries = [parse_line(line) for line in rechub.walk()]
+    assert len(entries) == len(rechub.CALLS)
+    for each in entries:
+        names = [spec.name for spec in each.inputs]
+        assert len(names) == len(set(names))
+        assert {feature[0] for feature in features(list(each.overrides.values()))} == set(names)
+        assert each.dynamic in ((), tuple(f"{name}.0" for name in names))
+
+
+def features(values: list[object]) -> set[tuple[object, ...]]:
+    found: set[tuple[object, ...]] = set()
+    for value in values:
+        if isinstance(value, list):
+            found |= features(value)
+        elif isinstance(value, tuple):
+            found.add(value)
+    return found
+
+
+def test_histories_are_padded_with_an_identifier_that_none_of_them_draws() -> None:
+    (stamp,) = [each for each in map(parse_line, rechub.walk()) if "STAMP" in each.name]
+    (session,) = stamp.inputs
+    assert session.shape == (rechub.BATCH, rechub.HISTORY)
+    assert session.arguments == (1.0, 43098.0)
+
+
+def test_one_network_of_each_kind_stands_for_the_datasets_that_it_was_trained_on() -> None:
+    names = [f"net{depth}_{data}" for depth in (20, 56, 110) for data in ("cifar10", "svhn")]
+    assert pytorchcv._chosen(names) == ["net110_cifar10", "net56_cifar10"]
+    assert pytorchcv._chosen(["net_coco"]) == ["net_coco"]
