@@ -33,6 +33,9 @@ def match_compilers(
         raise RunError("There is nothing to run: no compiler was given.")
     filters = filters or Filters()
     known = {name: _frameworks_of(name) for name in compilers}
+    for name, found in known.items():
+        if not found:  # said before samples are read, which takes longer
+            find_entry(name, (filters.framework or framework_names())[0])
     wanted = tuple(
         each for each in framework_names() if any(each in found for found in known.values())
     )

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import collections
+import functools
 import random
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphnet_datasets.analysis.groups import COLUMNS, near_links, similarities, split_groups
+from graphnet_datasets.analysis.groups import near_links, similarities, split_groups
 from graphnet_datasets.analysis.splits import split_of
-from graphnet_datasets.storage.loading import load_dataset
+from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.storage.loading import STARTER
 
 
 def row(name: str, targets: str, **columns: Any) -> dict[str, Any]:
@@ -122,36 +125,69 @@ def test_neither_order_nor_blocks_decide() -> None:
     assert split_groups(table(*rows)) == [groups[each["id"]] for each in rows]
 
 
-def neighbourhoods(each: dict[str, Any]) -> set[tuple[str, ...]]:
-    names = [""] * each["num_inputs"] + [op["target"] for op in each["ops"]]
-    return {(op["target"], *(names[value] for value in op["operands"])) for op in each["ops"]}
+OPS = ("ops.list.element.target", "ops.list.element.operands.list.element")
+"""Of the operators no more is read than what groups look at: all of them are many."""
+
+
+def shipped(*columns: str) -> pa.Table:
+    """Return columns of all shipped graphs, and in `stands` the split whose table holds each."""
+    tables = []
+    for path in sorted(STARTER.glob("*/*-*.parquet")):
+        if path.parent.name in TASKS:
+            table = pq.ParquetFile(path).read(columns=list(columns))
+            stands = pa.array([path.name.partition("-")[0]] * table.num_rows)
+            tables.append(table.append_column("stands", stands))
+    return pa.concat_tables(tables)
+
+
+class Graph:
+    """What a graph has of operators: how often each is called, and on results of which."""
+
+    def __init__(self, num_inputs: int, ops: pa.ListScalar) -> None:
+        assert ops.values is not None
+        self._num_inputs = num_inputs
+        self._targets = ops.values.field("target")
+        self._operands = ops.values.field("operands")
+        self.counts = collections.Counter(self._targets.to_pylist())
+
+    @functools.cached_property
+    def neighbourhoods(self) -> set[tuple[str, ...]]:
+        targets = self._targets.to_pylist()
+        names = [""] * self._num_inputs + targets
+        return {
+            (target, *(names[value] for value in operands))
+            for target, operands in zip(targets, self._operands.to_pylist(), strict=True)
+        }
 
 
 def test_no_held_out_graph_stands_nearly_equal_among_those_to_train_on() -> None:
     """Counted anew and plainly, without what makes the groups."""
-    splits: Any = load_dataset("graphnet", "all", columns=[*COLUMNS, "split", "split_group"])
-    rows = [{**each, "stands": name} for name in splits for each in splits[name]]
-    assert all(each["split"] == each["stands"] == split_of(each["split_group"]) for each in rows)
-    counts = [collections.Counter(op["target"] for op in each["ops"]) for each in rows]
-    names = {name: place for place, name in enumerate(sorted(set().union(*counts)))}
-    histograms = np.zeros((len(rows), len(names)))
-    for place, count in enumerate(counts):
-        histograms[place, [names[name] for name in count]] = list(count.values())
+    rows = shipped("id", "split", "split_group", "num_inputs", *OPS)
+    splits = rows["stands"].to_pylist()
+    assert splits == rows["split"].to_pylist()
+    assert splits == [split_of(group) for group in rows["split_group"].to_pylist()]
+    graphs = [
+        Graph(*each) for each in zip(rows["num_inputs"].to_pylist(), rows["ops"], strict=True)
+    ]
+    names = {name: place for place, name in enumerate(set().union(*(g.counts for g in graphs)))}
+    histograms = np.zeros((len(graphs), len(names)))
+    for place, graph in enumerate(graphs):
+        histograms[place, [names[name] for name in graph.counts]] = list(graph.counts.values())
     histograms /= np.linalg.norm(histograms, axis=1, keepdims=True)
-    near = [neighbourhoods(each) for each in rows]
-    train = np.array([index for index, each in enumerate(rows) if each["split"] == "train"])
-    for index, each in enumerate(rows):
-        if each["split"] == "train":
-            continue
-        for other in train[histograms[train] @ histograms[index] >= 0.99]:
-            share = len(near[index] & near[other]) / len(near[index])
-            assert share < 0.8, f"{each['id']} is nearly {rows[other]['id']}"
+    is_train = np.array(splits) == "train"
+    train, held_out = np.flatnonzero(is_train), np.flatnonzero(~is_train)
+    assert len(train) > len(held_out) > 0
+    cosines = histograms[held_out] @ histograms[train].T
+    for index, near in zip(held_out, cosines >= 0.99, strict=True):
+        for other in train[near]:
+            here, there = graphs[index].neighbourhoods, graphs[other].neighbourhoods
+            assert len(here & there) < 0.8 * len(here), (
+                f"{rows['id'][index]} is nearly {rows['id'][other]}"
+            )
 
 
 def test_a_group_is_in_one_split_and_a_family_in_one_group() -> None:
-    splits: Any = load_dataset("graphnet", "all", columns=["family", "split_group"])
     group_of: dict[str, str] = {}
-    for name in splits:
-        for each in splits[name]:
-            assert split_of(each["split_group"]) == name
-            assert group_of.setdefault(each["family"], each["split_group"]) == each["split_group"]
+    for each in shipped("family", "split_group").to_pylist():
+        assert split_of(each["split_group"]) == each["stands"]
+        assert group_of.setdefault(each["family"], each["split_group"]) == each["split_group"]
