@@ -37,10 +37,11 @@ _INPUTS = {
     "raft": ("normal(1,3,440,1024)", "normal(1,3,440,1024)"),
     "jasper": ("normal(1,64,1600)", "full(1; 1600)"),
     "quartznet": ("normal(1,64,1600)", "full(1; 1600)"),
+    "nasnet_6a4032": ("normal(1,3,331,331)",),
     "pfpcnet": ("normal(1,3,320,240)",),
     "prnet": ("normal(1,3,256,256)",),
 }
-"""Inputs of models whose classes have no size of pictures: 16 s of sound are 1,600 frames."""
+"""Inputs of files and models that say no size of pictures: 16 s of sound are 1,600 frames."""
 
 
 def walk() -> Iterator[str]:
@@ -69,7 +70,7 @@ def _chosen(names: list[str]) -> list[str]:
 
 def _line(file: str, name: str, factory: Any) -> str:
     is_sound = file in ("jasper", "quartznet")
-    texts = _INPUTS.get(file) or (_picture(submodule(MODELS, file), factory),)
+    texts = _INPUTS.get(name) or _INPUTS.get(file) or (_picture(submodule(MODELS, file), factory),)
     inputs = {f"_{place}": text for place, text in enumerate(texts)}
     line = vision_line(f"pytorchcv/{name}", "pytorchcv", f"{file}.{name}", "", inputs)
     return line.replace(" | cv | ", " | audio | ") if is_sound else line
