@@ -41,7 +41,9 @@ def build_model(
             # Its constructor calls a part of the model, to see which shape comes out of it.
             model = _build(entry, library, with_weights=True)
     model.train(entry.mode == "train")
-    return model.to(getattr(torch, entry.dtype))
+    dtype = getattr(torch, entry.dtype)
+    # `Module.to` would take the imaginary parts from complex weights.
+    return model._apply(lambda each: each.to(dtype) if each.is_floating_point() else each)
 
 
 def weigh(model: torch.nn.Module) -> int:

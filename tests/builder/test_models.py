@@ -83,3 +83,17 @@ def test_a_model_can_be_built_with_weights_after_all() -> None:
     assert {each.device.type for each in bare.parameters()} == {"meta"}
     assert {each.device.type for each in whole.parameters()} == {"cpu"}
     assert weigh(bare) == weigh(whole) == 4 * (4 * 8 + 8 + 8 * 2 + 2)
+
+
+class Spectral(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(3, dtype=torch.complex64))
+        self.scale = torch.nn.Parameter(torch.zeros(3))
+
+
+def test_complex_weights_stay_complex_in_every_dtype(build, monkeypatch) -> None:
+    assert build(Spectral).weight.dtype == torch.complex64
+    monkeypatch.setattr("tests.builder.test_models.LINE", LINE.replace("float32", "bfloat16"))
+    model = build(Spectral)
+    assert (model.weight.dtype, model.scale.dtype) == (torch.complex64, torch.bfloat16)
