@@ -208,11 +208,22 @@ def write_again(directory: Path, table: Table) -> None:
         if config.table is not table:
             continue
         for path in sorted((directory / name).glob("*.parquet")):
-            check_file(path)
-            with pq.ParquetFile(path) as file:
-                groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
-            whole = [with_later_columns(each, table.schema, table.later) for each in groups]
-            write_arrow([each.select(table.schema.names) for each in whole], path, table)
+            write_arrow(stored_groups(path, table), path, table)
+
+
+def stored_groups(path: Path, table: Table) -> list[pa.Table]:
+    """Return the row groups of a file as they are stored, with the columns of today.
+
+    Elements stay as they were written; columns that the file lacks are null.
+
+    Raises:
+        GraphNetError: the file is no table.
+    """
+    check_file(path)
+    with pq.ParquetFile(path) as file:
+        groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
+    whole = [with_later_columns(each, table.schema, table.later) for each in groups]
+    return [each.select(table.schema.names) for each in whole]
 
 
 def read_columns(directory: Path, columns: Sequence[str]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute
 
 from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.atomic import file_sha256, new_directory, write_bytes
@@ -21,11 +21,10 @@ from graphnet_datasets.report.coverage import plot_coverage
 from graphnet_datasets.report.style import save
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import CONFIGS
-from graphnet_datasets.schema.run_files import with_later_columns
 from graphnet_datasets.schema.tables import SUBGRAPHS
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.selection import select_rows
-from graphnet_datasets.storage.table import check_file, read_table, write_arrow
+from graphnet_datasets.storage.table import read_table, write_arrow
 from graphnet_datasets.storage.transforming import (
     TRANSFORM_LIMITS,
     TransformReport,
@@ -37,6 +36,9 @@ from graphnet_datasets.transforms.repeats import trace
 from graphnet_datasets.version import __version__
 
 from .pages import write_between
+from .placing import stored_groups
+
+pc: Any = pyarrow.compute
 
 NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRAPHS)
 MAX_BYTES = 25 * 2**20
@@ -73,14 +75,12 @@ def drop_parts(dataset: Path, parents: Collection[str]) -> int:
     """
     num_dropped = 0
     for path in (each for name in NAMES for each in sorted((dataset / name).glob("*.parquet"))):
-        check_file(path)
-        table = pq.read_table(path)  # as it is stored: elements stay as they are written
-        is_kept = [parent not in parents for parent in table["parent_id"].to_pylist()]
-        kept = table.filter(pa.array(is_kept, pa.bool_()))
-        if kept.num_rows < table.num_rows:
-            num_dropped += table.num_rows - kept.num_rows
-            whole = with_later_columns(kept, SUBGRAPHS.schema, SUBGRAPHS.later)
-            write_arrow(whole.select(SUBGRAPHS.schema.names), path, SUBGRAPHS)
+        groups = stored_groups(path, SUBGRAPHS)
+        kept = [each.filter(~pc.field("parent_id").isin(list(parents))) for each in groups]
+        dropped = sum(each.num_rows for each in groups) - sum(each.num_rows for each in kept)
+        if dropped:
+            write_arrow(kept, path, SUBGRAPHS)
+        num_dropped += dropped
     return num_dropped
 
 

@@ -22,9 +22,6 @@ CLASSES = 7
 WIDTH_AT_CORA = {"EGConv": 16, "GatedGraphConv": CORA[2]}
 """Convolutions that cannot give as many channels as there are classes, and how many they give."""
 
-NOT_AT_CORA = {"RGCNConv": "a choice between its kernels is made from numbers, as `torch.tensor`"}
-"""Convolutions without an entry of that size, and why."""
-
 ARGUMENTS = {
     "in_channels": CHANNELS, "out_channels": CHANNELS, "channels": CHANNELS, "K": 3,
     "num_relations": 4, "dim": 3,
@@ -70,7 +67,7 @@ def walk() -> Iterator[str]:
         if override is not None:
             given, inputs = override.overrides or given, override.inputs or inputs
         yield _line(name, given, inputs)
-        if override is None and name not in NOT_AT_CORA:
+        if override is None:
             width = WIDTH_AT_CORA.get(name, CLASSES)
             yield _line(name, *at_cora(given, inputs, width), ending="-cora", tags="")
 
