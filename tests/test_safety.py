@@ -29,7 +29,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "literal_eval": "reads the catalog of models, a file of this repository",
     },
     "builder/libraries/imports.py": {
-        "import_module": "imports libraries by the names of a list in that file",
+        "import_module": "imports libraries by the names of a list in that file, and their modules",
+        "pkgutil": "tells which modules a library has",
     },
     "builder/paddleclas.py": {
         "import_module": "imports backbones and logger of PaddleClas, by two names of its own",

@@ -19,6 +19,7 @@ Optional = Literal[
     "segmentation_models_pytorch",
     "spandrel.architectures",
     "speechbrain.lobes.models",
+    "tensorly.plugins",
     "timm",
     "torch_geometric.nn",
     "torch_rechub.basic",
@@ -43,12 +44,20 @@ def optional(name: Optional) -> Any:
 
 
 def submodule(package: Optional, name: str) -> Any:
-    """Import a module or package that stands directly in a library, by its name.
+    """Import a module of a library by its name, of a package in it by a dotted one.
 
     Raises:
         GraphNetError: the library has no such module.
     """
-    parent = optional(package)
-    if name not in {module.name for module in pkgutil.iter_modules(parent.__path__)}:
-        raise GraphNetError(f"`{package}` has no module `{name}`.")
-    return importlib.import_module(f"{package}.{name}")
+    found, path = optional(package), str(package)
+    for part in name.split("."):
+        if part not in modules_in(found):
+            raise GraphNetError(f"`{package}` has no module `{name}`.")
+        path = f"{path}.{part}"
+        found = importlib.import_module(path)
+    return found
+
+
+def modules_in(package: Any) -> set[str]:
+    """Return the names of the modules that stand directly in a package; of a module none."""
+    return {module.name for module in pkgutil.iter_modules(getattr(package, "__path__", []))}

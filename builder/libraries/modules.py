@@ -1,18 +1,20 @@
 """Models of libraries without a registry: `module.Class` or `module.function`, and arguments.
 
-The module is one of those that stand directly in the package which `PACKAGES` names.
+The module stands in the package which `PACKAGES` names, or in one there: `module.module.Class`. A
+factory may be a class's own: `module.Class.function`.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from ..catalog import CatalogError, Entry
-from . import torchaudio
-from .imports import Optional, optional, submodule
+from . import mends, torchaudio
+from .imports import Optional, modules_in, optional, submodule
 from .torchvision import declare_operators
 
 PACKAGES: dict[str, Optional] = {
@@ -37,6 +39,7 @@ def _preload(package: Optional) -> None:
     declare_operators()
     torchaudio.preload_if_installed()
     optional(package)
+    mends.mend(package)
 
 
 def build(entry: Entry) -> torch.nn.Module:
@@ -46,8 +49,7 @@ def build(entry: Entry) -> torch.nn.Module:
         CatalogError: the builder is not `module.name`, or what it names makes no module.
     """
     _preload(PACKAGES[entry.library])
-    module, _, name = entry.builder.rpartition(".")
-    factory = getattr(submodule(PACKAGES[entry.library], module), name, None)
+    factory = _found(PACKAGES[entry.library], entry.builder)
     model = factory(**entry.overrides) if callable(factory) else None
     if not isinstance(model, torch.nn.Module):
         raise CatalogError(
@@ -55,3 +57,15 @@ def build(entry: Entry) -> torch.nn.Module:
             "`module.Class` or `module.function`."
         )
     return model
+
+
+def _found(package: Optional, builder: str) -> Any:
+    """Return what a dotted name means: modules first, then attributes; None if there is none."""
+    module, *names = builder.split(".")
+    found = submodule(package, module)
+    while names and names[0] in modules_in(found):
+        module = f"{module}.{names.pop(0)}"
+        found = submodule(package, module)
+    for name in names:
+        found = getattr(found, name, None)
+    return found

@@ -25,6 +25,10 @@ class Net(torch.nn.Linear):
     def __init__(self, width: int = PIXELS) -> None:
         super().__init__(width, width)
 
+    @classmethod
+    def narrow(cls):
+        return cls(2)
+
 def wide():
     return Net(8)
 """
@@ -36,6 +40,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "vit_pytorch").mkdir()
     (tmp_path / "vit_pytorch" / "__init__.py").write_text("")
     (tmp_path / "vit_pytorch" / "nets.py").write_text(NETS)
+    (tmp_path / "vit_pytorch" / "deep").mkdir()
+    (tmp_path / "vit_pytorch" / "deep" / "__init__.py").write_text("from ..nets import Net\n")
+    (tmp_path / "vit_pytorch" / "deep" / "wider.py").write_text("from ..nets import wide\n")
     for name in [name for name in sys.modules if name.partition(".")[0] == "vit_pytorch"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
@@ -53,18 +60,22 @@ def entry(builder: str, overrides: str = "") -> Entry:
 def test_a_builder_names_a_module_and_what_makes_a_model() -> None:
     made = modules.build(entry("nets.Net", "width=6"))
     assert isinstance(made, torch.nn.Linear) and made.in_features == 6
-    assert modules.build(entry("nets.wide")).in_features == 8
+    for builder, width in (("nets.wide", 8), ("nets.Net.narrow", 2), ("deep.Net", 4),
+                           ("deep.wider.wide", 8)):  # fmt: skip
+        assert modules.build(entry(builder)).in_features == width
 
 
 @pytest.mark.usefixtures("package")
-@pytest.mark.parametrize("builder", ["nets.Missing", "nets.PIXELS", "nets.torch"])
+@pytest.mark.parametrize(
+    "builder", ["nets.Missing", "nets.PIXELS", "nets.torch", "nets.Net.missing", "nets"]
+)
 def test_what_makes_no_model_is_refused(builder: str) -> None:
     with pytest.raises(CatalogError, match="is no model of vit_pytorch"):
         modules.build(entry(builder))
 
 
 @pytest.mark.usefixtures("package")
-@pytest.mark.parametrize("builder", ["os.system", "Net", "nets.more.Net", "..nets.Net"])
+@pytest.mark.parametrize("builder", ["os.system", "Net", "..nets.Net", ""])
 def test_only_modules_of_the_library_are_imported(builder: str) -> None:
     with pytest.raises(GraphNetError, match="has no module"):
         modules.build(entry(builder))
