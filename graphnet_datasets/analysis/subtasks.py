@@ -125,6 +125,45 @@ _FUNCTIONS = {
         (r".*(?:Audio|Music|Stable ?Audio)", "audio-generation"),
         (r".*UNet|.*ControlNet|UVit|.*Transformer|.*Prior|.*Adapter|.*DiT", "text-to-image"),
     ),
+    "osmr/pytorchcv": (
+        (
+            r"(?:fcn8sd|pspnet|deeplabv3|icnet|fastscnn|cgnet|dabnet|sinet|bisenet|danet|fpenet"
+            r"|contextnet|lednet|esnet|edanet|enet|erfnet|linknet|segnet|unet|sqnet|espcnet)\.",
+            "segmentation",
+        ),
+        (r"alphapose|simplepose|lwopenpose|ibppose|pfpcnet", "keypoint-detection"),
+        (r"centernet|lffd", "detection"),
+        (r"jasper|quartznet", "speech-recognition"),
+        (r"raft", "optical-flow"),
+        (r"(?!prnet)", "classification"),
+    ),
+    "Project-MONAI/MONAI": (
+        (r".*\.(?:Restormer|VoxelMorph|LocalNet|GlobalNet|RegUNet|\w*Discriminator)", None),
+        (r".*\.(?:Regressor|DiffusionModelEncoder)", None),
+        (r".*\.(?:\w*Diffusion\w*|ControlNet|SPADENet|Generator|Decoder\w+)\Z", "image-generation"),
+        (r".*\.(?:MaskedAuto\w+)", "masked-image-modeling"),
+        (r".*\.(?:\w*Auto\w*|VQVAE)\Z", "autoencoding"),
+        (r"densenet|senet|resnet|efficientnet|vit\.|milmodel|torchvision", "classification"),
+        (r".", "segmentation"),
+    ),
+    "lucidrains/vit-pytorch": (
+        (r"(?:simple_)?vit_3d|cct_3d|vivit", "video-classification"),
+        (r"vaat\.AST", "audio-classification"),
+        (r"vat_siglip\.SigLIP\Z|simple_vit_with_qk_norm", "features"),
+        (r"vat|vaat|(?:simple_)?vit_1d", None),
+        (r".", "classification"),
+    ),
+    "kornia/kornia": (
+        (r"feature\.(?:DISK|ALIKED|XFeat|KeyNet|DeDoDe)", "keypoint-detection"),
+        (r"feature\.(?:OriNet|LAFAffNet|DeFMO)|models\.dexined", None),
+        (r"models\.(?:RRDB|small_sr)", "super-resolution"),
+        (r".*(?:TinyViT|MobileViT)", "classification"),
+        (r".*(?:RTDETR|YuNet)", "detection"),
+        (r".*siglip2", "image-text-matching"),
+        (r".", "features"),
+    ),
+    "neuraloperator/neuraloperator": ((r".", "simulation"),),
+    "datawhalechina/torch-rechub": ((r".", "recommendation"),),
     "PaddlePaddle/PaddleClas": (
         (r"AdaFace|MobileFaceNet|CLIP_|MAE_|cae_", "features"),
         (r"SVTR", "text-recognition"),
@@ -138,7 +177,10 @@ _FUNCTIONS = {
         (r"[A-Z]", "node-classification"),
     ),
 }
-"""By source: what a name begins with, as a pattern, and what it is for; the first decides."""
+"""By source: what a name begins with, as a pattern, and what it is for; the first decides.
+
+None is for names that tell of a use that is none of `SUBTASKS`.
+"""
 
 _OWN = {
     "classification": "resnet vgg densenet squeezenet shufflenet inverted_residual_net convmixer "
