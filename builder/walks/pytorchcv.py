@@ -22,10 +22,14 @@ OF_EACH = 2
 """Models of each architecture: the largest, and one of half its rank."""
 
 LEFT_OUT = {
-    "jasperdr": "takes a list",
+    "condensenet": "breaks at each of its layers",
+    "fractalnet_cifar": "draws its columns in NumPy",
+    "jasper": "imports a library of sounds",
     "ntsnet_cub": "suppresses boxes in NumPy",
     "nvpattexp": "takes parts of clips that no document describes",
     "propainter": "takes lists of frames",
+    "quartznet": "imports a library of sounds",
+    "revnet": "empties the storage of tensors",
     "superpointnet": "as many points as the picture has",
     "visemenet": "takes parts of clips that no document describes",
     "voca": "takes parts of clips that no document describes",
@@ -35,13 +39,11 @@ LEFT_OUT = {
 _DATA = re.compile(r"_(cifar100?|svhn|cub|voc|coco|ade20k|cityscapes)\Z")
 _INPUTS = {
     "raft": ("normal(1,3,440,1024)", "normal(1,3,440,1024)"),
-    "jasper": ("normal(1,64,1600)", "full(1; 1600)"),
-    "quartznet": ("normal(1,64,1600)", "full(1; 1600)"),
     "nasnet_6a4032": ("normal(1,3,331,331)",),
-    "pfpcnet": ("normal(1,3,320,240)",),
+    "pfpcnet": ("normal(1,1,320,240)",),
     "prnet": ("normal(1,3,256,256)",),
 }
-"""Inputs of files and models that say no size of pictures: 16 s of sound are 1,600 frames."""
+"""Inputs of files and models that say no size of pictures."""
 
 
 def walk() -> Iterator[str]:
@@ -69,11 +71,9 @@ def _chosen(names: list[str]) -> list[str]:
 
 
 def _line(file: str, name: str, factory: Any) -> str:
-    is_sound = file in ("jasper", "quartznet")
     texts = _INPUTS.get(name) or _INPUTS.get(file) or (_picture(submodule(MODELS, file), factory),)
     inputs = {f"_{place}": text for place, text in enumerate(texts)}
-    line = vision_line(f"pytorchcv/{name}", "pytorchcv", f"{file}.{name}", "", inputs)
-    return line.replace(" | cv | ", " | audio | ") if is_sound else line
+    return vision_line(f"pytorchcv/{name}", "pytorchcv", f"{file}.{name}", "", inputs)
 
 
 def _picture(module: ModuleType, factory: Any) -> str:
