@@ -374,15 +374,18 @@ def test_in_place_operators_stay_in_place_and_statistics_are_those_before_the_ca
 
 def test_a_result_that_a_call_writes_elsewhere_is_copied_there() -> None:
     class Sums(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor, is_of_elements: bool) -> torch.Tensor:
+            x = x[x > 1] if is_of_elements else x
             sums = x.new_zeros(x.shape[0] + 1)
             torch.cumsum(x, 0, out=sums.narrow(0, 1, x.shape[0]))
             return sums
 
-    sample = capture_one(Sums(), torch.arange(5.0))
-    assert targets(sample)[-2:] == ["torch.cumsum", "torch.Tensor.copy_"]
-    check_operators(sample, allow_unchecked_operators=False)
-    (sums,) = run_captured(sample, Sums(), [torch.arange(4.0, -1.0, -1.0)])
+    for is_of_elements in (False, True):
+        sample = capture_one(Sums(), torch.arange(5.0), is_of_elements)
+        assert "torch.Tensor.copy_" in targets(sample)
+        check_operators(sample, allow_unchecked_operators=False)
+    sample = capture_one(Sums(), torch.arange(5.0), False)
+    (sums,) = run_captured(sample, Sums(), [torch.arange(4.0, -1.0, -1.0), False])
     assert sums.tolist() == [0.0, 4.0, 7.0, 9.0, 10.0, 10.0]
 
 

@@ -247,8 +247,8 @@ class _Converter:
         held, made = (each.meta.get(self.value_key) for each in (out, node))
         if not isinstance(held, torch.Tensor) or not isinstance(made, torch.Tensor):
             return None
-        values = self._value(held), self._value(made)
-        return out if values[0] == values[1] and values[0].shape is not None else None
+        sizes = [[self.symbols.expression(size) for size in each.shape] for each in (held, made)]
+        return out if held.dtype == made.dtype and sizes[0] == sizes[1] else None
 
     def _append(self, op: Op, node: torch.fx.Node | None = None) -> Ref:
         ref = Ref(len(self.inputs) + len(self.ops))
