@@ -61,7 +61,11 @@ def is_cut(entry: Entry) -> bool:
 
 
 def model_source_hash(model: object) -> str | None:
-    """Return the SHA-256 of the file that defines a model's class, None where there is none."""
+    """Return the SHA-256 of the file that defines a model's class, None where there is none.
+
+    What only calls a model in another way names it: `called_model`.
+    """
+    model = getattr(model, "called_model", model)
     try:
         path = inspect.getsourcefile(type(model))
     except TypeError:

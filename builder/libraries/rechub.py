@@ -28,6 +28,11 @@ class Fields(torch.nn.Module):
         super().__init__()
         self.model = model
 
+    @property
+    def called_model(self) -> torch.nn.Module:
+        """The model itself, whose source is told with the graph."""
+        return self.model
+
     def forward(self, **fields: torch.Tensor) -> Any:
         return self.model(fields)
 

@@ -13,6 +13,8 @@ from builder.catalog import LIBRARIES as NAMES
 from builder.catalog import CatalogError, Entry, parse_line
 from builder.libraries import LIBRARIES, modules
 from builder.libraries.imports import submodule
+from builder.libraries.rechub import Fields
+from builder.provenance import model_source_hash
 from builder.walks import pytorchcv, rechub
 from graphnet_datasets.errors import GraphNetError
 
@@ -108,6 +110,17 @@ def features(values: list[object]) -> set[tuple[object, ...]]:
         elif isinstance(value, tuple):
             found.add(value)
     return found
+
+
+def test_a_recommender_takes_fields_by_name_and_its_source_is_the_library_s() -> None:
+    class Sum(torch.nn.Linear):
+        def forward(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
+            return fields["a"] + fields["b"]
+
+    model = Fields(Sum(1, 1))
+    assert model(a=torch.ones(2), b=torch.ones(2)).tolist() == [2, 2]
+    assert model_source_hash(model) == model_source_hash(model.model) is not None
+    assert model_source_hash(model) != model_source_hash(torch.nn.Linear(1, 1))
 
 
 def test_histories_are_padded_with_an_identifier_that_none_of_them_draws() -> None:
