@@ -38,7 +38,7 @@ DIAMOND = graph(
 
 
 def small_graphs(framework: str, most: int) -> list[Sample]:
-    filters = [("framework", "=", framework), ("num_ops", "<=", most)]
+    filters = [("framework", "=", framework), ("num_ops", "<=", most), ("flops", "<=", 10**9)]
     rows = load_dataset("graphnet", "all", split="all", filters=filters)
     return [Sample.from_row(row) for row in rows if row["num_pieces"] is None]
 
