@@ -67,6 +67,12 @@ class Library:
             raise MissingExtraError(self.distribution, self.extra, purpose) from error
 
 
+def _of_modules(name: str, distribution: str, source: str, license: str) -> Library:
+    """Return a library whose models are named by module and class."""
+    build, preload = modules.build, modules.preload_of(name)
+    return Library(distribution, source, license, "catalogs", build, preload)
+
+
 LIBRARIES = {
     "torch": Library(
         "", "graphnet-datasets/builder", "Apache-2.0", "builder",
@@ -104,37 +110,15 @@ LIBRARIES = {
         "segmentation-models-pytorch", "qubvel-org/segmentation_models.pytorch", "MIT", "catalogs",
         segmentation.build, segmentation.preload,
     ),
-    "pytorchcv": Library(
-        "pytorchcv", "osmr/pytorchcv", "MIT", "catalogs",
-        modules.build, modules.preload_of("pytorchcv"),
-    ),
-    "vit_pytorch": Library(
-        "vit-pytorch", "lucidrains/vit-pytorch", "MIT", "catalogs",
-        modules.build, modules.preload_of("vit_pytorch"),
-    ),
-    "monai": Library(
-        "monai", "Project-MONAI/MONAI", "Apache-2.0", "catalogs",
-        modules.build, modules.preload_of("monai"),
-    ),
-    "spandrel": Library(
-        "spandrel", "chaiNNer-org/spandrel", "MIT", "catalogs",
-        modules.build, modules.preload_of("spandrel"),
-    ),
-    "kornia": Library(
-        "kornia", "kornia/kornia", "Apache-2.0", "catalogs",
-        modules.build, modules.preload_of("kornia"),
-    ),
-    "neuralop": Library(
-        "neuraloperator", "neuraloperator/neuraloperator", "MIT", "catalogs",
-        modules.build, modules.preload_of("neuralop"),
-    ),
-    "asteroid": Library(
-        "asteroid", "asteroid-team/asteroid", "MIT", "catalogs",
-        modules.build, modules.preload_of("asteroid"),
-    ),
-    "speechbrain": Library(
-        "speechbrain", "speechbrain/speechbrain", "Apache-2.0", "catalogs",
-        modules.build, modules.preload_of("speechbrain"),
+    "pytorchcv": _of_modules("pytorchcv", "pytorchcv", "osmr/pytorchcv", "MIT"),
+    "vit_pytorch": _of_modules("vit_pytorch", "vit-pytorch", "lucidrains/vit-pytorch", "MIT"),
+    "monai": _of_modules("monai", "monai", "Project-MONAI/MONAI", "Apache-2.0"),
+    "spandrel": _of_modules("spandrel", "spandrel", "chaiNNer-org/spandrel", "MIT"),
+    "kornia": _of_modules("kornia", "kornia", "kornia/kornia", "Apache-2.0"),
+    "neuralop": _of_modules("neuralop", "neuraloperator", "neuraloperator/neuraloperator", "MIT"),
+    "asteroid": _of_modules("asteroid", "asteroid", "asteroid-team/asteroid", "MIT"),
+    "speechbrain": _of_modules(
+        "speechbrain", "speechbrain", "speechbrain/speechbrain", "Apache-2.0"
     ),
     "torch_rechub": Library(
         "torch-rechub", "datawhalechina/torch-rechub", "MIT", "catalogs",

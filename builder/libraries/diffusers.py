@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ..catalog import CatalogError, Entry
+from ..catalog import Entry
 from . import torchaudio
-from .imports import optional
+from .imports import model_class, optional
 from .torchvision import declare_operators
 
 
@@ -23,7 +23,5 @@ def build(entry: Entry) -> torch.nn.Module:
     """Return a model of the named class with its default arguments, overridden."""
     declare_operators()
     diffusers = optional("diffusers")
-    model_class = getattr(diffusers, entry.builder, None)
-    if not isinstance(model_class, type) or not issubclass(model_class, diffusers.ModelMixin):
-        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
-    return model_class(**entry.overrides)
+    found = model_class(diffusers, entry.builder, entry, diffusers.ModelMixin)
+    return found(**entry.overrides)

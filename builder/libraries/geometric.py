@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..catalog import CatalogError, Entry
-from .imports import optional
+from ..catalog import Entry
+from .imports import model_class, optional
 
 
 def preload() -> None:
@@ -15,7 +15,5 @@ def preload() -> None:
 
 def build(entry: Entry) -> torch.nn.Module:
     """Return a model of the named class, or of a convolution with that name."""
-    model_class = getattr(optional("torch_geometric.nn"), entry.builder, None)
-    if not isinstance(model_class, type) or not issubclass(model_class, torch.nn.Module):
-        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
-    return model_class(**entry.overrides)
+    found = model_class(optional("torch_geometric.nn"), entry.builder, entry)
+    return found(**entry.overrides)

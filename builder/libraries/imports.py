@@ -6,7 +6,11 @@ import importlib
 import pkgutil
 from typing import Any, Literal, get_args
 
+import torch
+
 from graphnet_datasets.errors import GraphNetError
+
+from ..catalog import CatalogError, Entry
 
 Optional = Literal[
     "asteroid.models",
@@ -61,3 +65,17 @@ def submodule(package: Optional, name: str) -> Any:
 def modules_in(package: Any) -> set[str]:
     """Return the names of the modules that stand directly in a package; of a module none."""
     return {module.name for module in pkgutil.iter_modules(getattr(package, "__path__", []))}
+
+
+def model_class(
+    module: Any, name: str, entry: Entry, base: type[torch.nn.Module] = torch.nn.Module
+) -> Any:
+    """Return the class of models that a library's module has under a name.
+
+    Raises:
+        CatalogError: there is none, or it is not one of `base`.
+    """
+    found = getattr(module, name, None)
+    if not isinstance(found, type) or not issubclass(found, base):
+        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
+    return found

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from ..catalog import CatalogError, Entry
-from .imports import optional, submodule
+from ..catalog import Entry
+from .imports import model_class, optional, submodule
 
 PACKAGE = "torch_rechub.models"
 
@@ -40,10 +40,8 @@ class Fields(torch.nn.Module):
 def build(entry: Entry) -> torch.nn.Module:
     """Return the named model with features made of the tuples in its arguments."""
     room, _, name = entry.builder.partition(".")
-    model_class = getattr(submodule(PACKAGE, room), name, None)
-    if not isinstance(model_class, type) or not issubclass(model_class, torch.nn.Module):
-        raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
-    return Fields(model_class(**{key: _made(value) for key, value in entry.overrides.items()}))
+    found = model_class(submodule(PACKAGE, room), name, entry)
+    return Fields(found(**{key: _made(value) for key, value in entry.overrides.items()}))
 
 
 def _made(value: Any) -> Any:

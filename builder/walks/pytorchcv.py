@@ -64,8 +64,10 @@ def _chosen(names: list[str]) -> list[str]:
     >>> _chosen(["net20_cifar10", "net20_cifar100", "net56_cifar10", "net56_svhn"])
     ['net56_cifar10', 'net20_cifar10']
     """
-    first = {_DATA.sub("", name): name for name in reversed(names)}
-    distinct = [name for name in names if name in first.values()]
+    first: dict[str, str] = {}
+    for name in names:
+        first.setdefault(_DATA.sub("", name), name)
+    distinct = list(first.values())
     wanted = min(OF_EACH, len(distinct))
     return [distinct[-1 - place * len(distinct) // wanted] for place in range(wanted)]
 
