@@ -10,6 +10,7 @@ are named and left out.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import tempfile
 from collections import Counter
@@ -58,20 +59,28 @@ an eager core of a CPU about a second, so that all of a sample stays under its b
 
 
 def candidates(rows: Sequence[Mapping[str, Any]], max_flops: float) -> list[Mapping[str, Any]]:
-    """Return the graphs to time, the quickest first: `small` ones, and those of few operations.
+    """Return the graphs to time: `small` ones, the quickest first, then those of few operations.
+
+    The latter come in an order that is random but always the same (SHA-256 of the id), so that the
+    first so many of them are a fair sample of all.
 
     >>> rows = [{"id": "a", "tags": [], "flops": 9}, {"id": "b", "tags": ["small"], "flops": None},
-    ...         {"id": "c", "tags": None, "flops": None}]
+    ...         {"id": "c", "tags": None, "flops": None}, {"id": "d", "tags": [], "flops": 8}]
     >>> [row["id"] for row in candidates(rows, 10)]
-    ['b', 'a']
+    ['b', 'd', 'a']
     """
-    chosen = [
+    small = [row for row in rows if "small" in (row["tags"] or ())]
+    others = [
         row
         for row in rows
-        if "small" in (row["tags"] or ())
-        or (row["flops"] is not None and row["flops"] <= max_flops)
+        if "small" not in (row["tags"] or ())
+        and row["flops"] is not None
+        and row["flops"] <= max_flops
     ]
-    return sorted(chosen, key=lambda row: ("small" not in (row["tags"] or ()), row["flops"] or 0))
+    return [
+        *sorted(small, key=lambda row: row["flops"] or 0),
+        *sorted(others, key=lambda row: hashlib.sha256(row["id"].encode()).digest()),
+    ]
 
 
 def measure(
