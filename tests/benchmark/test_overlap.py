@@ -164,6 +164,32 @@ def test_two_that_want_to_be_alone_do_not_wait_for_each_other() -> None:
             done.result(30)
 
 
+def test_two_at_work_that_want_to_be_timed_take_turns() -> None:
+    gate = TimingGate()
+    both = lanes(gate)
+    are_at_work = threading.Barrier(2)
+    inside: list[Lane] = []
+
+    def time_at_work(lane: Lane) -> None:
+        gate.begin_work(lane)
+        are_at_work.wait(30)
+        with gate.timed(lane):
+            inside.append(lane)
+            assert len(inside) == 1
+            time.sleep(0.05)
+            inside.remove(lane)
+        assert lane.num_working == 1
+        gate.end_work(lane)
+
+    with ThreadPoolExecutor(2) as threads:
+        running = [threads.submit(time_at_work, lane) for lane in both]
+        try:
+            for done in running:
+                done.result(30)
+        finally:
+            gate.close()  # so that a test that fails ends
+
+
 def test_whoever_waits_is_told_of_the_end() -> None:
     gate = TimingGate()
     first, second = lanes(gate)

@@ -148,10 +148,14 @@ class TimingGate:
                 return self._timed in (None, lane) and not is_working
 
             if not is_free():
+                # What waits here does not work: two at work would wait for each other for ever.
+                num_working, lane.num_working = lane.num_working, 0
+                self._changed.notify_all()
                 lane.pause()
                 try:
                     self._wait_for(is_free)
                 finally:
+                    lane.num_working += num_working
                     lane.go_on()
             self._timed = lane
             self._depth += 1
