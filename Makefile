@@ -16,7 +16,7 @@ DEMO_SAMPLES = @examples/demo.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint docs slow soak clean starter subgraphs catalog ship notebook benchmarks gpu
+.PHONY: help demo test quick lint docs slow soak clean starter subgraphs catalog ship records notebook benchmarks gpu
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
@@ -31,6 +31,7 @@ help:
 	@echo "make subgraphs   rebuild the tables of subgraphs beside the embedded dataset"
 	@echo "make catalog     capture the full dataset out of all catalogs of models"
 	@echo "make ship        put what was captured into the package, as its embedded dataset"
+	@echo "make records     time the embedded dataset under every compiler of a CPU, on an idle machine"
 	@echo "make notebook    run the notebooks of examples/ again and store them with their outputs"
 	@echo "make benchmarks  measure the figures of docs/performance.md"
 
@@ -117,6 +118,12 @@ catalog: $(CATALOGS)/.ready
 
 ship: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder ship --docs docs/dataset.md --write-holds
+
+# Goes on where it was stopped; with the whole dataset it takes days.
+records: $(VENV)/.test
+	$(BIN)/python -m builder measure --out build/runs
+	$(BIN)/python -m builder runs build/runs --docs docs/compilers.md
+	$(BIN)/graphnet report graphnet --out docs/leaderboard
 
 # Run elsewhere, so that the pictures it writes are not left in the checkout.
 notebook: $(VENV)/.test

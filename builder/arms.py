@@ -21,11 +21,19 @@ from typing import Any
 import pyarrow as pa
 
 from graphnet_datasets.benchmark import Settings, TimingSettings
+from graphnet_datasets.benchmark.judging.reported import without_places
 from graphnet_datasets.benchmark.records.records import TABLE_NAME, read_runs, write_runs
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.report.site.verdicts import Verdict, verdicts
+from graphnet_datasets.schema import Status
 from graphnet_datasets.schema.tables import RUNS
+from graphnet_datasets.scores import error_aware_speedup_score, speedup_score
+from graphnet_datasets.scores.records import is_counted
+from graphnet_datasets.scores.result import number
 from graphnet_datasets.scores.run_sets import split_arms
+from graphnet_datasets.scores.variants import find_variant
 from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.loading import DEFAULT_NAME
 from graphnet_datasets.storage.table import write_arrow
 
 from .breaking import breaking, table
@@ -33,6 +41,11 @@ from .placing import read_columns
 
 MAX_BYTES = 20 * 2**20
 """What the records of runs may take in the wheel."""
+
+ARMS_BEGIN, ARMS_END = "<!-- arms: begin -->", "<!-- arms: end -->"
+
+_VARIANT = find_variant("report")
+_SHOWN = (Verdict.FASTER, Verdict.EVEN, Verdict.SLOWER, Verdict.WRONG)
 
 ARMS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "eager": ("torch", "eager", {}),
@@ -139,7 +152,8 @@ def _take_records(source: Path, out: Path) -> None:
 def ship_runs(pool: Path, out: Path) -> pa.Table:
     """Write the records of a directory of runs as the config `runs` of a dataset; return them.
 
-    Equal records give equal bytes, in whatever order they were made.
+    Equal records give equal bytes, in whatever order they were made. They name the dataset instead
+    of the directory that it lay in.
 
     Raises:
         DatasetNotFoundError: there are no records.
@@ -147,6 +161,11 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
     """
     keys = ("framework", "compiler", "compiler_options", "sample_id", "run_id")
     runs = read_runs(pool).sort_by([(key, "ascending") for key in keys])
+    messages = [text and without_places(text) for text in runs["error_message"].to_pylist()]
+    said = {"dataset": [DEFAULT_NAME] * runs.num_rows, "error_message": messages}
+    for name, values in said.items():
+        place = runs.schema.get_field_index(name)
+        runs = runs.set_column(place, runs.schema.field(place), pa.array(values, pa.string()))
     path = out / RUNS.name / "train-0000.parquet"
     with tempfile.TemporaryDirectory(dir=out, prefix=".runs-") as folder:
         staged = write_arrow(runs, Path(folder) / path.name, RUNS)
@@ -162,12 +181,39 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
 
 
 def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
-    """Return the table of which operator breaks which compiler, as lines in Markdown."""
-    arms = {name: rows.to_pylist() for name, rows in split_arms(runs).items()}
+    """Return the table of which operator breaks which compiler, as lines in Markdown.
+
+    Records that say nothing of their compiler, such as a failure of eager, are left out.
+    """
+    arms = {
+        name: rows.filter(pa.array(is_counted(rows, _VARIANT))).to_pylist()
+        for name, rows in split_arms(runs).items()
+    }
     records = [{**record, "arm": name} for name, rows in arms.items() for record in rows]
     histograms = read_columns(dataset, ("id", "op_histogram"))
     operators = {
         row["id"]: [each["target"] for each in row["op_histogram"] or ()] for row in histograms
     }
-    failed = Counter(record["arm"] for record in records if record["status"] != "ok")
+    failed = Counter(record["arm"] for record in records if record["status"] != Status.OK)
     return list(table(breaking(records, operators), failed))
+
+
+def table_of_arms(runs: pa.Table) -> list[str]:
+    """Return how the graphs went under each arm, and its scores, as lines in Markdown."""
+    lines = [
+        f"| arm | graphs | {' | '.join(_SHOWN)} | failed | not counted | S(-3) | ES(3) |",
+        f"|---|{'---|' * (len(_SHOWN) + 5)}",
+    ]
+    for name, rows in split_arms(runs).items():
+        counts = Counter(verdicts(rows, _VARIANT))
+        shown = [counts.pop(verdict, 0) for verdict in _SHOWN]
+        not_counted = counts.pop(Verdict.NOT_COUNTED, 0)
+        cells = [rows.num_rows, *shown, counts.total(), not_counted]
+        if not_counted < rows.num_rows:
+            speedup = speedup_score(rows, has_intervals=False).at(-3)["S"]
+            aware = error_aware_speedup_score(rows, has_intervals=False).at(3)["ES"]
+            cells += [number(speedup), number(aware)]
+        else:
+            cells += ["", ""]
+        lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
+    return lines

@@ -45,6 +45,7 @@ def add_goals(parser: argparse.ArgumentParser) -> None:
 
 def _add_comparing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
+    parser.add_argument("--picture", type=Path, help="an SVG of how large the graphs of both are")
     parser.add_argument(
         "--write-holds", action="store_true", help="note in goals.toml which goals are reached"
     )
@@ -66,7 +67,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_runs)
     parser.add_argument("pool", type=Path, help="a directory of records, as `measure` writes")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
-    parser.add_argument("--docs", type=Path, help="a text with the markers of the table")
+    parser.add_argument("--docs", type=Path, help="a text with the markers of the tables")
 
 
 def _measure(options: argparse.Namespace) -> int:
@@ -88,17 +89,18 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _runs(options: argparse.Namespace) -> int:
-    from .arms import ship_runs, table_of_breaking
+    from .arms import ARMS_BEGIN, ARMS_END, ship_runs, table_of_arms, table_of_breaking
     from .breaking import BEGIN, END
     from .pages import write_between
     from .starter import write_card
 
     runs = ship_runs(options.pool, options.out)
     write_card(options.out)
-    lines = table_of_breaking(runs, options.out)
-    print("\n".join(lines))
+    arms, operators = table_of_arms(runs), table_of_breaking(runs, options.out)
+    print("\n".join([*arms, "", *operators]))
     if options.docs is not None:
-        write_between(options.docs, BEGIN, END, lines)
+        write_between(options.docs, ARMS_BEGIN, ARMS_END, arms)
+        write_between(options.docs, BEGIN, END, operators)
     return 0
 
 
@@ -139,14 +141,19 @@ def _ship(options: argparse.Namespace) -> int:
 
 
 def _goals(options: argparse.Namespace) -> int:
-    from .goals import compare, read_goals, table, write_goals, write_holds
+    from .goals import BESIDE, compare, draw_sizes, read_goals, table, write_goals, write_holds
     from .measures import counted_rows
 
-    findings = compare(read_goals(), counted_rows(options.dataset))
-    lines = list(table(findings, options.beside and counted_rows(options.beside)))
+    counted = counted_rows(options.dataset)
+    beside = options.beside and counted_rows(options.beside)
+    findings = compare(read_goals(), counted)
+    lines = list(table(findings, beside))
     print("\n".join(lines))
     if options.docs is not None:
         write_goals(options.docs, lines)
     if options.write_holds:
         write_holds(findings)
+    if options.picture is not None:
+        others = {} if beside is None else {BESIDE: beside}
+        draw_sizes({"this dataset": counted, **others}, options.picture)
     return int(not all(each.is_met for each in findings))

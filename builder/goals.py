@@ -5,19 +5,29 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.report.distributions import plot_distributions
+from graphnet_datasets.sample.vocabulary import TASKS
 
 from .capturing import BUILDER
 from .measures import MEASURES, Counted
-from .pages import write_between
+from .pages import write_between, write_picture
 
 GOALS = BUILDER / "goals.toml"
 """The goals, and which of them the shipped table is expected to reach today."""
+
+SIZES = {"num_ops": "operators", "num_params": "parameters", "flops": "floating-point operations"}
+"""Columns of which the sizes of graphs are drawn, with what their axes say."""
+
+BESIDE = "GraphNet's samples"
+"""What a dataset whose figures stand beside is called."""
 
 BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 
@@ -122,13 +132,29 @@ def table(findings: Sequence[Finding], beside: Counted | None = None) -> Iterato
         for each in findings
     ]
     if beside is not None:
-        head.append("GraphNet's samples")
+        head.append(BESIDE)
         for row, each in zip(rows, findings, strict=True):
             row.append(each.goal.text(each.goal.found(beside)))
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     for row in rows:
         yield f"| {' | '.join(row)} |"
+
+
+def draw_sizes(datasets: Mapping[str, Counted], path: Path) -> Path:
+    """Draw how large the counted graphs of datasets are, by task, into an SVG."""
+    tables = {name: counted.rows for name, counted in datasets.items()}
+    values = {
+        quantity: {
+            task: {
+                name: rows.filter(pc.field("task") == task)[column].drop_null().to_pylist()
+                for name, rows in tables.items()
+            }
+            for task in TASKS
+        }
+        for column, quantity in SIZES.items()
+    }
+    return write_picture(plot_distributions(values), path)
 
 
 def write_goals(path: Path, lines: Iterable[str]) -> None:

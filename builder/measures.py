@@ -42,9 +42,15 @@ compute nothing (logs of how an API is used, loading of decompositions) are left
 
 _COLUMNS = (
     "id", "task", "framework", "num_ops", "dtype", "mode", "is_dynamic", "tags", "is_truncated",
-    "is_reimplementation", "split_group", "family", "piece_index", "op_histogram", "validation",
+    "is_reimplementation", "num_params", "flops", "split_group", "family", "piece_index",
+    "op_histogram", "validation",
     *SAID,
 )  # fmt: skip
+
+_KINDS = {
+    "piece_index": pa.int32(), "is_truncated": pa.bool_(), "num_params": pa.int64(),
+    "flops": pa.int64(),
+}  # fmt: skip
 
 _LEADING = re.compile(r"=\w+\((\d+)")
 _AUTOCAST = "autocast"
@@ -110,7 +116,7 @@ def _read(path: Path) -> pa.Table:
     schema = check_file(path)
     table = pq.read_table(path, columns=[name for name in _COLUMNS if name in schema.names])
     for name in set(_COLUMNS) - set(table.column_names):
-        kind = {"piece_index": pa.int32(), "is_truncated": pa.bool_()}.get(name, pa.string())
+        kind = _KINDS.get(name, pa.string())
         table = table.append_column(name, pa.nulls(table.num_rows, kind))
     return table.select(_COLUMNS)
 

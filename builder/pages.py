@@ -1,12 +1,18 @@
-"""Texts of `docs/` whose tables are written anew between two markers."""
+"""Texts of `docs/` whose tables are written anew between two markers, and their pictures."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from graphnet_datasets.atomic import write_text
+from graphnet_datasets.atomic import write_bytes, write_text
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.report.style import save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def write_between(path: Path, begin: str, end: str, lines: Iterable[str]) -> None:
@@ -22,3 +28,11 @@ def write_between(path: Path, begin: str, end: str, lines: Iterable[str]) -> Non
             f"`{path}` has no lines `{begin}` and `{end}`. Put them where the table goes."
         )
     write_text(path, "\n".join([before + begin, *lines, end + after]))
+
+
+def write_picture(figure: Figure, path: Path) -> Path:
+    """Write a picture as SVG, equal bytes for equal figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = save(figure, folder, path.stem)
+        (picture,) = (each for each in written if each.suffix == ".svg")
+        return write_bytes(path, picture.read_bytes())

@@ -6,7 +6,6 @@ import collections
 import dataclasses
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute
 
 from graphnet_datasets.analysis.splits import SPLITS
-from graphnet_datasets.atomic import file_sha256, new_directory, write_bytes
+from graphnet_datasets.atomic import file_sha256, new_directory
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.report.coverage import plot_coverage
-from graphnet_datasets.report.style import save
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import CONFIGS
 from graphnet_datasets.schema.tables import SUBGRAPHS
@@ -35,7 +33,7 @@ from graphnet_datasets.transforms.registry import Step
 from graphnet_datasets.transforms.repeats import trace
 from graphnet_datasets.version import __version__
 
-from .pages import write_between
+from .pages import write_between, write_picture
 from .placing import stored_groups
 
 pc: Any = pyarrow.compute
@@ -218,9 +216,7 @@ def draw_coverage(dataset: Path, directory: Path) -> Path:
     figure = plot_coverage(
         {"sequences of operators": list(sequences.values()), "with their shapes": rows}, num_ops
     )
-    with tempfile.TemporaryDirectory() as folder:
-        (picture,) = (each for each in save(figure, folder, "typical") if each.suffix == ".svg")
-        return write_bytes(directory / "typical-coverage.svg", picture.read_bytes())
+    return write_picture(figure, directory / "typical-coverage.svg")
 
 
 def _digest(dataset: Path) -> str:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Runs = Annotated[Path, typer.Argument(help="A directory of runs or a Parquet file.")]
+Runs = Annotated[Path, typer.Argument(help="A directory of runs, a Parquet file, or `graphnet`.")]
+RunSets = Annotated[
+    list[Path], typer.Argument(help="Directories of runs, Parquet files, or `graphnet`.")
+]
 Penalty = Annotated[
     float | None,
     typer.Option("--p", help="Penalty of slow samples; 0.1, and 0 in upstream's variants."),
@@ -102,12 +105,17 @@ def score(
 def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
     """Return the run records at a path by arm, those of one compiler where it is named.
 
+    Where there is no such path, `graphnet` stands for the embedded records.
+
     Raises:
         ScoreError: there are no records, or none of this compiler.
     """
+    from ..schema.tables import RUNS
     from ..scores import as_table, split_arms
+    from ..storage.loading import DEFAULT_NAME, STARTER
 
-    arms = split_arms(as_table(runs))
+    is_embedded = str(runs) == DEFAULT_NAME and not runs.exists()
+    arms = split_arms(as_table(STARTER / RUNS.name if is_embedded else runs))
     if not arms:
         raise ScoreError(f"`{runs}` holds no run records. Make some with `graphnet run`.")
     if compiler is None:
@@ -194,7 +202,9 @@ def import_log(
     epilog="Example: graphnet plot runs-inductor runs-torchscript --out plots",
 )
 def plot(
-    runs: Annotated[list[Path], typer.Argument(help="Directories of runs or Parquet files.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Directories of runs, Parquet files, or `graphnet`.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="Directory of the pictures.")],
     p: Penalty = None,
     b: FailureValue = 0.1,
@@ -220,7 +230,9 @@ def plot(
     epilog="Example: graphnet report runs-inductor runs-torchscript --out site",
 )
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Directories of runs or Parquet files.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Directories of runs, Parquet files, or `graphnet`.")
+    ],
     out: Annotated[
         Path,
         typer.Option("--out", help="The directory of the site; with .html at its end, a page."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -49,7 +51,36 @@ def export_flat(
             f"The graph writes to `{flat.written[0]}`, which belongs to its caller; `{compiler}` "
             "has no way to express that."
         )
+    spell_out_sums(program.graph_module)
     return flat, program
+
+
+def spell_out_sums(module: torch.fx.GraphModule) -> None:
+    """Write each sum of several symbolic sizes as additions of two, in place.
+
+    Graphs with sizes that depend on data hold such sums, and most of the tools behind do not know
+    `torch.sym_sum`.
+    """
+    for node in list(module.graph.nodes):
+        is_output = any(user.op == "output" for user in node.users)
+        if node.op != "call_function" or node.target is not torch.sym_sum or is_output:
+            continue
+        with module.graph.inserting_before(node):
+            node.replace_all_uses_with(functools.reduce(_add, node.args[0]))
+        module.graph.erase_node(node)
+    module.recompile()
+
+
+def _add(left: Any, right: Any) -> Any:
+    """Return the node that adds two sizes, or their sum where neither is symbolic."""
+    nodes = [each for each in (left, right) if isinstance(each, torch.fx.Node)]
+    if not nodes:
+        return left + right
+    added = nodes[0].graph.call_function(operator.add, (left, right))
+    added.meta["val"] = sum(
+        each.meta["val"] if isinstance(each, torch.fx.Node) else each for each in (left, right)
+    )
+    return added
 
 
 def input_positions(program: torch.export.ExportedProgram) -> dict[str, int]:

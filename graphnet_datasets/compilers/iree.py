@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from .base import Compiler
-from .exporting import EXPORT_OPTIONS, export_flat, threads
+from .exporting import EXPORT_OPTIONS, export_flat, spell_out_sums, threads
 from .options import Option
 
 _THREADS_FLAG = "--task_topology_max_group_count"
@@ -51,7 +51,9 @@ class Iree(Compiler):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exported = aot.export(program.run_decompositions(_decompositions()))
+            program = program.run_decompositions(_decompositions())
+            spell_out_sums(program.graph_module)
+            exported = aot.export(program)
         binary = compiler.compile_str(
             str(exported.mlir_module),
             target_backends=["llvm-cpu"],

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from builder.__main__ import main
-from builder.arms import ARMS, candidates, measure, ship_runs, table_of_breaking
+from builder.arms import (
+    ARMS,
+    ARMS_BEGIN,
+    ARMS_END,
+    candidates,
+    measure,
+    ship_runs,
+    table_of_arms,
+    table_of_breaking,
+)
 from builder.breaking import BEGIN, END, breaking
+from builder.capturing import EMBEDDED
+from builder.placing import read_columns
 from graphnet_datasets import load_dataset
 from graphnet_datasets.benchmark.records.records import rows_to_table, write_runs
+from graphnet_datasets.cli.app import app
 from graphnet_datasets.compilers.registry import find_entry
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.runs import empty_run
+from graphnet_datasets.scores import as_table, split_arms
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import write_table
 from tests.tables import chain
 
+PLACE = "/home/me/lib/site-packages"
 FFT, ADD, SIN = "torch.fft.rfft", "torch.add", "torch.sin"
 
 
@@ -50,15 +67,22 @@ def test_an_operator_of_a_graph_that_went_well_is_no_suspect() -> None:
     )
 
 
-def test_the_quickest_graphs_come_first_and_unknown_costs_are_left_out() -> None:
+def test_small_graphs_come_first_and_unknown_costs_are_left_out() -> None:
     rows = [
-        {"id": "slow", "tags": [], "flops": 100},
-        {"id": "quick", "tags": None, "flops": 1},
         {"id": "huge", "tags": [], "flops": 101},
         {"id": "data", "tags": [], "flops": None},
         {"id": "small", "tags": ["small"], "flops": 1000},
+        {"id": "smaller", "tags": ["small"], "flops": None},
     ]
-    assert [row["id"] for row in candidates(rows, 100)] == ["small", "quick", "slow"]
+    assert [row["id"] for row in candidates(rows, 100)] == ["smaller", "small"]
+
+
+def test_the_first_of_the_others_are_a_fair_sample_that_grows() -> None:
+    rows = [{"id": f"graph-{flops}", "tags": None, "flops": flops} for flops in range(400)]
+    chosen = [row["flops"] for row in candidates(rows, 399)]
+    assert 150 < sum(chosen[:50]) / 50 < 250
+    assert chosen == [row["flops"] for row in candidates(rows[::-1], 399)]
+    assert [each for each in chosen if each < 100] == [row["flops"] for row in candidates(rows, 99)]
 
 
 def test_every_arm_names_a_compiler_of_its_framework_and_options_that_it_has() -> None:
@@ -80,8 +104,12 @@ def test_records_become_a_config_and_the_table_of_what_breaks(
     runs = [
         {**empty_run(), "run_id": str(number), "sample_id": name, "compiler": "tvm",
          "status": status, "framework": "torch", "device": "cpu", "compiler_options": "{}",
-         "task": "cv", "started_at": str(9 - number)}
-        for number, (name, status) in enumerate([("a", "ok"), ("b", "compile_failed")])
+         "task": "cv", "started_at": str(9 - number),
+         "dataset": str(out), "error_message": f"in {PLACE}/torch/jit/_trace.py(3): no",
+         **({"speedup": 2.0, "min_t": -6.0, "null_t": 1.0} if status == "ok" else {})}
+        for number, (name, status) in enumerate(
+            [("a", "ok"), ("b", "compile_failed"), ("c", "baseline_failed")]
+        )
     ]  # fmt: skip
     for order in (1, -1):
         write_runs(rows_to_table(runs[::order]), tmp_path / f"runs{order}.parquet")
@@ -90,13 +118,18 @@ def test_records_become_a_config_and_the_table_of_what_breaks(
     first = path.read_bytes()
     ship_runs(tmp_path / "runs-1.parquet", out)
     assert path.read_bytes() == first
-    assert load_dataset(out, "runs", "all")["sample_id"][:] == ["a", "b"]
+    loaded = load_dataset(out, "runs", "all")
+    assert loaded["sample_id"][:] == ["a", "b", "c"]
+    assert loaded["dataset"][:] == ["graphnet"] * 3
+    assert loaded["error_message"][1] == "in torch/jit/_trace.py(3): no"
+    assert table_of_arms(shipped)[2:] == ["| tvm | 3 | 1 | 0 | 0 | 0 | 1 | 1 | 0.447 | 1.414 |"]
     assert table_of_breaking(shipped, out)[2:] == ["| tvm | not told by an operator | 1 | | |"]
-    text.write_text(f"{BEGIN}\n{END}\n")
+    text.write_text(f"{ARMS_BEGIN}\n{ARMS_END}\n{BEGIN}\n{END}\n")
     assert (
         main(["runs", str(tmp_path / "runs1.parquet"), "--out", str(out), "--docs", str(text)]) == 0
     )
-    assert "| tvm | not told by an operator | 1 | | |" in text.read_text()
+    for line in ("| tvm | not told by an operator | 1 | | |", table_of_arms(shipped)[-1]):
+        assert line in text.read_text()
     assert "| tvm | not told" in capsys.readouterr().out
 
 
@@ -110,3 +143,60 @@ def test_what_the_dataset_has_records_of_is_not_timed_again(tmp_path: Path) -> N
     ship_runs(tmp_path / "first", data)
     ((_, again),) = measure(data, tmp_path / "second", ["eager"], budget_s=0.05)
     assert again["started_at"][:] == first["started_at"][:]
+
+
+# What the package holds.
+
+
+@pytest.fixture(scope="module")
+def embedded() -> dict[str, pa.Table]:
+    return split_arms(as_table(EMBEDDED / "runs"))
+
+
+def test_hundreds_of_graphs_are_timed_under_each_of_many_arms(
+    embedded: dict[str, pa.Table],
+) -> None:
+    graphs = {name: len(set(rows["sample_id"].to_pylist())) for name, rows in embedded.items()}
+    assert {name: rows.num_rows for name, rows in embedded.items()} == graphs
+    assert sum(count >= 200 for count in graphs.values()) >= 8, graphs
+    assert max(count for name, count in graphs.items() if name.startswith("inductor")) >= 120
+    of_small = [row for row in read_columns(EMBEDDED, ("id", "framework", "tags")) if row["tags"]]
+    small = {
+        row["id"] for row in of_small if row["framework"] == "torch" and "small" in row["tags"]
+    }
+    assert sum(small <= set(rows["sample_id"].to_pylist()) for rows in embedded.values()) >= 8
+
+
+def test_records_say_what_was_timed_on_what_and_how_busy_it_was(
+    embedded: dict[str, pa.Table],
+) -> None:
+    rows = pa.concat_tables(embedded.values(), promote_options="default")
+    structures = {
+        row["id"]: row["structure_hash"] for row in read_columns(EMBEDDED, ("id", "structure_hash"))
+    }
+    for row in rows.select(
+        ["sample_id", "structure_hash", "status", "baseline_latency_ms", "candidate_latency_ms",
+         "load", "environment", "error_message", "dataset"]
+    ).to_pylist():  # fmt: skip
+        assert structures[row["sample_id"]] == row["structure_hash"]
+        assert row["dataset"] == "graphnet"
+        assert json.loads(row["environment"])["cpu"]["model"]
+        if row["status"] == "ok":
+            assert len(row["baseline_latency_ms"]) == len(row["candidate_latency_ms"]) >= 10
+            assert row["load"] is not None
+        else:
+            assert row["error_message"]
+            assert "site-packages" not in row["error_message"]
+
+
+def test_docs_have_the_tables_of_the_records() -> None:
+    runs = as_table(EMBEDDED / "runs")
+    text = (Path(__file__).parents[2] / "docs" / "compilers.md").read_text()
+    for line in (*table_of_arms(runs), *table_of_breaking(runs, EMBEDDED)):
+        assert line in text
+
+
+def test_the_command_line_knows_them_by_name() -> None:
+    result = CliRunner().invoke(app, ["score", "graphnet", "--compiler", "torchscript"])
+    assert result.exit_code == 0
+    assert "S(t) and ES(t) of torchscript" in result.output

@@ -118,6 +118,18 @@ def test_the_command_prints_the_table_writes_it_and_says_whether_all_is_reached(
     assert "holds no table of graphs" in capsys.readouterr().err
 
 
+def test_the_picture_is_of_what_counts_of_both_datasets(tmp_path: Path) -> None:
+    mine = dataset(tmp_path / "mine", [row(f"timm/{n}", n, flops=n * 10**6) for n in range(1, 9)])
+    theirs = dataset(tmp_path / "theirs", [row("timm/b", 3), row("timm/c", 4, tags=["small"])])
+    picture = tmp_path / "sizes.svg"
+    arguments = ["goals", str(mine), "--beside", str(theirs), "--picture", str(picture)]
+    main(arguments)
+    first = picture.read_bytes()
+    assert first.startswith(b"<?xml") and b"GraphNet's samples" in first
+    main(arguments)
+    assert picture.read_bytes() == first
+
+
 def test_what_is_reached_is_noted_and_nothing_else_changes(tmp_path: Path) -> None:
     path = tmp_path / "goals.toml"
     path.write_text(GOALS.read_text())

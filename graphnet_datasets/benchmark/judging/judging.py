@@ -29,7 +29,7 @@ from .correctness import (
     overall_min_t,
     overall_null_t,
 )
-from .reported import read_number, read_text, take_figures, take_off_pauses
+from .reported import read_message, read_number, read_text, take_figures, take_off_pauses
 from .stamps import TimesError
 from .times import take_alone, take_layouts, take_looks, take_times
 from .turn_times import take_turn_times
@@ -141,7 +141,7 @@ class EagerAlone:
             error = outcome.error
         if not isinstance(error, dict):
             return ""
-        return read_text(f"{error.get('type')}: {error.get('message')}", 300)
+        return read_message(f"{error.get('type')}: {error.get('message')}", 300)
 
     @property
     def problem(self) -> tuple[Status, Reason, str, Mapping[str, str] | None] | None:
@@ -249,7 +249,7 @@ class Run:
             "phase": phase,
             "error_code": ERROR_CODES[status],
             "error_type": read_text((error or {}).get("type", ""), 200),
-            "error_message": read_text((error or {}).get("message", ""), MAX_MESSAGE_LENGTH),
+            "error_message": read_message((error or {}).get("message", ""), MAX_MESSAGE_LENGTH),
         }
         # What is not right has no speedup, whatever its calls took.
         self.record |= dict.fromkeys(("speedup", "speedup_low", "speedup_high", "paired_speedup"))
@@ -365,7 +365,7 @@ class Run:
         outcome = self._outcome
         given = self._messages.get("warnings", self._messages.get("compile_warnings"))
         warnings = (
-            [read_text(each, 1000) for each in given[:100]] if isinstance(given, list) else []
+            [read_message(each, 1000) for each in given[:100]] if isinstance(given, list) else []
         )
         if outcome.num_leftovers:
             warnings.append(f"left {outcome.num_leftovers} processes running, which were killed")
@@ -376,7 +376,7 @@ class Run:
             problem = outcome.error or {"type": outcome.ending, "message": ""}
         if isinstance(problem, dict):
             error = f"{problem.get('type')}: {problem.get('message')}"
-            warnings.append(read_text(f"no_profile: the profiled calls failed: {error}", 300))
+            warnings.append(read_message(f"no_profile: the profiled calls failed: {error}", 300))
         return warnings
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...schema.runs import DEVICE_STATE_FIELDS
@@ -18,6 +20,10 @@ CLOCKS_AGREE_WITHIN = 1.25
 """Ratio of two clocks beyond which a disagreement is worth a warning, above `CLOCKS_AGREE_MS`."""
 CLOCKS_AGREE_MS = 0.1
 _MAX_REASONS = 20
+_PLACES = re.compile(
+    r"[^\s'\"(<]*/(?:site|dist)-packages/|" + re.escape(f"{Path(__file__).parents[3]}/")
+)
+"""Where packages lie, and where this one does."""
 
 
 def read_times(given: Any) -> list[float] | None:
@@ -57,6 +63,26 @@ def read_number(given: Any) -> float | None:
 def read_text(given: Any, length: int) -> str:
     """Return the first characters of whatever was given; a lone surrogate has no UTF-8."""
     return str(given).encode(errors="replace").decode()[:length]
+
+
+def read_message(given: Any, length: int) -> str:
+    """Return the first characters of a message, without the directories that packages lie in.
+
+    Records are published, and where somebody has installed a package is nobody's business.
+
+    >>> read_message("/home/me/.venv/lib/python3.11/site-packages/torch/nn/linear.py(1): no", 99)
+    'torch/nn/linear.py(1): no'
+    """
+    return without_places(read_text(given, length))
+
+
+def without_places(text: str) -> str:
+    """Return a text without the directories that packages lie in.
+
+    >>> without_places("in /opt/python/site-packages/tvm/ir.py")
+    'in tvm/ir.py'
+    """
+    return _PLACES.sub("", text)
 
 
 def read_device_state(given: Any) -> dict[str, Any] | None:

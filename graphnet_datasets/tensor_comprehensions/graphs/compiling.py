@@ -195,6 +195,12 @@ def _replaced(
                 continue
             needed = kept[number][0].inputs if number is not None else current.all_input_nodes
             missing = [each for each in needed if each not in made]
+            lost = [each for each in missing if group_of.get(each) in done]
+            if lost:
+                raise TensorComprehensionError(
+                    f"`{lost[0]}` is computed in a group and needed outside of it, but is not among "
+                    "the group's outputs."
+                )
             if missing:
                 stack += missing
                 continue

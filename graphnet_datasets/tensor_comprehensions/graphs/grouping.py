@@ -121,7 +121,10 @@ def group_nodes(graph: torch.fx.Graph, refused: Mapping[_Node, str]) -> list[lis
 
 
 def peeled(nodes: list[_Node]) -> list[_Node]:
-    """Return a group without the views that only look at its inputs or outputs."""
+    """Return a group without the views that only look at its inputs or outputs.
+
+    The parts of one split stay together: a kernel gives its parts to others, never the split.
+    """
     kept = set(nodes)
     for node in nodes:
         if is_view(node) and not any(each in kept for each in node.all_input_nodes):
@@ -129,6 +132,7 @@ def peeled(nodes: list[_Node]) -> list[_Node]:
     for node in reversed(nodes):
         if node in kept and is_view(node) and not any(each in kept for each in node.users):
             kept.discard(node)
+    kept |= {node for node in nodes if node.target is operator.getitem and node.args[0] in kept}
     return [node for node in nodes if node in kept]
 
 

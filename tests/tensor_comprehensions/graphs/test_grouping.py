@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -50,16 +52,19 @@ def assert_no_cycle(groups, graph) -> None:
         visit(each)
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 9)), max_size=14))
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.integers(0, 9)), max_size=14))
 @settings(max_examples=30)
 def test_groups_never_depend_on_each_other(steps: list) -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         values = [x, x * 2]
         for kind, first, second in steps:
             a, b = values[first % len(values)], values[second % len(values)]
+            upper, lower = (a + 1).split([1, 2], 0)
             # `cumsum` has no rule, so that it stands between groups.
-            made = (a + b, torch.mm(a, b), a.cumsum(0), a.t() * b)
+            made = (a + b, torch.mm(a, b), a.cumsum(0), a.t() * b, upper * b)
             values.append(made[kind])
+            if kind == 4:
+                values.append(lower[:1].expand(3, 3))
         return sum(values[1:], values[0])
 
     groups, graph = groups_of(function, torch.randn(3, 3))
@@ -68,9 +73,12 @@ def test_groups_never_depend_on_each_other(steps: list) -> None:
         assert sum(is_contraction(node) for node in group) <= 1
         own = set(group)
         for node in group:
+            is_part = node.target is operator.getitem
             if is_view(node):
                 assert any(each in own for each in node.all_input_nodes)
-                assert any(each in own for each in node.users)
+                assert is_part or any(each in own for each in node.users)
+            if isinstance(node.meta["val"], list | tuple):  # only its parts can leave
+                assert all(each in own for each in node.users)
 
 
 @given(st.data())
