@@ -198,7 +198,7 @@ def _replaced(
             lost = [each for each in missing if group_of.get(each) in done]
             if lost:
                 raise TensorComprehensionError(
-                    f"`{lost[0]}` is computed in a group and needed outside of it, but is not among "
+                    f"`{lost[0]}` is computed in a group and needed outside of it, but is none of "
                     "the group's outputs."
                 )
             if missing:
