@@ -16,7 +16,7 @@ DEMO_SAMPLES = @examples/demo.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint docs slow soak clean starter subgraphs catalog ship records notebook benchmarks gpu
+.PHONY: help demo test quick lint docs slow soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
@@ -32,6 +32,7 @@ help:
 	@echo "make catalog     capture the full dataset out of all catalogs of models"
 	@echo "make ship        put what was captured into the package, as its embedded dataset"
 	@echo "make records     time the embedded dataset under every compiler of a CPU, on an idle machine"
+	@echo "make leaderboard make the site of the embedded records in docs/leaderboard anew"
 	@echo "make notebook    run the notebooks of examples/ again and store them with their outputs"
 	@echo "make benchmarks  measure the figures of docs/performance.md"
 
@@ -123,6 +124,9 @@ ship: $(CATALOGS)/.ready
 records: $(VENV)/.test
 	$(BIN)/python -m builder measure --out build/runs
 	$(BIN)/python -m builder runs build/runs --docs docs/compilers.md
+	$(MAKE) leaderboard
+
+leaderboard: $(VENV)/.test
 	$(BIN)/graphnet report graphnet --out docs/leaderboard
 
 # Run elsewhere, so that the pictures it writes are not left in the checkout.

@@ -202,9 +202,7 @@ def import_log(
     epilog="Example: graphnet plot runs-inductor runs-torchscript --out plots",
 )
 def plot(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Directories of runs, Parquet files, or `graphnet`.")
-    ],
+    runs: RunSets,
     out: Annotated[Path, typer.Option("--out", help="Directory of the pictures.")],
     p: Penalty = None,
     b: FailureValue = 0.1,
@@ -230,9 +228,7 @@ def plot(
     epilog="Example: graphnet report runs-inductor runs-torchscript --out site",
 )
 def report(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Directories of runs, Parquet files, or `graphnet`.")
-    ],
+    runs: RunSets,
     out: Annotated[
         Path,
         typer.Option("--out", help="The directory of the site; with .html at its end, a page."),
