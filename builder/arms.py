@@ -11,6 +11,7 @@ are named and left out.
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 import tempfile
 from collections import Counter
@@ -180,6 +181,21 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
     return runs
 
 
+def _named_arms(runs: pa.Table) -> dict[str, pa.Table]:
+    """Return the records of each arm under its name in `ARMS`, or as `split_arms` calls it."""
+    found = {}
+    for name, rows in split_arms(runs).items():
+        given = json.loads(rows["compiler_options"][0].as_py() or "{}")
+        fitting = [
+            arm
+            for arm, (_, compiler, options) in ARMS.items()
+            if compiler == rows["compiler"][0].as_py() and options.items() <= given.items()
+        ]
+        arm = max(fitting, key=lambda each: len(ARMS[each][2]), default=name)
+        found[name if arm in found else arm] = rows
+    return found
+
+
 def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
     """Return the table of which operator breaks which compiler, as lines in Markdown.
 
@@ -187,7 +203,7 @@ def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
     """
     arms = {
         name: rows.filter(pa.array(is_counted(rows, _VARIANT))).to_pylist()
-        for name, rows in split_arms(runs).items()
+        for name, rows in _named_arms(runs).items()
     }
     records = [{**record, "arm": name} for name, rows in arms.items() for record in rows]
     histograms = read_columns(dataset, ("id", "op_histogram"))
@@ -204,7 +220,7 @@ def table_of_arms(runs: pa.Table) -> list[str]:
         f"| arm | graphs | {' | '.join(_SHOWN)} | failed | not counted | S(-3) | ES(3) |",
         f"|---|{'---|' * (len(_SHOWN) + 5)}",
     ]
-    for name, rows in split_arms(runs).items():
+    for name, rows in _named_arms(runs).items():
         counts = Counter(verdicts(rows, _VARIANT))
         shown = [counts.pop(verdict, 0) for verdict in _SHOWN]
         not_counted = counts.pop(Verdict.NOT_COUNTED, 0)

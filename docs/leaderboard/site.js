@@ -1,0 +1,229 @@
+"use strict";
+// Tables that can be sorted and filtered, and the page of all records. Text from records is only
+// ever put into the page as text. What is chosen stands behind the # of the address.
+
+const PER_PAGE = 100;
+const FEW_RECORDS = 20000; // as many are loaded without being asked for
+const MIN_ROWS_TO_FILTER = 12;
+
+const readHash = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+const writeHash = (state) => {
+  const text = new URLSearchParams(Object.entries(state).filter(([, value]) => value !== "")).toString();
+  history.replaceState(null, "", text ? `#${text}` : location.pathname.split("/").pop() || "#");
+};
+const element = (name, properties = {}, ...children) => {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+};
+const number = (text) => (text === "" || text === undefined ? NaN : Number(text.replace("inf", "Infinity")));
+// What is missing comes last, whichever way the rest is sorted.
+const compare = (a, b, sign) => {
+  const [noA, noB] = [a === null || a !== a, b === null || b !== b];
+  if (noA || noB) return noA - noB;
+  if (typeof a === "string") return sign * a.localeCompare(b, "en", { numeric: true });
+  return sign * (a < b ? -1 : a > b ? 1 : 0);
+};
+
+function sortHead(cell, onSort) {
+  const button = element("button", { type: "button" });
+  button.append(...cell.childNodes);
+  cell.append(button);
+  button.addEventListener("click", () => onSort(cell.getAttribute("aria-sort") === (cell.dataset.kind === "number" ? "descending" : "ascending") ? (cell.dataset.kind === "number" ? 1 : -1) : cell.dataset.kind === "number" ? -1 : 1));
+}
+function markSorted(cells, chosen, sign) {
+  for (const cell of cells) cell.removeAttribute("aria-sort");
+  if (chosen) chosen.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+}
+
+function enhance(table, place) {
+  const body = table.tBodies[0];
+  const rows = [...body.rows];
+  const heads = [...table.tHead.rows[0].cells];
+  const key = table.id || `table${place}`;
+  const state = () => Object.fromEntries(readHash());
+  const value = (row, index, kind) => {
+    const cell = row.cells[index];
+    if (!cell) return kind === "number" ? NaN : "";
+    return kind === "number" ? number(cell.dataset.value) : cell.textContent.trim();
+  };
+  const sort = (index, sign) => {
+    const kind = heads[index].dataset.kind;
+    body.append(...rows.slice().sort((a, b) => compare(value(a, index, kind), value(b, index, kind), sign)));
+    markSorted(heads, heads[index], sign);
+  };
+  heads.forEach((cell, index) => {
+    if (cell.classList.contains("unsorted") || cell.querySelector("a")) return;
+    sortHead(cell, (sign) => {
+      sort(index, sign);
+      writeHash({ ...state(), [`${key}.sort`]: `${sign > 0 ? "" : "-"}${index}` });
+    });
+  });
+  const filter = (text) => {
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = !row.textContent.toLowerCase().includes(text.toLowerCase());
+      shown += !row.hidden;
+    }
+    return shown;
+  };
+  const wanted = readHash();
+  const sorted = wanted.get(`${key}.sort`);
+  if (sorted && heads[Math.abs(parseInt(sorted, 10))]) sort(Math.abs(parseInt(sorted, 10)), sorted.startsWith("-") ? -1 : 1);
+  if (rows.length < MIN_ROWS_TO_FILTER) return;
+  const input = element("input", { type: "search", value: wanted.get(`${key}.find`) || "" });
+  const status = element("p", { className: "note" });
+  status.setAttribute("role", "status");
+  const apply = () => {
+    const shown = filter(input.value);
+    status.textContent = input.value ? `${shown} of ${rows.length} rows` : "";
+  };
+  input.addEventListener("input", () => {
+    apply();
+    writeHash({ ...state(), [`${key}.find`]: input.value });
+  });
+  table.parentElement.before(element("div", { className: "filters" }, element("label", {}, "Find in this table", input), status));
+  if (input.value) apply();
+}
+
+// Chunks of data are scripts that call this: pages opened from a disk may not fetch files.
+const waiting = new Map();
+const loaded = new Map();
+window.graphnetChunk = async (name, packed) => {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  waiting.get(name)?.resolve(JSON.parse(await new Response(stream).text()));
+};
+function loadChunk(name) {
+  if (!loaded.has(name)) {
+    loaded.set(name, new Promise((resolve, reject) => {
+      waiting.set(name, { resolve });
+      const script = element("script", { src: `${document.body.dataset.root}data/${name}.js` });
+      script.addEventListener("error", () => reject(new Error(`data/${name}.js cannot be loaded`)));
+      document.head.append(script);
+    }));
+  }
+  return loaded.get(name);
+}
+
+const COLUMNS = [
+  ["id", "Sample", "text"], ["task", "Task", "text"], ["subtask", "Subtask", "text"], ["arm", "Compiler", "text"], ["verdict", "How it went", "text"],
+  ["speedup", "speedup", "number"], ["baseline_ms", "eager ms", "number"], ["candidate_ms", "compiled ms", "number"],
+  ["min_t", "min_t", "number"], ["compile_time_s", "compile s", "number"], ["error", "Error", "text"],
+];
+const print = (value) => (value === null || value !== value ? "" : Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString("en") : value > 0 ? "∞" : "−∞");
+
+async function recordsOf(index, samples, chosen) {
+  const records = [];
+  for (const arm of chosen) {
+    const names = Array.from({ length: arm.chunks }, (_, place) => `arm-${arm.page}-${place}`);
+    for (const columns of await Promise.all(names.map(loadChunk))) {
+      columns.sample.forEach((sample, place) => records.push({
+        id: samples.id[sample], page: samples.page[sample], task: samples.task[sample], subtask: samples.subtask[sample], low: samples.low[sample],
+        arm: arm.name, armPage: arm.page, verdict: index.verdicts[columns.verdict[place]], order: columns.verdict[place],
+        error: columns.error[place], ...Object.fromEntries(["speedup", "baseline_ms", "candidate_ms", "min_t", "compile_time_s"].map((name) => {
+          const value = columns[name][place];
+          return [name, typeof value === "string" ? number(value) : value];
+        })),
+      }));
+    }
+  }
+  return records;
+}
+
+function explorer(root, index) {
+  const total = index.arms.reduce((sum, arm) => sum + arm.records, 0);
+  const start = readHash();
+  // A link to one task means all compilers; otherwise many records are not loaded unasked.
+  const usual = total <= FEW_RECORDS || start.has("task") || start.has("subtask") || start.has("find") ? "" : index.arms[0].page;
+  const state = { arm: start.get("arm") ?? usual, task: start.get("task") || "", subtask: start.get("subtask") || "", verdict: start.get("verdict") || "", find: start.get("find") || "", sort: start.get("sort") || "id", page: start.get("page") || "1" };
+  const choice = (name, label, options) => {
+    const select = element("select", {}, ...options.map(([value, text]) => element("option", { value, textContent: text, selected: value === state[name] })));
+    select.addEventListener("change", () => change({ [name]: select.value }));
+    return element("label", {}, label, select);
+  };
+  const find = element("input", { type: "search", value: state.find });
+  find.addEventListener("input", () => change({ find: find.value }));
+  const status = element("p", { className: "note" });
+  status.setAttribute("role", "status");
+  const heads = COLUMNS.map(([name, text, kind]) => {
+    const cell = element("th", { scope: "col", className: kind, textContent: text });
+    cell.dataset.kind = kind;
+    sortHead(cell, (sign) => change({ sort: `${sign > 0 ? "" : "-"}${name}` }));
+    return cell;
+  });
+  const body = element("tbody");
+  const table = element("table", {}, element("caption", { textContent: "Records" }), element("thead", {}, element("tr", {}, ...heads)), body);
+  const region = element("div", { className: "scroll", tabIndex: 0 }, table);
+  region.setAttribute("role", "region");
+  region.setAttribute("aria-label", "Records");
+  const page = (text, step) => {
+    const button = element("button", { type: "button", className: "page", textContent: text });
+    button.addEventListener("click", () => change({ page: String(Number(state.page) + step) }));
+    return button;
+  };
+  const [before, after] = [page("Previous", -1), page("Next", 1)];
+  const where = element("span");
+  const pages = element("nav", { className: "pager" }, before, where, after);
+  pages.setAttribute("aria-label", "Pages of records");
+  root.replaceChildren(
+    element("div", { className: "filters" }, element("label", {}, "Find a sample or an error", find),
+      choice("arm", "Compiler", [["", `all (${total.toLocaleString("en")} records)`], ...index.arms.map((arm) => [arm.page, `${arm.name} (${arm.records.toLocaleString("en")})`])]),
+      choice("task", "Task", [["", "all"], ...index.tasks.map((task) => [task, task])]),
+      choice("subtask", "Subtask", [["", "all"], ...index.subtasks.map((each) => [each, each])]),
+      choice("verdict", "How it went", [["", "all"], ...index.verdicts.map((each) => [each, each])])),
+    status, region, pages);
+
+  let turn = 0;
+  function change(changes) {
+    Object.assign(state, "page" in changes ? changes : { ...changes, page: "1" });
+    writeHash({ ...state, arm: state.arm === usual ? (usual ? state.arm : "") : state.arm || "all", sort: state.sort === "id" ? "" : state.sort, page: state.page === "1" ? "" : state.page });
+    show();
+  }
+  async function show() {
+    const mine = ++turn;
+    try {
+      status.textContent = "Loading …";
+      const samples = await loadChunk("samples");
+      samples.low ??= samples.id.map((id) => id.toLowerCase());
+      const chosen = index.arms.filter((arm) => state.arm === "" || state.arm === "all" || arm.page === state.arm);
+      const records = await recordsOf(index, samples, chosen);
+      if (mine === turn) draw(records);
+    } catch (error) {
+      status.textContent = `${error.message}. The tables of the compilers' pages hold the same records.`;
+    }
+  }
+  function draw(records) {
+    const text = state.find.toLowerCase();
+    const kept = records.filter((each) => (!state.task || each.task === state.task) && (!state.subtask || each.subtask === state.subtask) && (!state.verdict || each.verdict === state.verdict) && (!text || each.low.includes(text) || each.error.toLowerCase().includes(text)));
+    const sign = state.sort.startsWith("-") ? -1 : 1;
+    const name = state.sort.replace("-", "");
+    const column = COLUMNS.findIndex(([each]) => each === name);
+    const by = name === "verdict" ? "order" : name;
+    kept.sort((a, b) => compare(a[by], b[by], sign));
+    markSorted(heads, heads[column], sign);
+    const last = Math.max(1, Math.ceil(kept.length / PER_PAGE));
+    state.page = String(Math.min(Math.max(1, Number(state.page) || 1), last));
+    const first = (Number(state.page) - 1) * PER_PAGE;
+    body.replaceChildren(...kept.slice(first, first + PER_PAGE).map(row));
+    status.textContent = `${kept.length.toLocaleString("en")} of ${records.length.toLocaleString("en")} records`;
+    where.textContent = `Page ${state.page} of ${last.toLocaleString("en")}`;
+    before.disabled = state.page === "1";
+    after.disabled = Number(state.page) === last;
+  }
+  function row(record) {
+    const link = (href, text) => element("a", { href, textContent: text });
+    const head = element("th", { scope: "row", className: "text" }, link(`samples/${record.page}.html`, record.id));
+    const cells = COLUMNS.slice(1).map(([name, , kind]) => {
+      if (name === "arm") return element("td", {}, link(`arms/${record.armPage}.html`, record.arm));
+      if (name === "verdict") return element("td", {}, element("span", { className: `verdict ${record.verdict.replace(" ", "-")}`, textContent: record.verdict }));
+      return element("td", { className: kind, textContent: kind === "number" ? print(record[name]) : record[name] });
+    });
+    return element("tr", {}, head, ...cells);
+  }
+  show();
+}
+
+document.querySelectorAll("table.sortable").forEach(enhance);
+const told = document.getElementById("index");
+if (told) explorer(document.getElementById("explorer"), JSON.parse(told.textContent));
