@@ -12,6 +12,7 @@ import venv
 import zipfile
 from pathlib import Path
 
+import filelock
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -33,11 +34,13 @@ print(len(rows), sample.id, Path(graphnet_datasets.metric_path("speedup_score"))
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(ROOT)],
-        check=True,
-        capture_output=True,
-    )
+    # Building writes beside the sources, and workers of one run share those.
+    with filelock.FileLock(tmp_path_factory.getbasetemp().parent / "wheel.lock"):
+        subprocess.run(
+            [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(ROOT)],
+            check=True,
+            capture_output=True,
+        )
     (path,) = out.glob("*.whl")
     return path
 
