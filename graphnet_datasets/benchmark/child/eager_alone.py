@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ...frameworks import module
 from ...frameworks.outputs import write_described
 from ...isolation import Reporter, describe_error
 from ...schema.sample_files import read_sample
 from ...timing.alone import measure_alone
-from ..handover import AGAIN, FIRST, ORACLE, digest_of, judged_file
+from ..handover import AGAIN, FIRST, ORACLE, judged_file
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
-from .harness_snapshot import HarnessSnapshot
-from .setup import evictor_for, load_workload, make_clock, now_s
-from .timed_calls import draw_set
+from .between import Between
+from .setup import evictor_for, load_workload, make_clock
 from .turnstile import Turnstile
-
-STAND_IN_S = 0.02
-"""Where calls take longer than this, what happened between them no longer shows in their times."""
 
 
 def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
@@ -53,7 +48,7 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
 
 
 def _time(job: WorkerJob, arm: Arm, workload: Workload, reporter: Reporter) -> None:
-    between = _Between(job, arm, workload)
+    between = Between(job, arm, workload)
     alone = measure_alone(
         arm,
         settings=job.settings.timing,
@@ -70,47 +65,6 @@ def _time(job: WorkerJob, arm: Arm, workload: Workload, reporter: Reporter) -> N
             "machine": alone.machine,
         }
     )
-
-
-class _Between:
-    """Does between two calls of eager what happens between them beside a candidate.
-
-    A call that follows another at once finds the threads of the pool awake and the caches full of
-    its own code: it is faster by 5 to 15 % than the same call after some milliseconds of something
-    else. So inputs are drawn, outputs and harness looked at as in pairs, and a second eager, with
-    weights of its own, is called in the candidate's place.
-    """
-
-    def __init__(self, job: WorkerJob, arm: Arm, workload: Workload) -> None:
-        own = workload.for_candidate()
-        self._arm, self._stand_in = arm, Arm(own, own.module)
-        self._runtime, self._num_sets = workload.runtime, job.settings.num_input_sets
-        self._snapshot = HarnessSnapshot()
-        self._snapshot.hold(workload, own, arm, self._stand_in, workload.runtime)
-        self._begun_s, self._is_long = 0.0, False
-
-    def before_each(self, *_: Any) -> None:
-        if not self._is_long:
-            self._lay_out(self._stand_in)
-            self._stand_in()
-            self._look(self._stand_in)
-        self._lay_out(self._arm)
-        self._begun_s = now_s()
-
-    def after_each(self, *_: Any) -> None:
-        self._is_long = now_s() - self._begun_s > STAND_IN_S
-        self._look(self._arm)
-
-    def _lay_out(self, arm: Arm) -> None:
-        for each in (self._arm, self._stand_in):
-            each.discard()
-        arm.prepare(draw_set(self._num_sets))
-        self._snapshot.find_changed()
-
-    def _look(self, arm: Arm) -> None:
-        self._snapshot.find_changed()
-        digest_of(elements for _, _, elements in self._runtime.excerpt(arm.results(), 0))
-        arm.find_foreign_write()
 
 
 def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None:

@@ -11,6 +11,7 @@ from ...timing.pairs import PairedTimes
 from ...timing.turns import Turn, TurnTimes, measure_turns
 from ..worker_job import Turns, WorkerJob
 from .arms import Arm
+from .between import Between
 from .setup import evictor_for, load_workload, make_clock, time_eager_first
 
 
@@ -60,14 +61,15 @@ def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> N
         reporter.enter("compile")  # which the other process does meanwhile
         turn.wait()
         reporter.enter("run")
-        sets = iter(range(job.settings.num_input_sets, 10**9))
+        between = Between(job, arm, workload, has_stand_in=False)
         times = measure_turns(
             "baseline",
             arm,
             turn,
             settings=job.settings.timing,
             clock=clock,
-            before_each=lambda *_: arm.prepare(next(sets)),
+            before_each=between.before_each,
+            after_each=between.after_each,
             evict_caches=evict_caches,
             stamps=reporter.stamps,
         )
