@@ -83,14 +83,12 @@ def candidates(rows: Sequence[Mapping[str, Any]], max_flops: float) -> list[Mapp
     >>> [row["id"] for row in candidates(rows, 10)]
     ['b', 'd', 'a']
     """
-    small = [row for row in rows if "small" in (row["tags"] or ())]
-    others = [
-        row
-        for row in rows
-        if "small" not in (row["tags"] or ())
-        and row["flops"] is not None
-        and row["flops"] <= max_flops
-    ]
+    small, others = [], []
+    for row in rows:
+        if "small" in (row["tags"] or ()):
+            small.append(row)
+        elif row["flops"] is not None and row["flops"] <= max_flops:
+            others.append(row)
     return [
         *sorted(small, key=lambda row: row["flops"] or 0),
         *sorted(others, key=lambda row: hashlib.sha256(row["id"].encode()).digest()),

@@ -44,7 +44,7 @@ def _remembering(steer: Callable[[], None]) -> Callable[[Module, Inputs], Module
 
 def _draw_one_set() -> None:
     for each in found(TimedCalls):
-        each._draw_set = lambda: SET
+        each._choose_set = lambda *_: SET
 
 
 def _draw_of_few_sets() -> None:
@@ -59,7 +59,7 @@ def _choose_the_judged_calls() -> None:
 
 def _become_another_class() -> None:
     for each in found(TimedCalls):
-        each.__class__ = type("TimedCalls", (TimedCalls,), {"_draw_set": lambda _: SET})
+        each.__class__ = type("TimedCalls", (TimedCalls,), {"_choose_set": lambda *_: SET})
 
 
 def _make_the_same_inputs() -> None:

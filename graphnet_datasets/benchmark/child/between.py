@@ -4,63 +4,78 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..handover import digest_of
+from ...isolation import Reporter
+from ...timing.clocks import Clock
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
+from .around_calls import AroundCalls
 from .harness_snapshot import HarnessSnapshot
+from .kept_outputs import KeptOutputs, Outputs, most_kept
 from .setup import now_s
-from .timed_calls import draw_set
 
 STAND_IN_S = 0.02
 """Where calls take longer than this, what happened between them no longer shows in their times."""
 
 
-class Between:
+class Between(AroundCalls):
     """Does between two calls of eager what happens between them beside a candidate.
 
-    A call that follows another at once finds the threads of the pool awake and the caches full of
-    its own code: it is faster by 5 to 15 % than the same call after some milliseconds of something
-    else, and by half where it takes a tenth of a millisecond. So inputs are drawn, outputs and
-    harness looked at as in pairs, and a second eager, with weights of its own, is called in the
-    candidate's place. Where eager and candidate take turns, neither finds the other between its
-    calls: then there is none (`has_stand_in`).
+    A second eager, on weights of its own, has the place of the candidate. In pairs it is called in
+    its place too (`is_called`); where eager and candidate take turns neither finds the other
+    between its calls.
     """
 
-    def __init__(
-        self, job: WorkerJob, arm: Arm, workload: Workload, *, has_stand_in: bool = True
-    ) -> None:
-        self._arm, self._stand_in = arm, None
-        self._runtime, self._num_sets = workload.runtime, job.settings.num_input_sets
-        self._snapshot = HarnessSnapshot()
-        self._snapshot.hold(workload, arm, workload.runtime)
-        if has_stand_in:
-            own = workload.for_candidate()
-            self._stand_in = Arm(own, own.module)
-            self._snapshot.hold(own, self._stand_in)
-        self._begun_s, self._is_long = 0.0, False
+    CHANGING = AroundCalls.CHANGING | {"_begun_s", "_is_long", "_room"}
 
-    def before_each(self, *_: Any) -> None:
+    def __init__(
+        self,
+        job: WorkerJob,
+        arm: Arm,
+        workload: Workload,
+        clock: Clock,
+        reporter: Reporter,
+        *,
+        is_called: bool,
+    ) -> None:
+        own, runtime = workload.for_candidate(), workload.runtime
+        self._stand_in = Arm(own, own.module)
+        self._is_called = is_called
+        snapshot = HarnessSnapshot()
+        snapshot.hold(workload, arm, runtime, clock, reporter)
+        arms = {"baseline": arm, "candidate": self._stand_in}
+        num_sets = job.settings.num_input_sets
+        super().__init__(arms, runtime, reporter.stamps, num_sets, snapshot.find_changed)
+        self._begun_s, self._is_long = 0.0, False
+        self._room: KeptOutputs | None = None
+        self.on_begin = snapshot.hold
+        snapshot.hold(own, self._stand_in, self, clock)
+        if reporter.stamps is not None:
+            snapshot.hold(reporter.stamps)
+
+    def before_each(self, arm: str, pair: int) -> None:
         """Lay out inputs, after the stand-in has had its call where calls are short."""
-        if self._stand_in is not None and not self._is_long:
-            self._lay_out(self._stand_in)
+        if self._is_called and not self._is_long:
+            super().before_each("candidate", pair)
             self._stand_in()
-            self._look(self._stand_in)
-        self._lay_out(self._arm)
+            super().after_each("candidate", pair, None)
+        super().before_each(arm, pair)
         self._begun_s = now_s()
 
-    def after_each(self, *_: Any) -> None:
+    def after_each(self, arm: str, pair: int, result: Any) -> None:
         """Look at the outputs and at what the call may have written to."""
         self._is_long = now_s() - self._begun_s > STAND_IN_S
-        self._look(self._arm)
+        if self._room is None:
+            outputs = self._arms[arm].results()
+            whole, most = (
+                [each for _, _, each in self._excerpt(outputs, start)] for start in (None, 0)
+            )
+            num_bytes = sum(memoryview(each).nbytes for each in most)
+            self._room = KeptOutputs(most_kept(whole), num_bytes)
+        super().after_each(arm, pair, result)
 
-    def _lay_out(self, arm: Arm) -> None:
-        for each in (self._arm, self._stand_in):
-            if each is not None:
-                each.discard()
-        arm.prepare(draw_set(self._num_sets))
-        self._snapshot.find_changed()
-
-    def _look(self, arm: Arm) -> None:
-        self._snapshot.find_changed()
-        digest_of(elements for _, _, elements in self._runtime.excerpt(arm.results(), 0))
-        arm.find_foreign_write()
+    def _look(self, arm: str, pair: int, start: int | None) -> tuple[Outputs, str | None]:
+        """Look at outputs, and copy where a candidate's would be kept what is kept of those."""
+        excerpt, written = super()._look(arm, pair, start)
+        if self._room is not None and pair >= 0 and (arm == "candidate" or not self._is_called):
+            self._room.put(pair, excerpt)
+        return excerpt, written

@@ -48,11 +48,12 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
 
 
 def _time(job: WorkerJob, arm: Arm, workload: Workload, reporter: Reporter) -> None:
-    between = Between(job, arm, workload)
+    clock = make_clock(job, workload.runtime)
+    between = Between(job, arm, workload, clock, reporter, is_called=True)
     alone = measure_alone(
         arm,
         settings=job.settings.timing,
-        clock=make_clock(job, workload.runtime),
+        clock=clock,
         before_each=between.before_each,
         after_each=between.after_each,
         evict_caches=evictor_for(job),

@@ -35,7 +35,7 @@ def load_workload(job: WorkerJob, directory: Path, sample: Sample | None = None)
         seed=job.settings.seed,
         memory_limit_bytes=job.settings.memory_limit_bytes,
         trust_remote_code=job.settings.trust_remote_code,
-        has_second=job.kind == "candidate" or (job.kind == "eager_alone" and job.is_first),
+        has_second=job.kind != "eager_alone" or job.is_first,
         is_known_to_fit=job.is_known_to_fit,
     )
 

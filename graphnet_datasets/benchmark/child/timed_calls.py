@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...frameworks.outputs import MAX_EXCERPT, OutputTypeError, write_described
 from ...frameworks.runtime import Runtime
@@ -15,41 +14,31 @@ from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
 from ..handover import (
     FIRST,
-    LAYOUT,
-    LOOK,
     MAX_JUDGED,
-    MAX_OUTPUTS,
     MAX_SET,
     MAX_WHOLE,
     JudgedCall,
-    digest_of,
     judged_file,
 )
 from .arms import Arm
-
-_Outputs: TypeAlias = list[tuple[str, list[int], Any]]
+from .around_calls import AroundCalls, draw_below
+from .kept_outputs import KEPT_BYTES, MIN_KEPT, KeptOutputs, Outputs, most_kept
 
 JUDGING_S = 20.0
 """Seconds of eager's calls that judging may cost: it repeats each call that is judged."""
-MIN_JUDGED = 16
-"""Calls that are judged however long they take."""
-KEPT_BYTES = 256 * 2**20
-"""Whole outputs that are held until the end; where they take more, those of one call."""
-_urandom = os.urandom
-"""Held here, and drawn from for each call: what has a state could be read, and foreseen."""
 
 
 class OutputsRefusedError(Exception):
     """The outputs cannot be judged; why has been reported."""
 
 
-class TimedCalls:
+class TimedCalls(AroundCalls):
     """The hooks of `measure_pairs` for one run, and the outputs that they kept."""
 
-    CHANGING = frozenset(
-        {"_num_calls", "_num_whole", "_num_judged", "_peak_bytes", "_whole", "_excerpts", "_drawn"}
-        | {"_set_index", "_baseline_pair"}
-    )
+    CHANGING = AroundCalls.CHANGING | {
+        *("_num_calls", "_num_whole", "_num_judged", "_peak_bytes", "_whole", "_excerpts"),
+        *("_room", "_baseline_pair"),
+    }
 
     def __init__(
         self,
@@ -62,53 +51,37 @@ class TimedCalls:
         again: Sequence[JudgedCall] = (),
         find_changed: Callable[[], str | None] = lambda: None,
     ) -> None:
-        self._arms = {"baseline": baseline, "candidate": candidate}
-        self._runtime, self._reporter = runtime, reporter
-        self._directory, self._num_sets = directory, num_sets
+        arms = {"baseline": baseline, "candidate": candidate}
+        super().__init__(arms, runtime, reporter.stamps, num_sets, find_changed)
+        self._reporter, self._directory = reporter, directory
         self._again = list(again)
-        self._find_changed = find_changed
         self._num_calls = 0
         self._num_whole, self._num_judged = MAX_WHOLE, MAX_JUDGED
         self._peak_bytes: int | None = None
-        self._whole: list[tuple[JudgedCall, _Outputs]] = []
-        self._excerpts: list[tuple[JudgedCall, _Outputs]] = []
-        self._drawn: set[int] = set()
-        self._set_index = 0
+        self._whole: list[tuple[JudgedCall, Outputs]] = []
+        self._excerpts: list[tuple[JudgedCall, Outputs]] = []
+        self._room: KeptOutputs | None = None
         self._baseline_pair = -1
 
     def before_each(self, arm: str, pair: int) -> None:
         """Lay out the inputs: set 0 for the first call, then in turn; new ones for each timed call.
 
-        Nothing could have known them before, and eager's are others than the candidate's: whoever
-        listens to eager learns nothing that it is asked for. Both arms' outputs are gone.
+        Eager's are others than the candidate's: whoever listens to eager learns nothing that it is
+        asked for.
         """
-        for each in self._arms.values():
-            each.discard()
-        if (stamps := self._reporter.stamps) is not None and pair >= 0:
-            # From here to the call there are inputs that work could be done on ahead of the clock.
-            stamps.wait_for_room()
-            stamps.send(stamps.encode(f"{LAYOUT}{arm} {pair}"))
         if arm == "candidate":
             self._num_calls += 1
-        if pair < 0:
-            self._set_index = (self._num_calls - 1) % self._num_sets
-        elif arm == "candidate" and pair < len(self._again):
-            self._set_index = self._again[pair].set_index
-        else:
-            self._set_index = self._draw_set()
-        self._arms[arm].prepare(self._set_index)
+        super().before_each(arm, pair)
+
+    def _choose_set(self, arm: str, pair: int) -> int:
         if arm == "candidate" and self._num_calls == 2:
             reset_peak_memory()
             self._runtime.reset_peak_memory()
-        self._check_harness()
-
-    def _draw_set(self) -> int:
-        """Return the number of a set of inputs, another one each time."""
-        drawn = self._drawn
-        while (number := draw_set(self._num_sets)) in drawn:
-            pass
-        drawn.add(number)
-        return number
+        if pair < 0:
+            return (self._num_calls - 1) % self._num_sets
+        if arm == "candidate" and pair < len(self._again):
+            return self._again[pair].set_index
+        return super()._choose_set(arm, pair)
 
     def after_each(self, arm: str, pair: int, result: Any) -> None:
         """Hand over what the first call gave; keep an excerpt of what each timed call gave.
@@ -118,72 +91,69 @@ class TimedCalls:
         how long that takes.
         """
         del result
-        self._check_harness()
-        outputs = self._arms[arm].results()
-        start = _draw_below(MAX_SET)
+        start: int | None = draw_below(MAX_SET)
         if 0 <= pair < len(self._again) and self._again[pair].start is not None:
             start = self._again[pair].start
-        excerpt = [] if pair < 0 else self._look(arm, pair, outputs, start)
+        excerpt, written = self._look(arm, pair, start)
         if arm != "candidate":
             self._baseline_pair = pair
-            if pair >= 0:
-                self._arms[arm].find_foreign_write()
             return
+        self._check_input(written)
+        outputs = self._arms[arm].results()
         if self._num_calls == 1:
-            taken = self._excerpt(outputs, None)
-            described = write_described(taken, self._directory / FIRST)
-            self._reporter.send({f"outputs {FIRST}": described})
-            if sum(len(each) for _, _, each in taken) > KEPT_BYTES / MAX_WHOLE:
-                self._num_whole = 1
-            most = MAX_EXCERPT // max(1, len(taken))
-            if all(math.prod(shape) <= most for _, shape, _ in taken):
-                self._num_whole = 0  # an excerpt of these is the whole
-            self._num_judged = _most_judged([each for _, _, each in taken])
-            self._check_inputs()
+            self._hand_over_first(outputs)
         elif self._num_calls == 2:
             self._peak_bytes = self._runtime.peak_memory_bytes() or peak_memory_bytes()
+            # From here on: room for what is kept is no part of the candidate's peak.
+            num_bytes = sum(memoryview(each).nbytes for _, _, each in self._excerpt(outputs, 0))
+            self._room = KeptOutputs(self._num_judged, num_bytes)
         if pair < 0:
             return
         is_first = self._baseline_pair != pair
         if pair < len(self._again):  # a run that is repeated: the same calls are judged
             call = JudgedCall(self._set_index, self._again[pair].start, is_first)
-            kept = self._whole if call.start is None else self._excerpts
-            kept.append((call, self._excerpt(outputs, None) if call.start is None else excerpt))
-            self._check_inputs()
+            if call.start is None:
+                self._whole.append((call, self._excerpt(outputs, None)))
+            else:
+                self._keep(len(self._excerpts), call, excerpt)
             return
         # Each timed call is kept with the same probability: a reservoir.
-        for kept, most, begin in (
-            (self._whole, self._num_whole, None),
-            (self._excerpts, self._num_judged, start),
-        ):
-            place = len(kept) if len(kept) < most else _draw_below(pair + 1)
-            if place < most:
-                taken = excerpt if begin is not None else self._excerpt(outputs, None)
-                kept[place : place + 1] = [(JudgedCall(self._set_index, begin, is_first), taken)]
-                self._check_inputs()
+        place = _place_in(self._whole, self._num_whole, pair)
+        if place is not None:
+            call = JudgedCall(self._set_index, None, is_first)
+            self._whole[place : place + 1] = [(call, self._excerpt(outputs, None))]
+        place = _place_in(self._excerpts, self._num_judged, pair)
+        if place is not None:
+            self._keep(place, JudgedCall(self._set_index, start, is_first), excerpt)
 
-    def _look(self, arm: str, pair: int, outputs: Any, start: int | None) -> _Outputs:
-        """Take an excerpt and have the kernel note its hash.
+    def _hand_over_first(self, outputs: Any) -> None:
+        """Hand over all that the first call gave, and see of how many calls that can be kept."""
+        taken = self._excerpt(outputs, None)
+        described = write_described(taken, self._directory / FIRST)
+        self._reporter.send({f"outputs {FIRST}": described})
+        if sum(len(each) for _, _, each in taken) > KEPT_BYTES / MAX_WHOLE:
+            self._num_whole = 1
+        most = MAX_EXCERPT // max(1, len(taken))
+        if all(math.prod(shape) <= most for _, shape, _ in taken):
+            self._num_whole = 0  # an excerpt of these is the whole
+        self._num_judged = most_kept([each for _, _, each in taken])
+        self._check_input(self._arms["candidate"].find_foreign_write())
 
-        Whatever is done for the outputs after the call has ended is done before that moment, and
-        what is handed over has to have that hash.
-        """
-        taken = self._excerpt(outputs, start)
-        if (stamps := self._reporter.stamps) is not None:
-            digest = digest_of(elements for _, _, elements in taken)
-            stamps.send(stamps.encode(f"{LOOK}{arm} {pair} {digest}"))
-        return taken
+    def _keep(self, place: int, call: JudgedCall, excerpt: Outputs) -> None:
+        kept = excerpt if self._room is None else self._room.put(place, excerpt)
+        self._excerpts[place : place + 1] = [(call, kept)]
 
-    def _excerpt(self, outputs: Any, start: int | None) -> _Outputs:
+    def _excerpt(self, outputs: Any, start: int | None) -> Outputs:
         try:
             return self._runtime.excerpt(outputs, start)
         except OutputTypeError as error:
             self.refuse(Reason.TYPE, str(error))
             raise OutputsRefusedError from error
 
-    def _check_inputs(self) -> None:
-        if name := self._arms["candidate"].find_foreign_write():
-            self.refuse(Reason.MUTATION, f"The candidate wrote to the input `{name}`.")
+    def _check_input(self, written: str | None) -> None:
+        """Refuse a candidate that wrote to an input, which it may not."""
+        if written is not None:
+            self.refuse(Reason.MUTATION, f"The candidate wrote to the input `{written}`.")
             raise OutputsRefusedError
 
     def _check_harness(self) -> None:
@@ -199,10 +169,10 @@ class TimedCalls:
     def hand_over_timed(self, baseline_ms: Sequence[float]) -> None:
         """Hand over the outputs of the timed calls that were kept; of slow ones, of fewer."""
         repeated_ms = max(statistics.median(baseline_ms), 1e-6)
-        most = max(MIN_JUDGED, int(1000 * JUDGING_S / repeated_ms))
+        most = max(MIN_KEPT, int(1000 * JUDGING_S / repeated_ms))
         excerpts = list(self._excerpts)
         while len(excerpts) > most:
-            excerpts.pop(_draw_below(len(excerpts)))
+            excerpts.pop(draw_below(len(excerpts)))
         whole = self._whole[:1] if len(self._excerpts) > most else self._whole
         for number, (_, outputs) in enumerate([*whole, *excerpts]):
             name = judged_file(number)
@@ -221,18 +191,7 @@ class TimedCalls:
         return max(self._peak_bytes - resident_bytes, 0)
 
 
-def _most_judged(outputs: Sequence[Any]) -> int:
-    """Return of how many calls excerpts of such outputs can be held, and handed over."""
-    num_bytes = min(sum(memoryview(each).nbytes for each in outputs), 8 * MAX_EXCERPT)
-    most = min(MAX_OUTPUTS // max(1, len(outputs)), KEPT_BYTES // max(1, num_bytes))
-    return max(MIN_JUDGED, min(MAX_JUDGED, most))
-
-
-def draw_set(num_sets: int) -> int:
-    """Return the number of a set of inputs, beyond the first, that cannot be foreseen."""
-    return num_sets + _draw_below(MAX_SET - num_sets)
-
-
-def _draw_below(number: int) -> int:
-    """Return a whole number from 0 to `number` - 1 out of the system's source."""
-    return int.from_bytes(_urandom(8), "little") % number
+def _place_in(kept: Sequence[Any], most: int, number: int) -> int | None:
+    """Return where call `number` goes in what is kept of those before it, at most `most`."""
+    place = len(kept) if len(kept) < most else draw_below(number + 1)
+    return place if place < most else None

@@ -56,12 +56,15 @@ def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> N
     workload.is_fresh = job.turns.is_fresh
     arm = Arm(workload, workload.module)
     clock, evict_caches = make_clock(job, workload.runtime), evictor_for(job)
-    time_eager_first(arm, workload.runtime, resident_bytes, clock, evict_caches, reporter)
+    time_eager_first(
+        *(arm, workload.runtime, resident_bytes, clock, evict_caches, reporter),
+        copied_bytes=workload.copied_bytes,
+    )
     with Turn(job.turns.of_eager, job.turns.of_candidate) as turn:
         reporter.enter("compile")  # which the other process does meanwhile
         turn.wait()
         reporter.enter("run")
-        between = Between(job, arm, workload, has_stand_in=False)
+        between = Between(job, arm, workload, clock, reporter, is_called=False)
         times = measure_turns(
             "baseline",
             arm,
@@ -72,6 +75,7 @@ def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> N
             after_each=between.after_each,
             evict_caches=evict_caches,
             stamps=reporter.stamps,
+            on_begin=between.on_begin,
         )
     reporter.send(_figures("baseline", times))
 
@@ -79,6 +83,7 @@ def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> N
 def _figures(arm: str, times: TurnTimes) -> dict[str, Any]:
     return {
         f"{arm}_turns_ms": times.times_ms,
+        f"{arm}_turns_wall_ms": times.wall_ms,
         f"{arm}_turn_lengths": times.block_lengths,
         f"{arm}_turn_preemptions": [each.num_preemptions for each in times.usage],
         f"{arm}_cpu_ms": statistics.median(each.cpu_ms for each in times.usage),

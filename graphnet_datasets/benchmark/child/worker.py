@@ -25,11 +25,12 @@ from ...timing.pairs import PairedTimes, measure_pairs
 from ..judging.roofline import measure_peak_rates
 from ..worker_job import WorkerJob
 from .arms import Arm
+from .around_calls import draw_set
 from .device_state import read_device_state
 from .eager_alone import run_eager_alone
 from .harness_snapshot import HarnessSnapshot
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
-from .timed_calls import OutputsRefusedError, TimedCalls, draw_set
+from .timed_calls import OutputsRefusedError, TimedCalls
 from .turns import figures_of_pairs, run_eager_in_turns, time_candidate_in_turns
 from .turnstile import Turnstile
 

@@ -66,7 +66,7 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
     if clock.startswith("perf_counter"):
         # A machine that was busy only then would have too much taken off.
         noted = [*stamped.baseline_ms, *stamped.candidate_ms]
-        overhead = min(overhead, _stamping_ms(noted, [*baseline, *candidate]))
+        overhead = min(overhead, stamping_ms(noted, [*baseline, *candidate]))
     seen = [
         [max(each - overhead, 1e-6) for each in times]
         for times in (stamped.baseline_ms, stamped.candidate_ms)
@@ -287,13 +287,13 @@ def overhead_ms(first_ms: Sequence[float], messages: Mapping[str, Any]) -> float
             is_forged=True,
         )
     walls = read_times(messages.get("baseline_first_wall_ms")) or first
-    return _stamping_ms(first_ms, walls)
+    return stamping_ms(first_ms, walls)
 
 
-def _stamping_ms(noted_ms: Sequence[float], said_ms: Sequence[float]) -> float:
+def stamping_ms(noted_ms: Sequence[float], said_ms: Sequence[float]) -> float:
     """Return what two stamps take: the lower quartile, as being interrupted only adds to it.
 
-    >>> round(_stamping_ms([1.003, 1.004, 1.5, 1.9], [1.0] * 4), 3)
+    >>> round(stamping_ms([1.003, 1.004, 1.5, 1.9], [1.0] * 4), 3)
     0.004
     """
     differences = sorted(noted - said for noted, said in zip(noted_ms, said_ms, strict=True))
