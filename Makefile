@@ -117,8 +117,10 @@ subgraphs: $(VENV)/.test
 catalog: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder catalog --jobs $(WORKERS)
 
+# BESIDE names a table, as `graphnet import` writes it, whose figures stand beside in docs.
 ship: $(CATALOGS)/.ready
-	$(CATALOGS)/bin/python -m builder ship --docs docs/dataset.md --write-holds
+	$(CATALOGS)/bin/python -m builder ship --docs docs/dataset.md --write-holds \
+	    $(if $(BESIDE),--beside $(BESIDE) --picture docs/images/sizes.svg)
 
 # Goes on where it was stopped; with the whole dataset it takes days.
 records: $(VENV)/.test
