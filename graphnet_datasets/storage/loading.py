@@ -17,7 +17,7 @@ from ..collector import not_collecting
 from ..errors import DatasetNotFoundError, SchemaError
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
-from .builders import parquet_builder
+from .builders import parquet_builder, short_lived_memory
 from .layout import layout_of
 from .questions import (
     check_columns,
@@ -208,9 +208,10 @@ def _load(
     try:
         if streaming:
             return builder.as_streaming_dataset(split=split)
-        builder.download_and_prepare(
-            verification_mode="no_checks", download_config=_download_config(place)
-        )
+        with short_lived_memory():
+            builder.download_and_prepare(
+                verification_mode="no_checks", download_config=_download_config(place)
+            )
     except DatasetGenerationError as error:
         cause = (str(error.__cause__ or error).splitlines() or [""])[0].rstrip(".")
         raise SchemaError(
