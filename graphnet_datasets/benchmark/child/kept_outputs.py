@@ -1,4 +1,4 @@
-"""Excerpts of outputs that are kept until the end, in memory that was there from the beginning."""
+"""Excerpts of outputs that are kept until the end, in memory that is set aside for them."""
 
 from __future__ import annotations
 

@@ -72,11 +72,11 @@ class TimedCalls(AroundCalls):
         if arm == "candidate":
             self._num_calls += 1
         super().before_each(arm, pair)
-
-    def _choose_set(self, arm: str, pair: int) -> int:
         if arm == "candidate" and self._num_calls == 2:
             reset_peak_memory()
             self._runtime.reset_peak_memory()
+
+    def _choose_set(self, arm: str, pair: int) -> int:
         if pair < 0:
             return (self._num_calls - 1) % self._num_sets
         if arm == "candidate" and pair < len(self._again):
@@ -86,9 +86,7 @@ class TimedCalls(AroundCalls):
     def after_each(self, arm: str, pair: int, result: Any) -> None:
         """Hand over what the first call gave; keep an excerpt of what each timed call gave.
 
-        One is taken of eager's outputs as well and its inputs are looked at too, so that the call
-        after either arm's, which is more often the other's, finds the caches alike; and it is known
-        how long that takes.
+        Eager's are looked at as well, so that it is known how long that takes.
         """
         del result
         start: int | None = draw_below(MAX_SET)
