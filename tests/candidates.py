@@ -197,6 +197,16 @@ def writes_to_weights(module: Any, example_inputs: Inputs) -> Module:
     return call
 
 
+def takes_memory(module: Module, example_inputs: Inputs) -> Module:
+    """64 MiB for as long as a call takes."""
+
+    def call(**inputs: Any) -> Any:
+        held = torch.ones(2**24)
+        return module(**inputs) if held[-1] == 1 else None
+
+    return call
+
+
 def uninitialised(module: Module, example_inputs: Inputs) -> Module:
     """Return memory in which eager's outputs may still lie."""
     like = module(**example_inputs)

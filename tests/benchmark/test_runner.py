@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,14 @@ def test_a_small_error_is_a_small_min_t(runner: SampleRunner) -> None:
     assert record["status"] == "ok"
     assert -6 < record["min_t"] < -3
     assert record["outputs"][0]["max_rel_error"] == pytest.approx(1e-4, rel=0.01)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of a call is Linux's to tell")
+def test_the_peak_is_that_of_a_call_of_the_candidate(runner: SampleRunner) -> None:
+    eager, hungry = (run_one(runner, name) for name in ("eager", "takes_memory"))
+    assert eager["candidate_peak_memory_bytes"] < 48 * 2**20
+    assert 64 * 2**20 <= hungry["candidate_peak_memory_bytes"] < 112 * 2**20
+    assert hungry["baseline_peak_memory_bytes"] < 48 * 2**20
 
 
 # the faults of earlier tools
