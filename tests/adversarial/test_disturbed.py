@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from graphnet_datasets.benchmark import TimingSettings
 from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
+from graphnet_datasets.benchmark.judging import judging
+from graphnet_datasets.isolation import Outcome
 from tests.adversarial.conftest import SETTINGS, Trial, make_trial
 
 MODULE = "tests.adversarial.disturbers"
@@ -29,13 +32,29 @@ def long_trial() -> Iterator[Trial]:
     runner.close()
 
 
+def moments_of_calls(outcome: Outcome) -> set[str]:
+    """Return what the kernel noted around the timed calls of a process: inputs, call, a look."""
+    labels = [stamp.label for stamp in outcome.stamps]
+    timed = labels[labels.index("phase run") + 1 :]
+    signs = "".join(label[0] for label in timed)
+    return {signs[place : place + 4] for place in range(0, len(signs), 4)}
+
+
 @pytest.mark.parametrize(
     "candidate",
     ["hooks_every_call", "hooks_three_calls_of_four", "hooks_half_of_the_calls"],
 )
 def test_a_slowed_baseline_is_timed_again_in_a_process_of_its_own(
-    long_trial: Trial, candidate: str
+    long_trial: Trial, candidate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    in_turns: list[Outcome] = []
+    take = judging.take_turn_times
+
+    def see(record: dict[str, Any], messages: Any, outcome: Outcome, eager: Outcome) -> None:
+        in_turns.extend((outcome, eager))
+        take(record, messages, outcome, eager)
+
+    monkeypatch.setattr(judging, "take_turn_times", see)
     record = long_trial(candidate, module=MODULE)
     assert record["status"] == "ok", record["error_message"]
     assert (record["is_baseline_disturbed"], record["timed_in"]) == (True, "turns")
@@ -45,6 +64,7 @@ def test_a_slowed_baseline_is_timed_again_in_a_process_of_its_own(
     assert len(record["baseline_latency_ms"]) == len(record["candidate_latency_ms"])
     (warning,) = (each for each in record["warnings"] if each.startswith("baseline_disturbed"))
     assert warning.endswith("; the record holds the turns.")
+    assert [moments_of_calls(each) for each in in_turns] == [{"<+-="}, {"<+-="}]
 
 
 @pytest.mark.parametrize("candidate", ["takes_the_interpreter", "finds_eager_and_wraps_it"])
