@@ -69,12 +69,22 @@ def kept_columns(directory: Path) -> dict[str, Columns]:
 def with_kept(row: Mapping[str, Any], *found: Columns) -> dict[str, Any]:
     """Return a row with what is known beside it where the row itself says nothing.
 
+    Outcomes of checks and why they exclude it are of one and the same validation.
+
     >>> with_kept({"id": "a", "calibration": None}, {"calibration": "unneeded"}, {"calibration": 1})
     {'id': 'a', 'calibration': 'unneeded'}
+    >>> earlier = {"validation": ["failed"], "why_excluded": "It fails."}
+    >>> with_kept({"id": "a"}, {"validation": ["passed"], "why_excluded": None}, earlier)
+    {'id': 'a', 'validation': ['passed'], 'why_excluded': None}
     """
     result = dict(row)
     for columns in found:
-        result |= {name: value for name, value in columns.items() if result.get(name) is None}
+        told = () if result.get("validation") is None else VALIDATION_COLUMNS
+        result |= {
+            name: value
+            for name, value in columns.items()
+            if result.get(name) is None and name not in told
+        }
     return result
 
 

@@ -72,9 +72,10 @@ def drop_parts(dataset: Path, parents: Collection[str]) -> int:
     They are of graphs that have changed or gone since the parts were cut.
     """
     num_dropped = 0
+    names = pa.array(sorted(parents), pa.string())  # typed, for none of them as well
     for path in (each for name in NAMES for each in sorted((dataset / name).glob("*.parquet"))):
         groups = stored_groups(path, SUBGRAPHS)
-        kept = [each.filter(~pc.field("parent_id").isin(list(parents))) for each in groups]
+        kept = [each.filter(~pc.field("parent_id").isin(names)) for each in groups]
         dropped = sum(each.num_rows for each in groups) - sum(each.num_rows for each in kept)
         if dropped:
             write_arrow(kept, path, SUBGRAPHS)

@@ -76,39 +76,35 @@ def check_custom_operators(sample: Sample) -> str | None:
 
 
 def check_statically_analysable(sample: Sample) -> str | None:
-    """Check that operators, shapes and dtypes are all known without running the graph.
+    """Check that all operators are known, and tell of which a run alone tells shapes or dtypes.
 
-    Where the framework is not installed, or its walk may end the process, this looks at what the
-    sample records alone.
+    GraphNet asks that the names of operators can be read without running a graph; that the sizes of
+    some tensors depend on elements (`nonzero`, edges without loops) excludes none. Where the
+    framework is not installed, or its walk may end the process, this looks at what the sample
+    records alone.
     """
     framework = framework_named(sample.framework)
     if framework.is_installed and not framework.is_walk_native:
-        refuse_unknown(sample, module(sample.framework, "results").find_unknown(sample))
-        return None
+        return tell_unknown(sample, module(sample.framework, "results").find_unknown(sample))
     unknown = [
         position
         for position, op in enumerate(sample.ops)
         if op.results is None or not all(map(_is_known, op.results))
     ]
-    if framework.is_installed:
-        refuse_unknown(sample, unknown)
-    elif unknown:
+    if unknown and not framework.is_installed:
         raise Skipped(f"{sample.framework}, which propagates shapes, is not installed.")
-    return None
+    return tell_unknown(sample, unknown)
 
 
-def refuse_unknown(sample: Sample, positions: Sequence[int]) -> None:
-    """Say of which operators the results are unknown.
-
-    Raises:
-        Failed: there is one.
-    """
-    if positions:
-        listed = [f"{each} (`{sample.ops[each].target}`)" for each in positions[:_MAX_LISTED]]
-        raise Failed(
-            f"Shapes or dtypes are known only by running the graph: {len(positions)} of "
-            f"{sample.num_ops} operators, of them {', '.join(listed)}."
-        )
+def tell_unknown(sample: Sample, positions: Sequence[int]) -> str | None:
+    """Say of which operators the results are unknown until they have run, if of any."""
+    if not positions:
+        return None
+    listed = [f"{each} (`{sample.ops[each].target}`)" for each in positions[:_MAX_LISTED]]
+    return (
+        f"Shapes or dtypes are known only by running the graph: {len(positions)} of "
+        f"{sample.num_ops} operators, of them {', '.join(listed)}."
+    )
 
 
 def _is_known(value: Value) -> bool:

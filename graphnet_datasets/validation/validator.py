@@ -39,8 +39,9 @@ def validate(
     """Check that a sample is what a dataset of graphs needs.
 
     `custom_operators_accessible`: no operator without a source. `statically_analysable`:
-    operators, shapes and dtypes are known without running. `serializable`: row and directory give
-    the very sample back. `runnable`: it runs in an isolated process and gives finite outputs.
+    operators are known without running; the reason tells where shapes or dtypes are not.
+    `serializable`: row and directory give the very sample back. `runnable`: it runs in an isolated
+    process and gives finite outputs.
     `decomposable`: cut into disjoint parts that run one after the other, it gives the same bits.
     `reextractable`: materialized and captured again, it is one graph of the same structure hash.
 

@@ -47,6 +47,7 @@ def test_tables_stand_beside_the_graphs_and_leave_them_alone(
     assert {path: path.read_bytes() for path in dataset.rglob("*.parquet")} == written
     (parent,) = typical["parent_id"][:]
     assert drop_parts(dataset, {"another graph"}) == 0
+    assert drop_parts(dataset, ()) == 0
     assert {path: path.read_bytes() for path in dataset.rglob("*.parquet")} == written
     assert drop_parts(dataset, {parent}) == 1
     assert [path for path in written if path.read_bytes() != written[path]] == [
