@@ -20,6 +20,9 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         "--max-gflops", type=float, default=100.0, help="larger graphs are checked without a run"
     )
     parser.add_argument("--memory-limit", type=float, default=8.0, help="GB of one graph")
+    parser.add_argument(
+        "--standing", type=Path, help="a dataset: check its rows of which nothing is known, instead"
+    )
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="graphs at a time")
 
 
@@ -106,11 +109,20 @@ def _runs(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from .keeping import check, waiting
+    from .standing_checks import check_standing
 
+    max_flops, memory = options.max_gflops * 1e9, options.memory_limit
+    if options.standing is not None:
+        num_checked = 0
+        for each in check_standing(options.standing, max_flops, memory, options.jobs):
+            num_checked += 1
+            print(f"{each.sample_id} {each.why_excluded or ''}".rstrip(), flush=True)
+        print(f"{num_checked:,} graphs checked")
+        return 0
     entries = named_entries(options.sources, None)
     left = list(waiting(entries, options.build, Keys(is_strict=False)))
     num_invalid = 0
-    checked = check(left, options.max_gflops * 1e9, options.memory_limit, options.jobs)
+    checked = check(left, max_flops, memory, options.jobs)
     for number, (entry, outcomes) in enumerate(checked, 1):
         reasons = " ".join(each.why_excluded for each in outcomes if not each.is_valid)
         num_invalid += bool(reasons)

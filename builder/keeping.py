@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.sample import Sample
@@ -34,6 +34,8 @@ RUNNING = ("runnable", "decomposable", "reextractable")
 """Checks that run the graph, and so take time by its size."""
 
 Columns = Mapping[str, Any]
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 def path_of(row: Path) -> Path:
@@ -105,17 +107,28 @@ def check(
     the checks that would are skipped, with that reason. `memory_limit` is in gigabytes, for each of
     `jobs` graphs at a time.
     """
-    idle: queue.SimpleQueue[Validator] = queue.SimpleQueue()
 
-    def one(pair: tuple[Entry, Path]) -> tuple[Entry, list[Validation]]:
+    def one(pair: tuple[Entry, Path], validator: Validator) -> tuple[Entry, list[Validation]]:
         entry, path = pair
-        validator = idle.get()
-        try:
-            outcomes = [_checked(row, validator, max_flops) for row in read_table(path).to_pylist()]
-        finally:
-            idle.put(validator)
+        outcomes = [checked(row, validator, max_flops) for row in read_table(path).to_pylist()]
         write_checks(path, ({"id": each.sample_id, **each.to_columns()} for each in outcomes))
         return entry, outcomes
+
+    yield from with_validators(one, entries, memory_limit, jobs)
+
+
+def with_validators(
+    work: Callable[[T, Validator], U], items: Iterable[T], memory_limit: float, jobs: int
+) -> Iterator[U]:
+    """Yield what becomes of each item when it is there; each job has a validator of its own."""
+    idle: queue.SimpleQueue[Validator] = queue.SimpleQueue()
+
+    def one(item: T) -> U:
+        validator = idle.get()
+        try:
+            return work(item, validator)
+        finally:
+            idle.put(validator)
 
     with contextlib.ExitStack() as stack:
         for _ in range(jobs):
@@ -123,11 +136,12 @@ def check(
         # Threads, since what takes the time are processes of the validators.
         pool = stack.enter_context(ThreadPoolExecutor(jobs))
         stack.callback(pool.shutdown, cancel_futures=True)
-        for future in as_completed([pool.submit(one, pair) for pair in entries]):
+        for future in as_completed([pool.submit(one, item) for item in items]):
             yield future.result()
 
 
-def _checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> Validation:
+def checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> Validation:
+    """Return the outcome of the checks of a row, as far as its graph is to be run."""
     sample = Sample.from_row(row)
     flops = row["flops"]
     if flops is not None and flops <= max_flops:

@@ -1,0 +1,57 @@
+"""Checks of the graphs of a dataset of which no build directory has a capture any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from graphnet_datasets.schema.graphs import VALIDATION_COLUMNS
+from graphnet_datasets.schema.tables import GRAPHS
+from graphnet_datasets.storage.table import read_table, write_arrow
+from graphnet_datasets.validation import Validation, Validator
+
+from .keeping import Columns, checked, with_validators
+from .placing import stored_groups, tables_of
+
+
+def check_standing(
+    dataset: Path, max_flops: float, memory_limit: float, jobs: int = 1
+) -> Iterator[Validation]:
+    """Check the graphs of a dataset whose rows have no outcome, and yield each when it is there.
+
+    The rows of a file get theirs together, when all are there; what stands elsewhere in it stays as
+    it is stored. A graph that fails says why in its row, and moves with the next `ship`.
+    """
+
+    def one(row: Mapping[str, Any], validator: Validator) -> Validation:
+        return checked(row, validator, max_flops)
+
+    for path in tables_of(dataset):
+        told = read_table(path, columns=["id", "validation"]).to_pylist()
+        names = [row["id"] for row in told if row["validation"] is None]
+        if not names:
+            continue
+        rows = read_table(path, filters=[("id", "in", names)]).to_pylist()
+        found: dict[str, Columns] = {}
+        for each in with_validators(one, rows, memory_limit, jobs):
+            found[each.sample_id] = each.to_columns()
+            yield each
+        write_arrow([_with(group, found) for group in stored_groups(path, GRAPHS)], path, GRAPHS)
+
+
+def _with(group: pa.Table, found: Mapping[str, Columns]) -> pa.Table:
+    """Return the rows of a group with what was found of some of them."""
+    names = group["id"].to_pylist()
+    for column in VALIDATION_COLUMNS:
+        place = group.schema.get_field_index(column)
+        before = group[column].to_pylist()
+        values = [
+            found[name][column] if name in found else value
+            for name, value in zip(names, before, strict=True)
+        ]
+        field = group.schema.field(place)
+        group = group.set_column(place, field, pa.array(values, field.type))
+    return group
