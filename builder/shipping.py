@@ -27,7 +27,7 @@ def ship(captures: Iterable[Capture], out: Path) -> list[Graph]:
     Models of libraries whose licence asks for more than this package's are left out. Graphs of the
     embedded catalogs that stand at `out` stay, unless they were captured again. What was checked
     and calibrated of a graph that stands there is kept where its signature is the same; parts of
-    one that changed leave the tables of subgraphs.
+    one that changed, or that a check excludes, leave the tables of subgraphs.
 
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES`, or a piece of a model is missing.
@@ -36,7 +36,8 @@ def ship(captures: Iterable[Capture], out: Path) -> list[Graph]:
     kept, before = kept_columns(out), _signatures(out)
     graphs = write_full(chosen, out, _embedded(out), kept)
     after = _signatures(out)
-    drop_parts(out, {name for name, signature in before.items() if after.get(name) != signature})
+    changed = {name for name, signature in before.items() if after.get(name) != signature}
+    drop_parts(out, changed | excluded_ids(out))
     write_card(out)
     size = sum(path.stat().st_size for path in out.rglob("*.parquet"))
     if size > MAX_BYTES:
@@ -54,6 +55,12 @@ def is_left_out(library: str) -> bool:
     (True, False)
     """
     return LIBRARIES[library].license in LEFT_OUT_LICENSES
+
+
+def excluded_ids(out: Path) -> set[str]:
+    """Return the graphs of a dataset that a check excludes."""
+    columns = ("id", "why_excluded")
+    return {row["id"] for row in read_columns(out, columns) if row["why_excluded"]}
 
 
 def _signatures(out: Path) -> dict[str, str]:
