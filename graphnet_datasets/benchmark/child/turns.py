@@ -83,7 +83,6 @@ def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> N
 def _figures(arm: str, times: TurnTimes) -> dict[str, Any]:
     return {
         f"{arm}_turns_ms": times.times_ms,
-        f"{arm}_turns_wall_ms": times.wall_ms,
         f"{arm}_turn_lengths": times.block_lengths,
         f"{arm}_turn_preemptions": [each.num_preemptions for each in times.usage],
         f"{arm}_cpu_ms": statistics.median(each.cpu_ms for each in times.usage),

@@ -62,11 +62,9 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
             f"{len(stamped.is_candidate_first)} or others.",
             is_forged=True,
         )
-    overhead = overhead_ms(stamped.first_ms, messages)
-    if clock.startswith("perf_counter"):
-        # A machine that was busy only then would have too much taken off.
-        noted = [*stamped.baseline_ms, *stamped.candidate_ms]
-        overhead = min(overhead, stamping_ms(noted, [*baseline, *candidate]))
+    noted_ms = [*stamped.baseline_ms, *stamped.candidate_ms]
+    said_ms = [*baseline, *candidate]
+    overhead = overhead_ms(stamped.first_ms, messages, noted_ms, said_ms, clock)
     seen = [
         [max(each - overhead, 1e-6) for each in times]
         for times in (stamped.baseline_ms, stamped.candidate_ms)
@@ -274,8 +272,18 @@ def read_machine(given: Any) -> dict[str, float] | None:
     return None if None in found.values() else {key: float(found[key] or 0) for key in found}
 
 
-def overhead_ms(first_ms: Sequence[float], messages: Mapping[str, Any]) -> float:
+def overhead_ms(
+    first_ms: Sequence[float],
+    messages: Mapping[str, Any],
+    noted_ms: Sequence[float],
+    said_ms: Sequence[float],
+    clock: str,
+) -> float:
     """Return what two stamps take, by the calls of eager that came before the candidate.
+
+    Or by the timed calls, `noted_ms` by the kernel and `said_ms` by the worker, where that is less:
+    a machine that was busy only before, with the other process of two that take turns for
+    instance, would have too much taken off.
 
     Raises:
         TimesError: the worker reports others than the kernel saw.
@@ -287,13 +295,16 @@ def overhead_ms(first_ms: Sequence[float], messages: Mapping[str, Any]) -> float
             is_forged=True,
         )
     walls = read_times(messages.get("baseline_first_wall_ms")) or first
-    return stamping_ms(first_ms, walls)
+    overhead = _stamping_ms(first_ms, walls)
+    if not clock.startswith("perf_counter"):
+        return overhead
+    return min(overhead, _stamping_ms(noted_ms, said_ms))
 
 
-def stamping_ms(noted_ms: Sequence[float], said_ms: Sequence[float]) -> float:
+def _stamping_ms(noted_ms: Sequence[float], said_ms: Sequence[float]) -> float:
     """Return what two stamps take: the lower quartile, as being interrupted only adds to it.
 
-    >>> round(stamping_ms([1.003, 1.004, 1.5, 1.9], [1.0] * 4), 3)
+    >>> round(_stamping_ms([1.003, 1.004, 1.5, 1.9], [1.0] * 4), 3)
     0.004
     """
     differences = sorted(noted - said for noted, said in zip(noted_ms, said_ms, strict=True))

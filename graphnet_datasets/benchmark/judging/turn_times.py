@@ -10,7 +10,7 @@ from ...isolation import Outcome
 from ...timing.disturbance import Interval, cover, is_noisy, paired_speedup
 from .reported import read_counts, read_number, read_text, read_times
 from .stamps import TimesError, read_calls
-from .times import DISTURBED, hold_against, read_machine, stamping_ms
+from .times import DISTURBED, hold_against, overhead_ms, read_machine
 
 AGREES_WITHIN = 1.1
 """How far outside of the interval of the turns the speedup of the pairs may lie."""
@@ -27,12 +27,9 @@ def take_turn_times(
     """
     clock = read_text(messages.get("clock"), 40)
     is_kernel = outcome.is_kernel_time and eager.is_kernel_time
+    candidate, candidate_counts = _blocks("candidate", messages, outcome, clock, is_kernel)
     said = eager.merged()
-    overhead = _stamps_ms(said, eager)
-    candidate, candidate_counts = _blocks(
-        "candidate", messages, outcome, clock, is_kernel, overhead
-    )
-    baseline, baseline_counts = _blocks("baseline", said, eager, clock, is_kernel, overhead)
+    baseline, baseline_counts = _blocks("baseline", said, eager, clock, is_kernel)
     if len(baseline) != len(candidate):
         raise TimesError("The two processes had different numbers of turns.", is_forged=False)
     orders = [False] * len(baseline)
@@ -98,26 +95,8 @@ def keep_pairs(doubted: dict[str, Any], why: str) -> None:
     doubted["warnings"].append(f"baseline_doubted: the pairs stand; {why}.")
 
 
-def _stamps_ms(said: Mapping[str, Any], eager: Outcome) -> float:
-    """Return what two stamps take, by the timed calls of eager, in whose process it is alone.
-
-    Not by its calls before the candidate was there (`overhead_ms`): in turns the other process is
-    loaded meanwhile.
-    """
-    walls = read_times(said.get("baseline_turns_wall_ms"))
-    seen = [each for _, each in read_calls(eager.stamps)["run"]]
-    if walls is None or len(walls) != len(seen):
-        raise TimesError("The turns that the worker reported are not valid.", is_forged=False)
-    return stamping_ms(seen, walls)
-
-
 def _blocks(
-    arm: str,
-    messages: Mapping[str, Any],
-    outcome: Outcome,
-    clock: str,
-    is_kernel: bool,
-    overhead: float,
+    arm: str, messages: Mapping[str, Any], outcome: Outcome, clock: str, is_kernel: bool
 ) -> tuple[list[float], list[int]]:
     """Return the median time of each block, and how many of its calls were preempted."""
     said = read_times(messages.get(f"{arm}_turns_ms"))
@@ -132,7 +111,9 @@ def _blocks(
     names = [name for name, _ in calls["run"]]
     if names != [f"{arm} {place}" for place in range(len(said))]:
         raise TimesError("The kernel saw other calls than the worker reported.", is_forged=True)
-    seen = [max(each - overhead, 1e-6) for _, each in calls["run"]]
+    first, noted = ([each for _, each in calls[phase]] for phase in ("baseline", "run"))
+    overhead = overhead_ms(first, messages, noted, said, clock)
+    seen = [max(each - overhead, 1e-6) for each in noted]
     hold_against(arm, said, messages.get(f"{arm}_wall_ms"), clock, seen)
     times = seen if is_kernel and clock.startswith("perf_counter") else said
     return _of_blocks(times, lengths, statistics.median), _of_blocks(
