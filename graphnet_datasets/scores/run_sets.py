@@ -8,7 +8,9 @@ settings) are said beside the score: `conditions`.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -144,8 +146,8 @@ def _read_path(path: Path) -> pa.Table:
 def split_arms(table: pa.Table) -> dict[str, pa.Table]:
     """Return the records of each arm under its name, in the order of their first records.
 
-    The name is the compiler's; where that does not tell the arms apart, the columns that do follow
-    in parentheses.
+    The name is the compiler's; where that does not tell the arms apart, the columns and options
+    that do follow in parentheses.
 
     >>> rows = [{"sample_id": "a", "status": "run_failed", "compiler": name} for name in "xyx"]
     >>> {name: arm.num_rows for name, arm in split_arms(as_table(rows)).items()}
@@ -171,8 +173,23 @@ def _arm_values(table: pa.Table, name: str) -> list[str]:
         # cuda:0 and cuda:1 of one machine are workers of one run.
         return [value.partition(":")[0] for value in values]
     if name == "compiler_options":
-        return ["" if value == "{}" else value for value in values]
+        canonical = {value: _canonical_options(value) for value in set(values)}
+        return [canonical[value] for value in values]
     return values
+
+
+def _canonical_options(text: str) -> str:
+    """Write options in one way, so that order and spaces make no other arm; none of them is "".
+
+    What is not an object of JSON stays as it is.
+    """
+    try:
+        options = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text
+    if not isinstance(options, dict):
+        return text
+    return json.dumps(options, sort_keys=True) if options else ""
 
 
 def _filled(values: list[str], compilers: list[str]) -> list[str]:
@@ -191,14 +208,49 @@ def _arm_names(keys: list[tuple[str, ...]]) -> list[str]:
     names = []
     for key in keys:
         same_compiler = [other for other in keys if other[0] == key[0]]
-        details = [
-            f"{ARM_COLUMNS[i]} {key[i] or 'none'}"
-            for i in range(1, len(key))
-            if len({other[i] for other in same_compiler}) > 1
-        ]
+        details: list[str] = []
+        for i in range(1, len(key)):
+            values = {other[i] for other in same_compiler}
+            if len(values) == 1:
+                continue
+            if ARM_COLUMNS[i] == "compiler_options":
+                details += _differing_options(key[i], values)
+            else:
+                details.append(f"{ARM_COLUMNS[i]} {key[i] or 'none'}")
         name = key[0] or NAMELESS
         names.append(f"{name} ({', '.join(details)})" if details else name)
     return names
+
+
+_BARE_WORD = re.compile(r"(?!(?:true|false|null|NaN|Infinity)$)[A-Za-z_][\w.-]*")
+
+
+def _differing_options(text: str, others: set[str]) -> list[str]:
+    """Say what options have that is not the same in all, or the whole text where one has no keys.
+
+    Different options are said differently: only words that no JSON value is are said without
+    their quotes.
+
+    >>> _differing_options('{"mode": "max", "n": 1}', {'{"mode": "max", "n": 1}', '{"n": 1}'})
+    ['mode=max']
+    """
+    try:
+        parsed = [json.loads(each) if each else {} for each in (text, *others)]
+    except (json.JSONDecodeError, RecursionError):
+        parsed = []
+    if not parsed or not all(isinstance(each, dict) for each in parsed):
+        return [f"compiler_options {text or 'none'}"]
+    said = [
+        {name: json.dumps(value, sort_keys=True) for name, value in each.items()} for each in parsed
+    ]
+    own = said[0]
+    differing = [name for name in sorted(own) if len({each.get(name) for each in said}) > 1]
+    return [f"{_plain(name)}={_plain(parsed[0][name])}" for name in differing]
+
+
+def _plain(value: Any) -> str:
+    is_word = isinstance(value, str) and _BARE_WORD.fullmatch(value)
+    return value if is_word else json.dumps(value, sort_keys=True)
 
 
 def single_arm(table: pa.Table) -> str:

@@ -10,11 +10,20 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 300, 46, 34, 12, 12
-NUM_STYLES = 8
+NUM_COLOURS, NUM_DASHES = 8, 4
 TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
 BAR_WIDTH, BAR_HEIGHT = 150, 18
 
 Points = Sequence[tuple[int, float]]
+
+
+def line_style(index: int) -> str:
+    """Return the classes of a line of a chart: 32 lines differ in colour, dashes or both.
+
+    >>> line_style(0), line_style(1), line_style(8), len({line_style(i) for i in range(32)})
+    ('c0 d0', 'c1 d1', 'c0 d3', 32)
+    """
+    return f"c{index % NUM_COLOURS} d{(index + 3 * (index // NUM_COLOURS)) % NUM_DASHES}"
 
 
 def line_chart(lines: Mapping[str, Points], label: str) -> str:
@@ -60,7 +69,7 @@ def line_chart(lines: Mapping[str, Points], label: str) -> str:
     for index, (name, points) in enumerate(shown.items()):
         path = " ".join(f"{x(t):.1f},{y(value):.1f}" for t, value in _steps(points))
         parts.append(
-            f'<polyline class="line s{index % NUM_STYLES}" points="{path}"><title>{escape(name)}'
+            f'<polyline class="line {line_style(index)}" points="{path}"><title>{escape(name)}'
             "</title></polyline>"
         )
     parts.append("</svg>")
