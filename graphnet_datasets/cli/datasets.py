@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,6 +61,10 @@ def print_rows(
     subtask: Annotated[
         list[str] | None, typer.Option(help="Only this subtask: detection, causal-lm, …")
     ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(help="Only with this tag: `small` runs in milliseconds (repeatable)."),
+    ] = None,
     framework: Annotated[str | None, typer.Option(help="torch or paddle.")] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only this source (repeatable).")] = None,
     name: Annotated[
@@ -92,6 +98,7 @@ def print_rows(
 
     from ..schema.tables import GRAPHS, SUBGRAPHS, config_named
     from ..storage.loading import load_dataset, locate
+    from ..storage.questions import list_contains
     from ..storage.selection import Filters
     from ..verbosity import hidden_progress_bars
 
@@ -125,6 +132,8 @@ def print_rows(
     ):  # fmt: skip
         if wanted is not None:
             conditions.append(column(field) == wanted)
+    if tag:
+        conditions.append(functools.reduce(operator.or_, (list_contains("tags", t) for t in tag)))
     if source:
         conditions.append(column("source").isin(source))
     if family is not None:

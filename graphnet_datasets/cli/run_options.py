@@ -71,6 +71,10 @@ class SelectionOptions(OptionGroup):
     subtask: Annotated[
         list[str] | None, typer.Option(help="Only this subtask: detection, causal-lm, …")
     ] = None
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(help="Only with this tag: `small` runs in milliseconds (repeatable)."),
+    ] = None
     framework: Annotated[list[str] | None, typer.Option(help="Only torch or paddle.")] = None
     kind: Annotated[
         list[str] | None,
@@ -103,6 +107,7 @@ class SelectionOptions(OptionGroup):
         return Filters(
             task=tuple(self.task or ()),
             subtask=tuple(self.subtask or ()),
+            tag=tuple(self.tag or ()),
             framework=tuple(self.framework or ()),
             kind=tuple(self.kind or ()),
             source=tuple(self.source or ()),

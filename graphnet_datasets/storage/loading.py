@@ -149,10 +149,10 @@ def load_dataset(
     `datasets` (`train[:10]`, `train+test`, `all`, a `datasets.Split`); a list of them gives a list
     of datasets, and without it the result is a `DatasetDict` with every split. `filters` are those
     of Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv", "nlp"])]`, a list of such lists for
-    alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars, and an empty
-    list keeps all. `revision` is a branch, tag or commit of a
-    Hub repository; the default is the branch of this format version. Where nothing matches, the
-    dataset is empty.
+    alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars, and besides on
+    lists of texts: `("tags", "contains", "small")`. An empty list keeps all.
+    `revision` is a branch, tag or commit of a Hub repository; the default is the branch of this
+    format version. Where nothing matches, the dataset is empty.
 
     Raises:
         DatasetNotFoundError: no dataset, config or split has that name; the message lists those

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
@@ -17,6 +20,8 @@ from ..suggestions import did_you_mean
 from .remote import Url
 
 _LARGEST = 2**63 - 1
+CONTAINS = "contains"
+"""The operator of a condition on a list of texts, beside those of Parquet's filters."""
 _SPLIT_NAME = re.compile(r"\s*(\w+)\s*(?:\[.*\]\s*)?(?:\(\w+\))?\s*\Z")
 
 
@@ -29,7 +34,7 @@ def without_empty_lists(filters: Any) -> Any:
 
 
 def fit_filters(filters: Any, schema: pa.Schema) -> Any:
-    """Return filters whose bounds are numbers of the kind of their columns.
+    """Return filters as Parquet's reader takes them, their bounds of the kind of their columns.
 
     A bound such as `1e9` makes Arrow compare integers as floats, and fail where these cannot hold
     them: of a column of integers it becomes the whole number that separates the same values.
@@ -37,25 +42,83 @@ def fit_filters(filters: Any, schema: pa.Schema) -> Any:
     >>> schema = pa.schema([("flops", pa.int64()), ("speedup", pa.float64())])
     >>> fit_filters([("flops", "<", 1e9), ("flops", ">", 2.5), ("speedup", ">", 2.5)], schema)
     [('flops', '<', 1000000000), ('flops', '>', 2), ('speedup', '>', 2.5)]
+
+    Where one asks what a list contains, which Parquet's conditions cannot, they become an
+    expression.
+
+    >>> tags = pa.table({"id": ["a", "b"], "tags": [["small"], ["smaller"]]})
+    >>> fitted = fit_filters([("tags", "contains", "small")], tags.schema)
+    >>> tags.filter(fitted)["id"].to_pylist()
+    ['a']
     """
+    fitted = _fit(filters, schema)
+    return _as_expression(fitted) if any(_asks_of_lists(each) for each in _flat(fitted)) else fitted
+
+
+def list_contains(name: str, text: str) -> pc.Expression:
+    """Return the condition that a column's list of texts has one that is the given text.
+
+    >>> table = pa.table({"tags": [["a", "b"], ["ab"], [], None]})
+    >>> table.filter(list_contains("tags", "b")).num_rows
+    1
+    """
+    # Of functions of lists expressions have few: the texts are joined, each with an end of its own.
+    column, end = pc.field(name), "\0"
+    joined: Any = pc.binary_join(column, pc.scalar(end))  # pyright: ignore
+    pattern = rf"(^|\x00){re.escape(text)}(\x00|$)"
+    return (pc.list_value_length(column) > 0) & pc.match_substring_regex(joined, pattern)  # pyright: ignore
+
+
+def _fit(filters: Any, schema: pa.Schema) -> Any:
     if isinstance(filters, list | tuple) and not _is_condition(filters):
-        return [fit_filters(each, schema) for each in filters]
+        return [_fit(each, schema) for each in filters]
     if not _is_condition(filters):
         return filters
-    name, operator, value = filters
+    name, comparison, value = filters
     place = schema.get_field_index(name)
     if place < 0 or not pa.types.is_integer(schema.field(place).type):
         return filters
     if isinstance(value, list | tuple | set):
-        return name, operator, [_whole(each, "=") for each in value]
-    return name, operator, _whole(value, operator)
+        return name, comparison, [_whole(each, "=") for each in value]
+    return name, comparison, _whole(value, comparison)
+
+
+def _flat(filters: Any) -> list[Any]:
+    """Return the conditions of filters that are lists, whether they have alternatives or not."""
+    alternatives = filters if isinstance(filters, list) else []
+    return [
+        condition
+        for each in alternatives
+        for condition in ([each] if isinstance(each, tuple) else each)
+    ]
+
+
+def _asks_of_lists(condition: Any) -> bool:
+    return _is_condition(condition) and condition[1] == CONTAINS
+
+
+def _as_expression(filters: Any) -> pc.Expression:
+    """Return filters that are lists as one expression."""
+    if all(isinstance(each, tuple) for each in filters):
+        filters = [filters]
+    alternatives = [[_condition(each) for each in every] for every in filters if every]
+    every = [functools.reduce(operator.and_, each) for each in alternatives]
+    return functools.reduce(operator.or_, every)
+
+
+def _condition(given: Any) -> pc.Expression:
+    if not _asks_of_lists(given):
+        return pq.filters_to_expression([given])
+    if not isinstance(given[2], str):
+        raise TypeError(f"`{CONTAINS}` takes one text, not {given[2]!r}")
+    return list_contains(given[0], given[2])
 
 
 def _is_condition(given: Any) -> bool:
     return isinstance(given, tuple) and len(given) == 3 and isinstance(given[0], str)
 
 
-def _whole(value: Any, operator: str) -> Any:
+def _whole(value: Any, comparison: str) -> Any:
     """Return the integer that a float stands for as a bound; else what it is."""
     if not isinstance(value, float) or math.isnan(value):
         return value
@@ -63,9 +126,9 @@ def _whole(value: Any, operator: str) -> Any:
         return _LARGEST if value > 0 else -_LARGEST
     if value.is_integer():
         return int(value)
-    if operator in ("<", ">="):
+    if comparison in ("<", ">="):
         return math.ceil(value)
-    return math.floor(value) if operator in ("<=", ">") else value
+    return math.floor(value) if comparison in ("<=", ">") else value
 
 
 def no_config(
@@ -127,12 +190,7 @@ def check_columns(
     schema: pa.Schema, filters: Any, columns: Sequence[str] | None, place: Path | Url | str
 ) -> None:
     """Refuse what asks for columns that do not exist, before anything is read."""
-    alternatives = filters if isinstance(filters, list) else []
-    flat = [
-        condition
-        for each in alternatives
-        for condition in ([each] if isinstance(each, tuple) else each)
-    ]
+    flat = _flat(filters)
     for name in (*(columns or ()), *(condition[0] for condition in flat)):
         if name not in schema.names:
             raise SchemaError(
@@ -142,12 +200,12 @@ def check_columns(
     if filters is None:
         return
     try:
-        expression = pq.filters_to_expression(filters) if flat else filters
+        expression = _as_expression(filters) if flat else filters
         schema.empty_table().filter(expression)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise SchemaError(
             f"The filter {filters!r} does not fit the columns of `{place}`: {reason}. A filter "
-            "compares a top-level scalar with a value of its type; for the rest there is "
-            "`dataset.filter`."
+            "compares a top-level scalar with a value of its type, or asks what a list of texts "
+            'contains: `("tags", "contains", "small")`; for the rest there is `dataset.filter`.'
         ) from error

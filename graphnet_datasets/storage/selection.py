@@ -29,7 +29,8 @@ LIST = "@"
 class Filters:
     """Which rows to keep; None keeps all, and of several values one has to match.
 
-    `subtask` is what its model is for (`analysis.subtasks`). `kind` is what a sample is: a `graph`,
+    `subtask` is what its model is for (`analysis.subtasks`). `tag` is one that a row has to have,
+    such as `small`; of several, any. `kind` is what a sample is: a `graph`,
     a `subgraph`, a `joint` graph with its gradients. `family` is a family's hash, in full or its
     beginning; `method` how parts were found, which whole graphs were not. `limit` is shared out
     evenly where several names are given: of `cv` and `nlp` a limit of 6 takes the first three of
@@ -41,6 +42,7 @@ class Filters:
 
     task: tuple[str, ...] = ()
     subtask: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
     framework: tuple[str, ...] = ()
     kind: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
@@ -71,6 +73,8 @@ class Filters:
             accepted = getattr(self, name)
             if accepted and row.get(name) not in accepted:
                 return False
+        if self.tag and not set(self.tag) & set(row.get("tags") or ()):
+            return False
         if self.method and row.get("method") not in self.method:
             return False
         if self.family and not (row["family"] or "").startswith(self.family):

@@ -54,6 +54,12 @@ def test_list_prints_a_table_by_size(root: Path) -> None:
         (["--max-ops", "2"], ["cv/chain-1", "nlp/chain-1", "cv/chain-2", "nlp/chain-2"]),
         (["--min-ops", "23", "--family", "od"], ["cv/chain-23", "cv/chain-25"]),
         (["--task", "nlp", "--task", "audio", "--limit", "1"], ["nlp/chain-1"]),
+        (["cv", "--tag", "small"], ["cv/chain-1", "cv/chain-2"]),
+        (
+            ["nlp", "--tag", "chain", "--tag", "smallish", "--min-ops", "2"],
+            ["nlp/chain-2", "nlp/chain-3"],
+        ),
+        (["--tag", "none"], []),
         (["cv", "--source", "nlp-library"], []),
         (["--framework", "paddle"], []),
         (["--kind", "subgraph"], []),
