@@ -15,7 +15,7 @@ from graphnet_datasets.sample.vocabulary import TASKS
 from .embedded import EMBEDDED, column_rows, others, samples, small
 
 SMALL = small("torch")
-OTHERS = others("torch", one_in=20)
+OTHERS = others("torch", one_in=60)
 NAMES = [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 
