@@ -14,6 +14,7 @@ from graphnet_datasets.storage.table import write_table
 
 def chain(sample_id: str, num_ops: int, task: Any = "other", source: str = "test") -> Sample:
     """Return a sample of `num_ops` rectifiers after one another; up to two are tagged `small`."""
+    tags = ("chain", "small") if num_ops <= 2 else ("smallish",) if num_ops == 3 else ()
     value = Value("float32", (2, 3))
     return Sample(
         id=sample_id,
@@ -22,8 +23,7 @@ def chain(sample_id: str, num_ops: int, task: Any = "other", source: str = "test
         inputs=(Input("input", value, "x", statistics=Statistics(0.0, 1.0)),),
         ops=tuple(Op("torch.relu", (Ref(index),), results=(value,)) for index in range(num_ops)),
         outputs=(Ref(num_ops),),
-        tags=("chain", "small") if num_ops <= 2 else ("smallish",) if num_ops == 3 else (),
-        provenance=Provenance(source=source),
+        provenance=Provenance(source=source, tags=tags),
     )
 
 
