@@ -91,7 +91,8 @@ def _write_pages(
     pictures: Mapping[str, str],
 ) -> None:
     tasks = sorted({sample.task for sample in samples})
-    renderer.write(place / "index.html", "index.html", tasks=tasks, samples=samples)
+    are_alike = len({frozenset(arm.table["sample_id"].to_pylist()) for arm in arms}) == 1
+    renderer.write(place / "index.html", "index.html", tasks=tasks, are_alike=are_alike)
     renderer.write(place / "records.html", "records.html")
     renderer.write_parts(place / "samples.html", "samples.html", samples)
     for arm in arms:

@@ -100,6 +100,16 @@ def test_the_overview_has_the_scores_that_the_library_gives(pages: dict[str, Pag
     assert text.index("torchscript") < text.index("inductor")
 
 
+def test_the_overview_says_where_compilers_were_run_on_other_samples(
+    site: Path, tmp_path: Path
+) -> None:
+    warning = "Not all compilers were run on the same samples"
+    assert warning in (site / "index.html").read_text()
+    sets = {"inductor": [timed("a", 2.0)], "torchscript": [timed("a", 3.0)]}
+    other = write_site(sets, tmp_path / "site", dataset=None)
+    assert warning not in (other / "index.html").read_text()
+
+
 def test_the_page_of_a_compiler_tells_regressions_head_room_and_errors(
     pages: dict[str, Page],
 ) -> None:
