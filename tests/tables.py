@@ -12,9 +12,14 @@ from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import write_table
 
 
-def chain(sample_id: str, num_ops: int, task: Any = "other", source: str = "test") -> Sample:
-    """Return a sample of `num_ops` rectifiers after one another; up to two are tagged `small`."""
-    tags = ("chain", "small") if num_ops <= 2 else ("smallish",) if num_ops == 3 else ()
+def chain(
+    sample_id: str,
+    num_ops: int,
+    task: Any = "other",
+    source: str = "test",
+    tags: tuple[str, ...] = (),
+) -> Sample:
+    """Return a sample of `num_ops` rectifiers after one another."""
     value = Value("float32", (2, 3))
     return Sample(
         id=sample_id,
@@ -28,10 +33,16 @@ def chain(sample_id: str, num_ops: int, task: Any = "other", source: str = "test
 
 
 def rows(task: str, sizes: range) -> list[dict[str, Any]]:
-    """Return rows of chains; even and odd lengths are two families."""
+    """Return rows of chains; even and odd lengths are two families, and short ones have tags."""
     return [
         sample_to_row(
-            chain(f"{task}/chain-{size}", size, task, source=f"{task}-library"),
+            chain(
+                f"{task}/chain-{size}",
+                size,
+                task,
+                source=f"{task}-library",
+                tags=("chain", "small") if size <= 2 else ("smallish",) if size == 3 else (),
+            ),
             {"family": "even" if size % 2 == 0 else "odd", "flops": 6 * size},
         )
         for size in sizes
