@@ -147,7 +147,7 @@ def _environments(table: pa.Table) -> str:
     for text, count in Counter(table["environment"].to_pylist()).most_common():
         try:
             environment = json.loads(text) if text else {}
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             environment = {"environment": text}
         entries = "".join(
             f"<dt>{html.escape(str(name))}</dt><dd>{html.escape(_plain(value))}</dd>"

@@ -112,7 +112,7 @@ def _plain(column: str, text: str) -> str:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text
 
 

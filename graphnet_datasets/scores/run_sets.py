@@ -185,11 +185,11 @@ def _canonical_options(text: str) -> str:
     """
     try:
         options = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+        if not isinstance(options, dict):
+            return text
+        return json.dumps(options, sort_keys=True) if options else ""
+    except (ValueError, RecursionError):  # a number of 5,000 digits is no fault of its JSON
         return text
-    if not isinstance(options, dict):
-        return text
-    return json.dumps(options, sort_keys=True) if options else ""
 
 
 def _filled(values: list[str], compilers: list[str]) -> list[str]:
@@ -236,16 +236,15 @@ def _differing_options(text: str, others: set[str]) -> list[str]:
     """
     try:
         parsed = [json.loads(each) if each else {} for each in (text, *others)]
-    except (json.JSONDecodeError, RecursionError):
-        parsed = []
-    if not parsed or not all(isinstance(each, dict) for each in parsed):
+        said = [
+            {name: json.dumps(value, sort_keys=True) for name, value in each.items()}
+            for each in parsed
+        ]
+    except (ValueError, AttributeError, RecursionError):  # of one that is no object of JSON
         return [f"compiler_options {text or 'none'}"]
-    said = [
-        {name: json.dumps(value, sort_keys=True) for name, value in each.items()} for each in parsed
-    ]
-    own = said[0]
+    own = parsed[0]
     differing = [name for name in sorted(own) if len({each.get(name) for each in said}) > 1]
-    return [f"{_plain(name)}={_plain(parsed[0][name])}" for name in differing]
+    return [f"{_plain(name)}={_plain(own[name])}" for name in differing]
 
 
 def _plain(value: Any) -> str:

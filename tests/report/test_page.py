@@ -17,7 +17,7 @@ from ..scores.run_rows import BROKEN_EAGER, FOUR, make_run
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-from graphnet_datasets.report import write_page
+from graphnet_datasets.report import write_page, write_site
 
 VOID = {"meta", "img"}
 GOOD = make_run("x", 2.0, candidate_latency_ms=[2.0], floor_ms=0.5)
@@ -84,6 +84,16 @@ def test_the_page_tells_p_b_variant_and_what_failed(text: str) -> None:
 def test_the_page_lists_where_a_faster_program_could_win_most(text: str) -> None:
     assert "The largest headroom: 1 of 1 samples" in text
     assert "<td>25 %</td>" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["no JSON", "[" * 100_000, '{"a": ' + "1" * 5000 + "}"], ids=["words", "deep", "long"]
+)
+def test_texts_that_are_no_json_are_said_as_they_are(text: str, tmp_path: Path) -> None:
+    columns = {"environment": text, "compiler_options": text}
+    runs = [make_run("a", 2.0, **columns), make_run("b", 2.0, **columns, settings=text)]
+    assert write_page({"one": runs}, tmp_path / "page.html").is_file()
+    assert (write_site({"one": runs}, tmp_path / "site", dataset=None) / "index.html").is_file()
 
 
 def test_nothing_is_written_where_nothing_can_be_scored(tmp_path: Path) -> None:

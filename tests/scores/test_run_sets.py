@@ -121,7 +121,9 @@ def test_an_arm_is_called_by_the_options_in_which_it_differs() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[1]", "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["no JSON", "[1]", "[" * 100_000, '{"a": ' + "1" * 5000 + "}"], ids=len
+)
 def test_options_that_are_no_object_are_said_whole(text: str) -> None:
     runs = [
         make_run("a", 1.0, compiler_options=text),

@@ -257,5 +257,5 @@ def _statistics(text: str) -> dict[str, Any] | None:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
