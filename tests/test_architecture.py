@@ -17,6 +17,7 @@ ORDER = [
         "credentials",
         "errors",
         "paths",
+        "json_text",
         "suggestions",
         "terminal",
         "verbosity",
@@ -99,7 +100,7 @@ def test_the_language_of_tensor_comprehensions_needs_only_errors() -> None:
 def test_scores_need_only_the_schema() -> None:
     for path in sorted((PACKAGE / "scores").rglob("*.py")):
         packages = {name.split(".")[0] for name in imported_modules(path)}
-        assert packages <= {"scores", "schema", "errors", "terminal", "version"}, (
+        assert packages <= {"scores", "schema", "errors", "json_text", "terminal", "version"}, (
             f"{path.name} imports {packages}"
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import SourceError
+from ..json_text import parse_json
 from ..sample import Provenance, Sample
 from ..sample.vocabulary import Framework, Task, framework_names, is_framework
 
@@ -124,10 +125,7 @@ def print_record(sample: Sample) -> str:
         "num_devices_required": 1,
         "num_nodes_required": 1,
     }
-    try:
-        rest = json.loads(provenance.metadata)
-    except (ValueError, RecursionError):
-        rest = None
+    rest = parse_json(provenance.metadata)
     if isinstance(rest, dict):
         record |= {key: value for key, value in rest.items() if key not in _OWN_KEYS}
     if provenance.model_name:

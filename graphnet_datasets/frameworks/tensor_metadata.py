@@ -7,7 +7,6 @@ accepts nothing but literals; their text is never executed.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..errors import SourceError
 from ..inputs.encoding import FORMATS, encode
+from ..json_text import parse_json
 from ..sample import Statistics
 from ..sample.vocabulary import ITEM_SIZE_BYTES
 
@@ -213,10 +213,10 @@ class _Reader:
 
     def _elements(self, value: str, position: int) -> list[Any]:
         plain = value.rstrip("] \n").rstrip(",") + "]"
-        elements = _load(plain)
+        elements = parse_json(plain)
         if elements is None:
             plain = _SPECIAL.sub(lambda found: _PLAIN[(found[1] or found[0]).lstrip("+")], plain)
-            elements = _load(plain)
+            elements = parse_json(plain)
         if type(elements) is not list or not _PLAIN_TYPES.issuperset(map(type, elements)):
             raise self._error(position, "`data` is not a flat list of numbers")
         return elements
@@ -242,13 +242,6 @@ def pack_elements(elements: list[Any], dtype: str) -> bytes:
     if any(type(item) is float for item in elements) and not dtype.startswith("float"):
         raise TypeError(f"An element of {dtype} is a float.")
     return np.array(elements, _NUMPY_DTYPES[dtype]).tobytes()
-
-
-def _load(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _line_of(text: str, position: int) -> int:

@@ -9,6 +9,7 @@ import json
 import os
 from typing import Any
 
+from ..json_text import parse_json
 from .stamps import PHASE_PREFIX, StampSender
 
 MAX_MESSAGE_BYTES = 64 * 2**20
@@ -148,8 +149,5 @@ def describe_error(error: BaseException) -> dict[str, str]:
 def _decode(line: bytes, key: bytes) -> dict[str, Any] | None:
     if not line.startswith(key):
         return None
-    try:
-        message = json.loads(line[len(key) :])
-    except (ValueError, RecursionError):
-        return None
+    message = parse_json(line[len(key) :])
     return message if isinstance(message, dict) else None

@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..atomic import write_text
+from ..json_text import parse_json
 from ..scores import as_table, by_sample, error_aware_speedup_score, speedup_score
 from ..scores.comparison import TOLERANCE
 from ..scores.records import is_counted, make_records
@@ -145,10 +146,7 @@ def _environments(table: pa.Table) -> str:
     """List the machines on which the runs were made, the commonest first."""
     parts = []
     for text, count in Counter(table["environment"].to_pylist()).most_common():
-        try:
-            environment = json.loads(text) if text else {}
-        except (ValueError, RecursionError):
-            environment = {"environment": text}
+        environment = parse_json(text, {"environment": text}) if text else {}
         entries = "".join(
             f"<dt>{html.escape(str(name))}</dt><dd>{html.escape(_plain(value))}</dd>"
             for name, value in (environment.items() if isinstance(environment, dict) else ())

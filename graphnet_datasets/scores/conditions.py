@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..json_text import parse_json
+
 COLUMNS = (
     "compiler", "compiler_version", "compiler_source", "compiler_options", "baseline", "device",
     "weights", "input_mode", "seed", "cache_mode", "launch_mode", "num_threads", "clock",
@@ -53,7 +55,7 @@ def conditions_of(table: pa.Table) -> dict[str, dict[str, int]]:
     for column in JSON_COLUMNS:
         if column in table.column_names:
             for text, count in _counts(table, column):
-                for name, value in _parts(_parsed(text)):
+                for name, value in _parts(parse_json(text, text)):
                     # Settings that have a column of their own are told once.
                     if name not in COLUMNS:
                         found.setdefault(f"{column} {name}".strip(), Counter())[value] += count
@@ -107,13 +109,6 @@ def _plain(column: str, text: str) -> str:
     if column == "device":  # cuda:0 and cuda:1 of one machine are workers of one run
         return text.partition(":")[0]
     return "{}" if column == "compiler_options" and not text else text
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _parts(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import math
 import re
 from typing import Any
 
+from ...json_text import parse_json
 from ...schema import Reason, Status
 from .words import UpstreamWord
 
@@ -239,7 +239,7 @@ def numbers(text: str) -> list[float]:
 
 
 def _shapes(text: str) -> list[list[int]] | None:
-    value = _json(text)
+    value = parse_json(text)
     is_shapes = isinstance(value, list) and all(
         isinstance(shape, list) and all(isinstance(size, int) for size in shape) for shape in value
     )
@@ -248,14 +248,7 @@ def _shapes(text: str) -> list[list[int]] | None:
 
 def _statistics(text: str) -> dict[str, Any] | None:
     """Return the end-to-end times of an arm."""
-    value = _json(text)
+    value = parse_json(text)
     times = value.get("e2e") if isinstance(value, dict) else None
     is_complete = isinstance(times, dict) and isinstance(times.get("mean"), int | float)
     return times if is_complete else None
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ScoreError
+from ...json_text import parse_json
 from ...scores import Scores, error_aware_speedup_score, speedup_score, split_by
 from ...scores.run_sets import ARM_COLUMNS, NAMELESS, Duplicates, without_duplicates
 from ...scores.variants import find_variant
@@ -148,12 +149,8 @@ def environment_parts(text: str) -> dict[str, str]:
     >>> environment_parts('{"cpu": {"model": "x"}, "num_cpus": 2}')
     {'cpu.model': 'x', 'num_cpus': '2'}
     """
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
-        return {"environment": text}
     found: dict[str, str] = {}
-    waiting = [("", parsed)]
+    waiting = [("", parse_json(text, {"environment": text}))]
     while waiting:
         name, value = waiting.pop(0)
         if isinstance(value, dict) and value:

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from ...json_text import parse_json
+
 _DEFAULTS = {
     "weights": ("--weights", "parameters"),
     "input_mode": ("--input-mode", "replay"),
@@ -53,8 +55,5 @@ def command_of(record: Mapping[str, Any]) -> str:
 
 
 def _options(text: Any) -> dict[str, Any]:
-    try:
-        options = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        return {}
+    options = parse_json(text or "{}")
     return options if isinstance(options, dict) else {}
