@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import importlib.util
 import os
 import sys
@@ -34,8 +35,13 @@ os.environ.pop("GRAPHNET_DATASETS_REPO", None)
 import filelock  # noqa: E402 - after the environment is set
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+import typer.main  # noqa: E402
+import typer.testing  # noqa: E402
 
 from graphnet_datasets import verbosity  # noqa: E402
+
+# The tree of commands is the same in each call of the command line; to build it takes 40 ms.
+typer.testing._get_command = functools.cache(typer.main.get_command)  # type: ignore[attr-defined]
 
 # The first example of a test pays for imports; how long one takes says nothing on a shared machine.
 # The same examples every time, so that a change is judged by what it changed; new ones are looked

@@ -146,7 +146,6 @@ _GROUPS = (
     translate,
     tune,
     transform,
-    kernels,
     run,
     score,
     bisect,

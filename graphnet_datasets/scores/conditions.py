@@ -47,13 +47,14 @@ def conditions_of(table: pa.Table) -> dict[str, dict[str, int]]:
     >>> conditions_of(pa.Table.from_pylist([{"device": "cuda:0"}, {"device": "cuda:1"}]))
     {'device': {'cuda': 2}}
     """
+    given = frozenset(table.column_names)  # made anew each time that it is asked for
     found: dict[str, Counter[str]] = {}
     for column in COLUMNS:
-        if column in table.column_names:
+        if column in given:
             for text, count in _counts(table, column):
                 found.setdefault(column, Counter())[_plain(column, text)] += count
     for column in JSON_COLUMNS:
-        if column in table.column_names:
+        if column in given:
             for text, count in _counts(table, column):
                 for name, value in _parts(parse_json(text, text)):
                     # Settings that have a column of their own are told once.

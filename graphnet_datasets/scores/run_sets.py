@@ -63,7 +63,8 @@ def as_table(runs: Any) -> pa.Table:
     1
     """
     table = _read(runs)
-    missing = [name for name in REQUIRED_COLUMNS if name not in table.column_names]
+    given = frozenset(table.column_names)  # made anew each time that it is asked for
+    missing = [name for name in REQUIRED_COLUMNS if name not in given]
     if missing:
         raise SchemaError(
             f"The run records lack the columns {', '.join(f'`{name}`' for name in missing)}. "
@@ -71,15 +72,19 @@ def as_table(runs: Any) -> pa.Table:
         )
     columns = {}
     for field in RUNS_SCHEMA:
-        if field.name not in table.column_names:
+        if field.name not in given:
             columns[field.name] = pa.nulls(table.num_rows, field.type)
             continue
+        column = table[field.name]
+        if column.type == field.type:  # a cast to its own type costs as much as any
+            columns[field.name] = column
+            continue
         try:
-            columns[field.name] = table[field.name].cast(field.type)
+            columns[field.name] = column.cast(field.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SchemaError(
                 f"The column `{field.name}` of the run records has the type "
-                f"{table[field.name].type}, but it must be {field.type}."
+                f"{column.type}, but it must be {field.type}."
             ) from error
     for version in columns["schema_version"].unique().to_pylist():
         if version not in (None, SCHEMA_VERSION):

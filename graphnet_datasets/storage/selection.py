@@ -121,6 +121,27 @@ def select_rows(
     ]
 
 
+def read_rows(
+    dataset: str | os.PathLike[str], config: str | None = None, ids: Sequence[str] | None = None
+) -> Any:
+    """Return something that yields the rows of all splits, or those with an id of several.
+
+    Of files on this machine they are read once and are in no cache (`read_local_rows`).
+
+    Raises:
+        DatasetNotFoundError: there is no such dataset or config.
+
+    >>> [row["task"] for row in read_rows("graphnet", ids=["torchvision/resnet18"])]
+    ['cv']
+    """
+    place = locate(dataset)
+    if isinstance(place, Path):
+        return read_local_rows(place, config, ids)
+    filters = None if ids is None else [("id", "in", list(ids))]
+    with hidden_progress_bars():  # the tables of a run are read faster than a bar of that is
+        return load_dataset(dataset, config, split="all", filters=filters)
+
+
 def _shares(groups: Sequence[Sequence[Any]], limit: int) -> list[int]:
     """Return how many to take of each group, as evenly as they allow."""
     shares = [0] * len(groups)
@@ -152,18 +173,6 @@ def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]
         )
 
 
-def _load(
-    dataset: str | os.PathLike[str], config: str | None = None, ids: Sequence[str] | None = None
-) -> Any:
-    """Return something that yields the rows of all splits, or those with an id of several."""
-    place = locate(dataset)
-    if isinstance(place, Path):
-        return read_local_rows(place, config, ids)
-    filters = None if ids is None else [("id", "in", list(ids))]
-    with hidden_progress_bars():  # the tables of a run are read faster than a bar of that is
-        return load_dataset(dataset, config, split="all", filters=filters)
-
-
 def _load_ids(dataset: str | os.PathLike[str]) -> list[str]:
     place = locate(dataset)
     if isinstance(place, Path):
@@ -186,7 +195,7 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
         raise DatasetNotFoundError(f"There is nothing at `{path}`.")
     is_table = path.is_file() or next(path.rglob("*.parquet"), None) is not None
     if is_table:
-        yield from _by_size(_load(path), path)
+        yield from _by_size(read_rows(path), path)
         return
     directories = sorted({each.parent for each in path.rglob("graph_net.json")})
     if not directories:
@@ -201,14 +210,14 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
 
 def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     if name == str(dataset):
-        yield from _by_size(_load(dataset), dataset)
+        yield from _by_size(read_rows(dataset), dataset)
     elif name == ALL or name in CONFIGS:
         if name in CONFIGS and not CONFIGS[name].table.holds_samples:
             raise RunError(
                 f"The config `{name}` holds {CONFIGS[name].table.rows}, which cannot be run. "
                 f"Choose a config of graphs: {', '.join(_configs_of_graphs())}."
             )
-        yield from _by_size(_load(dataset, name), dataset)
+        yield from _by_size(read_rows(dataset, name), dataset)
     else:
         found = _find_ids([name], dataset)
         if not found:
@@ -223,12 +232,12 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str,
 
 def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[Mapping[str, Any]]:
     """Return the rows with one of several ids: of whole graphs, and of parts for the others."""
-    rows = list(_load(dataset, ids=ids))
+    rows = list(read_rows(dataset, ids=ids))
     for config in CONFIGS.values():
         missing = sorted({*ids} - {row["id"] for row in rows})
         if missing and config.table is SUBGRAPHS and any("/" in each for each in missing):
             with contextlib.suppress(DatasetNotFoundError):  # not every dataset has them
-                rows += _load(dataset, config.name, missing)
+                rows += read_rows(dataset, config.name, missing)
     return rows
 
 

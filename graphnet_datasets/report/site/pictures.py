@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ...errors import GraphNetError
 from ...schema import sample_from_row
-from ...storage.loading import load_dataset
+from ...storage.selection import read_rows
 from ..graph_picture import write_graph
 from .samples import SampleRecords
 
@@ -29,23 +28,16 @@ def write_pictures(
     """
     wanted = {sample.id: sample for sample in samples}
     written: dict[str, str] = {}
-    splits: Any = load_dataset(dataset, "all")
-    for split in splits.values():
-        ids = split.select_columns(["id", "structure_hash"]).with_format("arrow")[:]
-        pairs = zip(ids["id"].to_pylist(), ids["structure_hash"].to_pylist(), strict=True)
-        chosen = [
-            index
-            for index, (sample_id, structure) in enumerate(pairs)
-            if sample_id in wanted and _is_same(wanted[sample_id], structure)
-        ]
-        for row in split.select(chosen):
-            sample = wanted[row["id"]]
-            name = f"{sample.slug}.svg"
-            try:
-                write_graph(sample_from_row(row), directory / name, MAX_BOXES)
-            except GraphNetError:
-                continue
-            written[sample.id] = name
+    for row in read_rows(dataset, "all", list(wanted)):
+        sample = wanted[row["id"]]
+        if not _is_same(sample, row["structure_hash"]):
+            continue
+        name = f"{sample.slug}.svg"
+        try:
+            write_graph(sample_from_row(row), directory / name, MAX_BOXES)
+        except GraphNetError:
+            continue
+        written[sample.id] = name
     return written
 
 
