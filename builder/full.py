@@ -17,7 +17,7 @@ from .capturing import EMBEDDED, Capture
 from .catalog import Entry
 from .keeping import Columns
 from .pieces import check_pieces
-from .placing import Pending, captured, known_groups, place, write_placed
+from .placing import Pending, captured, known_groups, place, truncated_ids, write_placed
 from .reasons import reason_class, stage_of
 
 KEY_COLUMNS = ("id", "task", "num_ops", "family", "signature_hash")
@@ -75,7 +75,7 @@ def write_full(
             duplicates.append({**_told(entries[graph.entry]), "id": graph.id, **told})
     out.mkdir(parents=True, exist_ok=True)
     rows += [row for row in captured(found, False, known_columns) if row.id in graphs]
-    placed = place(rows, known)
+    placed = place(rows, known, truncated_ids(EMBEDDED) | truncated_ids(out))
     left_out = set(placed.left_out)
     failures = [_failure(each.entry, each.reason) for each in found if each.path is None]
     by_id = {name: entries[graph.entry] for name, graph in graphs.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +136,29 @@ def known_groups(directory: Path) -> dict[str, str]:
     return found
 
 
-def place(pending: Iterable[Pending], known: Mapping[str, str]) -> Placed:
-    """Give rows their groups, and leave out what is linked to groups of two splits."""
+def truncated_ids(directory: Path) -> set[str]:
+    """Return the ids of the graphs of a dataset that are truncated."""
+    return {
+        row["id"]
+        for path in tables_of(directory)
+        for row in read_table(path, columns=["id", "is_truncated"]).to_pylist()
+        if row["is_truncated"]
+    }
+
+
+def place(
+    pending: Iterable[Pending], known: Mapping[str, str], was_truncated: Collection[str] = ()
+) -> Placed:
+    """Give rows their groups, and leave out what is linked to groups of two splits.
+
+    `known` is kept, but for a whole graph of the name of one that `was_truncated`: that was another
+    graph, and its group may be that of other models.
+    """
     rows = list(pending)
     if not rows:
         return Placed([], [])
+    renewed_ids = {row.id for row in rows if row.id in was_truncated and not row.is_truncated}
+    known = {name: group for name, group in known.items() if name not in renewed_ids}
     groups = split_groups(pa.concat_tables(each.graph for each in rows), known)
     pairs = list(zip(rows, groups, strict=True))
     # Of a model that breaks either all pieces are in it, in one split, or none.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from builder.placing import write_again
+from builder.placing import Pending, place, standing, write_again
 from graphnet_datasets.schema.graphs import LATER_COLUMNS
 from graphnet_datasets.schema.tables import SUBGRAPHS
 from graphnet_datasets.storage.loading import STARTER
@@ -29,3 +30,18 @@ def test_older_tables_of_parts_get_the_columns_of_today_and_equal_bytes_after(
     assert all(table[name].null_count == 20 for name in LATER_COLUMNS)
     write_again(tmp_path, SUBGRAPHS)
     assert path.read_bytes() == first
+
+
+def test_the_whole_graph_of_the_name_of_a_truncated_one_is_given_a_group_of_its_own() -> None:
+    row = next(standing(STARTER, {}))
+    whole = dataclasses.replace(row, is_truncated=False)
+    cut = dataclasses.replace(row, is_truncated=True)
+    known = {row.id: "group of another model"}
+
+    def group_of(pending: Pending, was_truncated: set[str]) -> str:
+        ((_, group),) = place([pending], known, was_truncated).rows
+        return group
+
+    assert group_of(whole, set()) == "group of another model"
+    assert group_of(cut, {row.id}) == "group of another model", "it stays what it was"
+    assert group_of(whole, {row.id}) != "group of another model"
