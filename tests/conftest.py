@@ -41,7 +41,7 @@ import typer.testing  # noqa: E402
 from graphnet_datasets import verbosity  # noqa: E402
 
 # The tree of commands is the same in each call of the command line; to build it takes 40 ms.
-typer.testing._get_command = functools.cache(typer.main.get_command)  # type: ignore[attr-defined]
+typer.testing._get_command = functools.cache(typer.main.get_command)
 
 # The first example of a test pays for imports; how long one takes says nothing on a shared machine.
 # The same examples every time, so that a change is judged by what it changed; new ones are looked

@@ -76,7 +76,7 @@ def as_table(runs: Any) -> pa.Table:
             columns[field.name] = pa.nulls(table.num_rows, field.type)
             continue
         column = table[field.name]
-        if column.type == field.type:  # a cast to its own type costs as much as any
+        if column.type == field.type:  # no cast where there is nothing to cast
             columns[field.name] = column
             continue
         try:
