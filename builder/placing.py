@@ -138,12 +138,8 @@ def known_groups(directory: Path) -> dict[str, str]:
 
 def truncated_ids(directory: Path) -> set[str]:
     """Return the ids of the graphs of a dataset that are truncated."""
-    return {
-        row["id"]
-        for path in tables_of(directory)
-        for row in read_table(path, columns=["id", "is_truncated"]).to_pylist()
-        if row["is_truncated"]
-    }
+    rows = read_columns(directory, ("id", "is_truncated"))
+    return {row["id"] for row in rows if row["is_truncated"]}
 
 
 def place(

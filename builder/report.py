@@ -55,7 +55,8 @@ def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int
         f"**{len(graphs):,} graphs of {len(families):,} families**."
     )
     if num_not_tried:
-        yield f"{num_not_tried:,} entries of the catalogs have not been tried yet."
+        some, have = ("entry", "has") if num_not_tried == 1 else ("entries", "have")
+        yield f"{num_not_tried:,} {some} of the catalogs {have} not been tried yet."
     yield ""
     yield "| source | licence | task | tried | captured | graphs | families | failed |"
     yield "|---|---|---|---|---|---|---|---|"

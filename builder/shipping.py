@@ -13,9 +13,9 @@ from .choosing import LEFT_OUT_LICENSES
 from .full import Graph, write_full
 from .keeping import kept_columns
 from .libraries import LIBRARIES
-from .placing import Pending, read_columns, standing
+from .placing import Pending, standing
 from .starter import CATALOGS, write_card
-from .subgraphs import drop_parts
+from .subgraphs import drop_parts, stale_parents
 
 MAX_BYTES = 60 * 2**20
 """What the whole embedded dataset may take in the wheel."""
@@ -26,18 +26,15 @@ def ship(captures: Iterable[Capture], out: Path) -> list[Graph]:
 
     Models of libraries whose licence asks for more than this package's are left out. Graphs of the
     embedded catalogs that stand at `out` stay, unless they were captured again. What was checked
-    and calibrated of a graph that stands there is kept where its signature is the same; parts of
-    one that changed, or that a check excludes, leave the tables of subgraphs.
+    and calibrated of a graph that stands there is kept where its signature is the same; parts that
+    their graphs do not give any more leave the tables of subgraphs.
 
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES`, or a piece of a model is missing.
     """
     chosen = [each for each in captures if not is_left_out(each.entry.library)]
-    kept, before = kept_columns(out), _signatures(out)
-    graphs = write_full(chosen, out, _embedded(out), kept)
-    after = _signatures(out)
-    changed = {name for name, signature in before.items() if after.get(name) != signature}
-    drop_parts(out, changed | excluded_ids(out))
+    graphs = write_full(chosen, out, _embedded(out), kept_columns(out))
+    drop_parts(out, stale_parents(out))
     write_card(out)
     size = sum(path.stat().st_size for path in out.rglob("*.parquet"))
     if size > MAX_BYTES:
@@ -55,16 +52,6 @@ def is_left_out(library: str) -> bool:
     (True, False)
     """
     return LIBRARIES[library].license in LEFT_OUT_LICENSES
-
-
-def excluded_ids(out: Path) -> set[str]:
-    """Return the graphs of a dataset that a check excludes."""
-    columns = ("id", "why_excluded")
-    return {row["id"] for row in read_columns(out, columns) if row["why_excluded"]}
-
-
-def _signatures(out: Path) -> dict[str, str]:
-    return {row["id"]: row["signature_hash"] for row in read_columns(out, ("id", "signature_hash"))}
 
 
 def _embedded(out: Path) -> list[Pending]:

@@ -15,11 +15,12 @@ import pyarrow.compute
 
 from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.atomic import file_sha256, new_directory
-from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.errors import GraphNetError, MaterializeError, SampleError
 from graphnet_datasets.report.coverage import plot_coverage
 from graphnet_datasets.sample import Sample
+from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import CONFIGS
-from graphnet_datasets.schema.tables import SUBGRAPHS
+from graphnet_datasets.schema.tables import SUBGRAPHS, TRUNCATED
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.selection import select_rows
 from graphnet_datasets.storage.table import read_table, write_arrow
@@ -29,14 +30,19 @@ from graphnet_datasets.storage.transforming import (
     transform_dataset,
 )
 from graphnet_datasets.terminal import counted
+from graphnet_datasets.transforms.cut import Cutter
 from graphnet_datasets.transforms.registry import Step
 from graphnet_datasets.transforms.repeats import trace
+from graphnet_datasets.transforms.subgraphs import subgraph_hash
 from graphnet_datasets.version import __version__
 
 from .pages import write_between, write_picture
 from .placing import stored_groups
 
 pc: Any = pyarrow.compute
+
+PARENTS = (*TASKS, TRUNCATED)
+"""The configs of graphs that are cut."""
 
 NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRAPHS)
 MAX_BYTES = 25 * 2**20
@@ -55,6 +61,8 @@ Of the others each that it compiles is: the choice looks at nothing else."""
 
 LIMITS = dataclasses.replace(TRANSFORM_LIMITS, memory_bytes=4 * 2**30)
 
+_AT_ONCE = 50
+"""How many graphs are read for each look through a file, which bounds memory."""
 
 OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     **{name: ({"config": name},) for name in NAMES},
@@ -66,14 +74,34 @@ OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 """How the parts of each table are found: by several methods, or by the usual one."""
 
 
-def drop_parts(dataset: Path, parents: Collection[str]) -> int:
-    """Take the parts of graphs out of the tables of a dataset; return how many there were.
+def stale_parents(dataset: Path) -> set[str]:
+    """Return the graphs that do not give their parts in the tables of a dataset any more.
 
-    They are of graphs that have changed or gone since the parts were cut.
+    They have gone, are in another split, or have changed since their parts were cut: each part is
+    cut again and compared. A hash of a graph could not tell, as it leaves out what parts hold, such
+    as strides.
     """
+    parts: dict[str, list[dict[str, Any]]] = {}
+    columns = ["parent_id", "parent_ops", "subgraph_hash"]
+    for path in _tables(dataset, NAMES):
+        for row in read_table(path, columns).to_pylist():
+            parts.setdefault(row["parent_id"], []).append(row | {"split": _split_of(path)})
+    stale = set(parts)
+    for path in _tables(dataset, PARENTS):
+        names = [each for each in read_table(path, ["id"])["id"].to_pylist() if each in parts]
+        for first in range(0, len(names), _AT_ONCE):
+            some = read_table(path, filters=[("id", "in", names[first : first + _AT_ONCE])])
+            for sample in map(Sample.from_row, some.to_pylist()):
+                if _gives(sample, _split_of(path), parts[sample.id]):
+                    stale.remove(sample.id)
+    return stale
+
+
+def drop_parts(dataset: Path, parents: Collection[str]) -> int:
+    """Take the parts of graphs out of the tables of a dataset; return how many there were."""
     num_dropped = 0
     names = pa.array(sorted(parents), pa.string())  # typed, for none of them as well
-    for path in (each for name in NAMES for each in sorted((dataset / name).glob("*.parquet"))):
+    for path in _tables(dataset, NAMES):
         groups = stored_groups(path, SUBGRAPHS)
         kept = [each.filter(~pc.field("parent_id").isin(names)) for each in groups]
         dropped = sum(each.num_rows for each in groups) - sum(each.num_rows for each in kept)
@@ -125,9 +153,7 @@ def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> 
         for method, found in measure_coverage(dataset / name, num_ops).items():
             print(f"{name}, by {method}: {found}", flush=True)
     write_readme(dataset)
-    size = sum(
-        path.stat().st_size for name in NAMES for path in (dataset / name).rglob("*.parquet")
-    )
+    size = sum(path.stat().st_size for path in _tables(dataset, NAMES))
     print(f"{counted(len(names), 'table')}; all tables of subgraphs take {size} bytes")
     if size > MAX_BYTES:
         raise GraphNetError(f"The tables take {size} bytes; at most {MAX_BYTES} may be embedded.")
@@ -218,6 +244,27 @@ def draw_coverage(dataset: Path, directory: Path) -> Path:
         {"sequences of operators": list(sequences.values()), "with their shapes": rows}, num_ops
     )
     return write_picture(figure, directory / "typical-coverage.svg")
+
+
+def _tables(dataset: Path, configs: Collection[str]) -> list[Path]:
+    return [path for name in configs for path in sorted((dataset / name).glob("*.parquet"))]
+
+
+def _split_of(path: Path) -> str:
+    return path.name.partition("-")[0]
+
+
+def _gives(parent: Sample, split: str, parts: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether a graph of a split still gives all these rows, if it is cut again."""
+    try:
+        cutter = Cutter(parent)
+        return all(
+            part["split"] == split
+            and subgraph_hash(cutter.cut(part["parent_ops"]).sample) == part["subgraph_hash"]
+            for part in parts
+        )
+    except (SampleError, MaterializeError):
+        return False  # its operators are no longer those that the parts were made of
 
 
 def _digest(dataset: Path) -> str:

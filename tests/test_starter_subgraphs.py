@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import zlib
 from collections import Counter
 from typing import Any
 
@@ -14,6 +15,7 @@ from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.transforms import cut
+from graphnet_datasets.transforms.cut import Cutter
 from graphnet_datasets.transforms.subgraphs import subgraph_hash
 
 from .embedded import EMBEDDED, column_rows, samples
@@ -99,6 +101,21 @@ def test_a_part_is_cut_out_of_its_parent_again(config: str) -> None:
     again = cut(parent, row["parent_ops"]).sample
     assert subgraph_hash(again) == row["subgraph_hash"]
     assert [op.target for op in again.ops] == [op["target"] for op in row["ops"]]
+
+
+@pytest.mark.parametrize("framework", ["torch", "paddle"])
+def test_all_parts_of_some_graphs_are_cut_out_of_their_parents_again(framework: str) -> None:
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for row in (row for each in CONFIGS for rows in columns(each).values() for row in rows):
+        if row["framework"] == framework and zlib.crc32(row["parent_id"].encode()) % 16 == 0:
+            parts.setdefault(row["parent_id"], []).append(row)
+    assert sum(map(len, parts.values())) > 100
+    for name, parent in samples(tuple(parts), PARENTS).items():
+        cutter = Cutter(parent)
+        for row in parts.pop(name):
+            again = cutter.cut(row["parent_ops"]).sample
+            assert subgraph_hash(again) == row["subgraph_hash"], row["id"]
+    assert not parts
 
 
 @pytest.mark.parametrize("config", CONFIGS)

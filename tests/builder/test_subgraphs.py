@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from builder.subgraphs import BEGIN, END, build, draw_coverage, drop_parts, write_coverage
+from builder.subgraphs import (
+    BEGIN,
+    END,
+    build,
+    draw_coverage,
+    drop_parts,
+    stale_parents,
+    write_coverage,
+)
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.sample import Value
+from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import read_table, write_table
 from tests.tables import rows
@@ -48,12 +59,46 @@ def test_tables_stand_beside_the_graphs_and_leave_them_alone(
     (parent,) = typical["parent_id"][:]
     assert drop_parts(dataset, {"another graph"}) == 0
     assert drop_parts(dataset, ()) == 0
+    assert stale_parents(dataset) == set()
     assert {path: path.read_bytes() for path in dataset.rglob("*.parquet")} == written
     assert drop_parts(dataset, {parent}) == 1
     assert [path for path in written if path.read_bytes() != written[path]] == [
         next(dataset.glob("typical/*.parquet"))
     ]
     assert read_table(next(dataset.glob("typical/*.parquet"))).num_rows == 0
+
+
+@pytest.mark.parametrize("change", ["gone", "another split", "another operator", "another shape"])
+def test_graphs_that_do_not_give_their_parts_any_more_are_found(
+    change: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "cv" / "train-0000.parquet"
+    write_table(rows("cv", range(1, 3)), path)
+    build(tmp_path, tmp_path / "build", ["sole_op"], jobs=1)
+    parts = [row for each in tmp_path.glob("sole_op/*") for row in read_table(each).to_pylist()]
+    parents = {row["parent_id"] for row in parts}
+    assert parents and stale_parents(tmp_path) == set()
+    graphs = read_table(path).to_pylist()
+    changed = next(row for row in graphs if row["id"] in parents)
+    others = [row for row in graphs if row is not changed]
+    path.unlink()
+    if change == "another split":
+        write_table([changed], tmp_path / "cv" / "test-0000.parquet")
+    elif change == "another operator":
+        sample = Sample.from_row(changed)
+        ops = tuple(dataclasses.replace(op, target="torch.abs") for op in sample.ops)
+        others.append(sample_to_row(dataclasses.replace(sample, ops=ops)))
+    elif change == "another shape":
+        sample = Sample.from_row(changed)
+        inputs = tuple(
+            dataclasses.replace(each, value=Value("float32", (7, *each.value.shape[1:])))
+            if each.role == "input"
+            else each
+            for each in sample.inputs
+        )
+        others.append(sample_to_row(dataclasses.replace(sample, inputs=inputs)))
+    write_table(others, path)
+    assert stale_parents(tmp_path) == {changed["id"]}
 
 
 def test_a_table_that_is_none_is_named(tmp_path: Path) -> None:
