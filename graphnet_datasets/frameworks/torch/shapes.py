@@ -7,12 +7,12 @@ Everything else of that kind becomes a symbolic integer or stays unknown.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 
 from ...collector import collecting_seldom
 from ...errors import UncheckedOperatorError
 from ...sample import Sample
+from ...sample.per_sample import PerSample
 from ..deadline import Deadline
 from ..input_limits import memory_limit
 from .building.regions import check_regions
@@ -91,10 +91,8 @@ def check_memory(
             trusts, and `allow_unchecked_operators` is false.
     """
     limit = memory_limit(limit_bytes)
-    known = _WALKED.get(id(sample))
-    if known is not None and known[0]() is sample and known[1].peak_bytes <= limit:
-        footprint = known[1]
-    else:
+    footprint = _WALKED.get(sample)
+    if footprint is None or footprint.peak_bytes > limit:
         footprint = measure_footprint(
             sample,
             None,
@@ -103,11 +101,10 @@ def check_memory(
             allow_unchecked_operators=allow_unchecked_operators,
             is_quick=True,
         )
-        key = id(sample)
-        _WALKED[key] = (weakref.ref(sample, lambda _: _WALKED.pop(key, None)), footprint)
+        _WALKED.put(sample, footprint)
     if footprint.unchecked and not allow_unchecked_operators:
         raise UncheckedOperatorError(footprint.unchecked)
     return footprint
 
 
-_WALKED: dict[int, tuple[weakref.ref[Sample], Footprint]] = {}
+_WALKED = PerSample[Footprint]()

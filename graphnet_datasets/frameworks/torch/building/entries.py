@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
-
 from ....errors import UnknownOperatorError
 from ....sample import CustomOperator, Op, Sample
+from ....sample.per_sample import PerSample
 from ..operators import Operator, lookup
 
 
@@ -41,9 +40,9 @@ def entries_of(sample: Sample) -> tuple[Operator, ...]:
         UnknownOperatorError: an operator is not in the table, and its source does not come with the
             sample; the message says where it stands.
     """
-    known = _KNOWN.get(id(sample))
-    if known is not None and known[0]() is sample:
-        return known[1]
+    known = _KNOWN.get(sample)
+    if known is not None:
+        return known
     entries = []
     for position, op in enumerate(sample.ops):
         try:
@@ -52,10 +51,8 @@ def entries_of(sample: Sample) -> tuple[Operator, ...]:
             raise UnknownOperatorError(
                 f"Op {position} of `{sample.id}` cannot run: {error}"
             ) from error
-    key = id(sample)
-    _KNOWN[key] = (weakref.ref(sample, lambda _: _KNOWN.pop(key, None)), tuple(entries))
-    return tuple(entries)
+    return _KNOWN.put(sample, tuple(entries))
 
 
-_KNOWN: dict[int, tuple[weakref.ref[Sample], tuple[Operator, ...]]] = {}
+_KNOWN = PerSample[tuple[Operator, ...]]()
 """The entries of samples that were asked for: each is looked through several times."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
-
 from ....sample import Op, Sample
 from ....sample.arguments import ListArg, Ref
+from ....sample.per_sample import PerSample
 from ..operators import Operator
 from ..operators.words import words
 from .entries import entries_of
@@ -41,21 +40,19 @@ def find_scalars(sample: Sample) -> frozenset[int]:
     ...     (Op("torch.Tensor.size", (Ref(0), 0)), Op("operator.add", (Ref(1), 1))), ()))
     frozenset({1, 2})
     """
-    known = _KNOWN.get(id(sample))
-    if known is not None and known[0]() is sample:
-        return known[1]
+    known = _KNOWN.get(sample)
+    if known is not None:
+        return known
     numbers = {
         index for index, each in enumerate(sample.inputs) if each.role in ("symbol", "scalar")
     }
     for position, (op, operator) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
         if _gives_number(op, operator, numbers):
             numbers.add(len(sample.inputs) + position)
-    key, found = id(sample), frozenset(numbers)
-    _KNOWN[key] = (weakref.ref(sample, lambda _: _KNOWN.pop(key, None)), found)
-    return found
+    return _KNOWN.put(sample, frozenset(numbers))
 
 
-_KNOWN: dict[int, tuple[weakref.ref[Sample], frozenset[int]]] = {}
+_KNOWN = PerSample[frozenset[int]]()
 """What was found in samples: each is looked through several times."""
 
 
