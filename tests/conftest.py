@@ -39,6 +39,7 @@ import typer.main  # noqa: E402
 import typer.testing  # noqa: E402
 
 from graphnet_datasets import verbosity  # noqa: E402
+from graphnet_datasets.isolation import keep_servers  # noqa: E402
 
 # The tree of commands is the same in each call of the command line; to build it takes 40 ms.
 typer.testing._get_command = functools.cache(typer.main.get_command)
@@ -58,6 +59,20 @@ def progress_bars_as_before() -> Iterator[None]:
     yield
     if "datasets" in sys.modules and not was_disabled and verbosity.are_progress_bars_disabled():
         verbosity.enable_progress_bars()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_are_kept() -> Iterator[None]:
+    """Have tests take over each other's worker processes: most of a small run is their imports."""
+    with keep_servers(most=6, ignoring=["PYTEST_CURRENT_TEST"]):
+        yield
+
+
+@pytest.fixture
+def fresh_servers() -> Iterator[None]:
+    """Start and end worker processes as outside of tests, where their processes are looked at."""
+    with keep_servers(most=0):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from .client import ForkServer
 from .executors import EXECUTORS, check_executor, open_pool
+from .keeping import keep_servers
 from .limits import Limits
 from .linux import descendants, kill_descendants, peak_memory_bytes, reset_peak_memory
 from .pool import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work, num_processors
@@ -29,6 +30,7 @@ __all__ = [
     "check_executor",
     "descendants",
     "describe_error",
+    "keep_servers",
     "kill_descendants",
     "num_processors",
     "open_pool",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import logging
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -24,11 +22,13 @@ from typing import Any, Self
 from ..errors import RunError
 from .cleaning import remove_tree
 from .confinement import CONFINED_VARIABLE, without_secrets
+from .keeping import keep, launch_key, take
 from .limits import Limits
-from .orphans import adopt_orphans_of, kill_orphans_of
+from .orphans import adopt_orphans_of
+from .running import Running
 from .server import MAX_CONTROL_BYTES
 from .stamps import StampReader, stamp_sockets
-from .watch import KILL_GRACE_S, Outcome, Watch
+from .watch import Outcome, Watch
 
 _LOGGER = logging.getLogger("graphnet_datasets")
 _LOG_NAME = "server.log"
@@ -38,7 +38,8 @@ class ForkServer:
     """A process that has imported what jobs need and forks a fresh process for each of them.
 
     `module` is run with `python -m`; it must call `serve` (see there). The server starts with the
-    first job and starts again after it has been lost. `environment` is added to this process's. The
+    first job and starts again after it has been lost; within `keep_servers` one that has been kept
+    stands in for a new one. `environment` is added to this process's. The
     jobs of a confined server have no network, where the kernel allows that (`has_network` tells),
     and none of the environment's tokens and passwords.
     """
@@ -56,7 +57,7 @@ class ForkServer:
         self._environment = dict(environment or {})
         self._start_timeout_s = start_timeout_s
         self._lock = threading.Lock()
-        self._running: _Running | None = None
+        self._running: Running | None = None
         self._finalizer: weakref.finalize | None = None
         self.num_starts = 0
         self.has_network = True
@@ -86,12 +87,30 @@ class ForkServer:
         """
         self._start()
 
-    def _start(self) -> _Running:
+    def _start(self) -> Running:
         running = self._running
         if running is not None and running.process.poll() is None:
             return running
         self.close()
-        running = self._launch()
+        environment = self._whole_environment()
+        key = launch_key(self._module, environment)
+        running = take(key)
+        if running is not None:
+            self._own(running)
+        else:
+            running = self._launch(environment, key)
+            self._wait_until_ready(running)
+        if self._is_confined:
+            self.has_network = running.has_network
+            if self.has_network:
+                _LOGGER.warning(
+                    "This system allows no network namespaces, so the samples that run in %s can "
+                    "reach the network.",
+                    self._module,
+                )
+        return running
+
+    def _wait_until_ready(self, running: Running) -> None:
         ours = running.control
         told = b""
         try:
@@ -102,8 +121,7 @@ class ForkServer:
         except BaseException:  # Ctrl-C: it is not ready, and nobody would learn when it is
             self.close()
             raise
-        running.is_ready = b"ready" in told
-        if not running.is_ready:
+        if b"ready" not in told:
             if self._running is not running:
                 raise RunError(f"The worker process `{self._module}` was closed as it started.")
             text = (running.session / _LOG_NAME).read_text(errors="replace")[-2000:].strip()
@@ -112,29 +130,24 @@ class ForkServer:
                 f"The worker process `{self._module}` did not start within "
                 f"{self._start_timeout_s:g} s. It printed: {text or 'nothing'}"
             )
-        if self._is_confined:
-            self.has_network = bool(json.loads(told).get("has_network"))
-            if self.has_network:
-                _LOGGER.warning(
-                    "This system allows no network namespaces, so the samples that run in %s can "
-                    "reach the network.",
-                    self._module,
-                )
-        return running
+        running.has_network = bool(json.loads(told).get("has_network"))
+        running.is_ready = True
 
-    def _launch(self) -> _Running:
-        session = Path(tempfile.mkdtemp(prefix="graphnet-"))
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {
+    def _whole_environment(self) -> dict[str, str]:
+        return {
             **(without_secrets(os.environ) if self._is_confined else os.environ),
             "PYTHONPATH": os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path),
             # A worker thread made before a fork does not exist after it.
             "OPENBLAS_NUM_THREADS": "1",
             CONFINED_VARIABLE: "1" if self._is_confined else "",
-            # What an import leaves in a temporary directory goes with the server.
-            "TMPDIR": str(session),
             **self._environment,
         }
+
+    def _launch(self, environment: Mapping[str, str], key: tuple[object, ...]) -> Running:
+        session = Path(tempfile.mkdtemp(prefix="graphnet-"))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # What an import leaves in a temporary directory goes with the server.
+        environment = {**environment, "TMPDIR": self._environment.get("TMPDIR", str(session))}
         with theirs, (session / _LOG_NAME).open("wb") as log:
             process = subprocess.Popen(  # noqa: S603 (our own module, no shell)
                 [sys.executable, "-m", self._module, str(theirs.fileno()), str(session)],
@@ -146,12 +159,15 @@ class ForkServer:
                 start_new_session=True,  # out of reach of the terminal's Ctrl-C
             )
         adopt_orphans_of(process.pid)
-        running = _Running(process, ours, session)
+        running = Running(process, ours, session, key)
+        self._own(running)
+        return running
+
+    def _own(self, running: Running) -> None:
         with self._lock:
             self._running = running
-            self._finalizer = weakref.finalize(self, _shut_down, running)
+            self._finalizer = weakref.finalize(self, running.end)
         self.num_starts += 1
-        return running
 
     def be_still(self, is_still: bool) -> None:
         """Have the server look after its job no more, or again: who stopped it does meanwhile."""
@@ -163,11 +179,17 @@ class ForkServer:
     def close(self) -> None:
         """Kill the job under way, if any, and end the server; any thread may call this.
 
-        A `run` or `start` of another thread ends with it.
+        A `run` or `start` of another thread ends with it. A server without a job may be kept for
+        another owner instead (see `keep_servers`).
         """
         with self._lock:
-            finalizer, self._running, self._finalizer = self._finalizer, None, None
-        if finalizer is not None:
+            finalizer, self._finalizer = self._finalizer, None
+            running, self._running = self._running, None
+        if finalizer is None or running is None:
+            return
+        if keep(running):
+            finalizer.detach()
+        else:
             finalizer()
 
     @contextlib.contextmanager
@@ -231,47 +253,33 @@ class ForkServer:
                 "what is larger into a file in the job's directory."
             )
         running = self._start()
-        with running.lock, _closed_meanwhile(self._module):
-            control = running.control.dup()  # ours until the job has ended, whoever closes
-        result_read, result_write = os.pipe()
-        log_read, log_write = os.pipe()
-        stamps, stamps_of_job = stamp_sockets()
-        reader = StampReader(stamps, key)
-        watch = Watch(
-            control, result_read, log_read, phases, limits, key, reader, on_phase, on_start, now_s
-        )
-        try:
-            with stamps_of_job, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                fds = [result_write, log_write, stamps_of_job.fileno()]
-                socket.send_fds(control, [data], fds)
-            os.close(result_write)
-            os.close(log_write)
-            outcome = watch.watch()
-        except BaseException:  # Ctrl-C above all: what is under way must not go on unwatched
-            self.close()
-            raise
-        finally:
-            os.close(result_read)
-            os.close(log_read)
-            reader.close()
-            control.close()
-        if watch.is_server_lost and self._running is running:
-            self.close()
+        with contextlib.ExitStack() as stack:
+            with _closed_meanwhile(self._module):
+                control = stack.enter_context(running.at_work())
+            result_read, result_write = os.pipe()
+            log_read, log_write = os.pipe()
+            stamps, stamps_of_job = stamp_sockets()
+            reader = StampReader(stamps, key)
+            pipes = (control, result_read, log_read)
+            watch = Watch(*pipes, phases, limits, key, reader, on_phase, on_start, now_s)
+            try:
+                with stamps_of_job, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    fds = [result_write, log_write, stamps_of_job.fileno()]
+                    socket.send_fds(control, [data], fds)
+                os.close(result_write)
+                os.close(log_write)
+                outcome = watch.watch()
+            except BaseException:  # Ctrl-C above all: what is under way must not go on unwatched
+                self.close()
+                raise
+            finally:
+                os.close(result_read)
+                os.close(log_read)
+                reader.close()
+            # Still at work, so that nobody is given a server that does not answer.
+            if watch.is_server_lost and self._running is running:
+                self.close()
         return outcome
-
-
-@dataclasses.dataclass
-class _Running:
-    """A server's process, this end of its connection, and the directory of all its jobs.
-
-    `lock` is held where `control` is closed or duplicated.
-    """
-
-    process: subprocess.Popen[bytes]
-    control: socket.socket
-    session: Path
-    is_ready: bool = False
-    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
 
 @contextlib.contextmanager
@@ -280,25 +288,3 @@ def _closed_meanwhile(module: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunError(f"The worker process `{module}` was closed before its job began.") from error
-
-
-def _shut_down(running: _Running) -> None:
-    """End a server: it sees the connection end, kills its job and goes.
-
-    So does who waits for a job or for the start, in another thread. Closing alone would tell
-    nobody: a socket that is closed while it is waited for leaves the selector without a word.
-    """
-    with contextlib.suppress(OSError):  # the server has gone before
-        running.control.shutdown(socket.SHUT_RDWR)
-    if not running.is_ready:  # it has no job yet, and hears nothing until its imports are done
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(running.process.pid, signal.SIGKILL)
-    try:
-        running.process.wait(KILL_GRACE_S)
-    except subprocess.TimeoutExpired:
-        running.process.kill()
-        running.process.wait()
-    with running.lock:
-        running.control.close()
-    kill_orphans_of(running.process.pid)
-    remove_tree(running.session)

@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks import soak
 
+pytestmark = pytest.mark.usefixtures("fresh_servers")  # none may be left
+
 
 @pytest.fixture(autouse=True)
 def seed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.isolation import Ending, ForkServer, Limits, client
+from graphnet_datasets.isolation import Ending, ForkServer, Limits, running
 from graphnet_datasets.isolation.linux import become_subreaper, cease_to_be_subreaper, is_subreaper
 from tests.isolation.test_client import MODULE, ROOT, run, wait_until_gone
 
@@ -45,7 +45,7 @@ def test_what_was_left_behind_dies_although_its_server_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("graphnet_datasets.isolation.watch.KILL_GRACE_S", 0.5)
-    monkeypatch.setattr(client, "KILL_GRACE_S", 0.5)
+    monkeypatch.setattr(running, "KILL_GRACE_S", 0.5)
     path = tmp_path / "pid"
     with new_server() as server:
         outcome = run(server, "leave_and_stop_server", Limits(default_timeout_s=1), path=str(path))
