@@ -38,6 +38,20 @@ def decode(elements: npt.NDArray, dtype: str) -> npt.NDArray:
     return elements
 
 
+def decode_wide(elements: npt.NDArray, dtype: str) -> npt.NDArray:
+    """Return the numbers that `elements` stand for as float64, complex ones as complex128.
+
+    Memory that nobody wrote may hold signalling NaNs, and widening one is an invalid operation to
+    the processor. It is a NaN like another here, and nothing to warn of.
+
+    >>> decode_wide(np.array([0x7FA00000], np.uint32).view(np.float32), "float32")
+    array([nan])
+    """
+    with np.errstate(invalid="ignore"):
+        numbers = decode(elements, dtype)
+        return numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
+
+
 @functools.cache
 def _float8_numbers(dtype: str) -> npt.NDArray[np.float32]:
     """Return the number of each of the 256 patterns (OCP OFP8 revision 1.0; fnuz: one zero)."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from .formats import decode
+from .formats import decode, decode_wide
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,6 +37,8 @@ ATOL_RTOL_EXPONENTS: Mapping[str, tuple[float, float]] = {
 _CHUNK = 2**15
 """Elements looked at together: 256 KiB of float64, so that each pass finds them in cache."""
 _NEWTON_STEPS = 60
+_QUIETLY = np.errstate(over="ignore", invalid="ignore")
+"""Outputs may hold anything: what overflows is infinite, and a NaN that signals is a NaN."""
 
 
 def tolerances(t: float, dtype: str) -> tuple[float, float]:
@@ -51,6 +53,7 @@ def tolerances(t: float, dtype: str) -> tuple[float, float]:
     return _power_of_ten(a * t), _power_of_ten(r * t)
 
 
+@_QUIETLY
 def passes_at(actual: npt.NDArray, reference: npt.NDArray, dtype: str, t: float) -> bool:
     """Tell whether every element passes at tolerance t, by looking at each one at this t."""
     atol, rtol = tolerances(t, dtype)
@@ -60,6 +63,7 @@ def passes_at(actual: npt.NDArray, reference: npt.NDArray, dtype: str, t: float)
     return True
 
 
+@_QUIETLY
 def min_t(actual: npt.NDArray, reference: npt.NDArray, dtype: str) -> float:
     """Return the smallest t at which `actual` passes against `reference`.
 
@@ -88,6 +92,7 @@ def min_t(actual: npt.NDArray, reference: npt.NDArray, dtype: str) -> float:
     return t
 
 
+@_QUIETLY
 def oracle_t(actual: npt.NDArray, oracle: npt.NDArray, dtype: str) -> float | None:
     """Return the smallest t at which elements of `dtype` pass against the same ones in float64.
 
@@ -103,18 +108,17 @@ def oracle_t(actual: npt.NDArray, oracle: npt.NDArray, dtype: str) -> float | No
             return None
         return -math.inf if _is_equal(actual, oracle, dtype) else math.inf
     search = _Search(*ATOL_RTOL_EXPONENTS[dtype])
-    wide = np.complex128 if oracle.dtype.kind == "c" else np.float64
     for x_chunk, r_chunk in zip(_chunks(actual), _chunks(oracle), strict=True):
-        x, r = _numbers(x_chunk, dtype), r_chunk.astype(wide)
+        x, r = decode_wide(x_chunk, dtype), decode_wide(r_chunk, str(r_chunk.dtype))
         is_finite = np.isfinite(x) & np.isfinite(r)
         if not _is_same(x[~is_finite], r[~is_finite]):
             return math.inf
         x, r = x[is_finite], r[is_finite]
-        with np.errstate(over="ignore"):
-            search.add(np.abs(x - r), np.abs(r))
+        search.add(np.abs(x - r), np.abs(r))
     return search.t
 
 
+@_QUIETLY
 def null_t(reference: npt.NDArray, dtype: str) -> float:
     """Return the smallest t at which zeros in the place of every element pass.
 
@@ -126,13 +130,14 @@ def null_t(reference: npt.NDArray, dtype: str) -> float:
         return math.inf if decode(reference, dtype).any() else -math.inf
     largest = 0.0
     for chunk in _chunks(reference):
-        magnitude = float(np.abs(_numbers(chunk, dtype)).max())
+        magnitude = float(np.abs(decode_wide(chunk, dtype)).max())
         if not math.isfinite(magnitude):
             return math.inf
         largest = max(largest, magnitude)
     return _required_t([largest], [largest], dtype)
 
 
+@_QUIETLY
 def null_mean_t(reference: npt.NDArray, dtype: str) -> float:
     """Return the smallest t at which the mean of all elements, in the place of each, passes.
 
@@ -150,9 +155,8 @@ def null_mean_t(reference: npt.NDArray, dtype: str) -> float:
     if "complex" in dtype:
         return _null_mean_t_complex(reference, dtype)
     for chunk in _chunks(reference):
-        numbers = _numbers(chunk, dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            chunk_total = float(numbers.sum())
+        numbers = decode_wide(chunk, dtype)
+        chunk_total = float(numbers.sum())
         if not math.isfinite(chunk_total) and not np.isfinite(numbers).all():
             return math.inf
         total += chunk_total
@@ -180,11 +184,10 @@ class _Search:
     def add(self, differences: Floats, magnitudes: Floats) -> None:
         """Take in pairs of one shape, (n,)."""
         while True:
-            with np.errstate(over="ignore", invalid="ignore"):
-                allowed = _power_of_ten(self._r * self.t) * magnitudes
-                allowed += _power_of_ten(self._a * self.t)
-                # The pair that was solved for must not come back by its solution's rounding.
-                allowed *= 1 + 1e-13
+            allowed = _power_of_ten(self._r * self.t) * magnitudes
+            allowed += _power_of_ten(self._a * self.t)
+            # The pair that was solved for must not come back by its solution's rounding.
+            allowed *= 1 + 1e-13
             is_failing = differences > allowed
             if not is_failing.any():
                 return
@@ -225,12 +228,11 @@ def _required_t(differences: list[float], magnitudes: list[float], dtype: str) -
 
 
 def _null_mean_t_complex(reference: npt.NDArray, dtype: str) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = sum(complex(_numbers(chunk, dtype).sum()) for chunk in _chunks(reference))
+    total = sum(complex(decode_wide(chunk, dtype).sum()) for chunk in _chunks(reference))
     mean = total / reference.size
     search = _Search(*ATOL_RTOL_EXPONENTS[dtype])
     for chunk in _chunks(reference):
-        numbers = _numbers(chunk, dtype)
+        numbers = decode_wide(chunk, dtype)
         if not np.isfinite(numbers).all():
             return math.inf
         search.add(np.abs(numbers - mean), np.abs(numbers))
@@ -252,10 +254,9 @@ def _finite_chunks(
     for x_chunk, r_chunk in zip(_chunks(actual), _chunks(reference), strict=True):
         if np.array_equal(x_chunk, r_chunk):
             continue
-        x, r = _numbers(x_chunk, dtype), _numbers(r_chunk, dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            differences, magnitudes = np.abs(x - r), np.abs(r)
-            total = float(differences.sum())
+        x, r = decode_wide(x_chunk, dtype), decode_wide(r_chunk, dtype)
+        differences, magnitudes = np.abs(x - r), np.abs(r)
+        total = float(differences.sum())
         if not math.isfinite(total):
             is_finite = np.isfinite(x) & np.isfinite(r)
             if not _is_same(x[~is_finite], r[~is_finite]):
@@ -273,11 +274,6 @@ def _chunks(array: npt.NDArray) -> Iterator[npt.NDArray]:
     flat = array.reshape(-1)
     for start in range(0, flat.size, _CHUNK):
         yield flat[start : start + _CHUNK]
-
-
-def _numbers(chunk: npt.NDArray, dtype: str) -> npt.NDArray:
-    numbers = decode(chunk, dtype)
-    return numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
 
 
 def _power_of_ten(exponent: float) -> float:

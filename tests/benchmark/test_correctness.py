@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from graphnet_datasets.benchmark.judging.correctness import (
     Output,
     compare_outputs,
+    count_not_finite,
+    eager_t,
     find_mismatch,
     is_as_close_as_eager,
     overall_min_t,
@@ -167,3 +169,17 @@ def test_rows_of_any_numbers_are_consistent(pairs: list[tuple[float, float]]) ->
         assert row["min_t"] == math.inf
     assert math.isfinite(row["max_abs_error"])
     assert 0 <= row["mismatch_share"] <= 1
+
+
+@given(st.sampled_from(["float16", "float32", "float64"]), st.binary(min_size=96, max_size=96))
+def test_any_bits_give_rows_without_a_warning(dtype: str, noise: bytes) -> None:
+    """Memory that nobody wrote may hold NaNs that signal, and warnings are errors here."""
+    signalling = b"\x00\x7d" * 4 + b"\x00\x00\xa0\x7f" * 4 + b"\x00" * 6 + b"\xf4\x7f"
+    length = len(signalling)
+    expected = Output(dtype, np.frombuffer(noise[:length], dtype))
+    for actual in (noise[-length:], signalling, bytes(length)):
+        candidate = Output(dtype, np.frombuffer(actual, dtype))
+        (row,) = compare_outputs([expected], [candidate], [expected])
+        assert row["num_elements"] == length // np.dtype(dtype).itemsize
+        assert eager_t([candidate], [expected]) is not None
+        assert len(count_not_finite([candidate])) == 1

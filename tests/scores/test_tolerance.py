@@ -9,16 +9,23 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from graphnet_datasets.scores.formats import decode, decode_wide
 from graphnet_datasets.scores.tolerance import (
     ATOL_RTOL_EXPONENTS,
     min_t,
     null_mean_t,
     null_t,
+    oracle_t,
     passes_at,
     tolerances,
 )
 
 BIT_PATTERNS = {"bfloat16": np.uint16, "complex32": np.uint32}
+STORAGE = BIT_PATTERNS | {
+    "float8_e4m3fn": np.uint8, "quint8": np.uint8, "quint2x4": np.uint8, "quint4x2": np.uint8,
+    "qint8": np.int8, "qint32": np.int32,
+}  # fmt: skip
+"""NumPy's dtype of the elements where its name is another."""
 WITH_TOLERANCE = st.sampled_from(
     ["float16", "bfloat16", "float32", "float64", "complex64", "qint8"]
 )
@@ -47,6 +54,14 @@ NEAR_PAIRS = st.lists(
     min_size=1,
     max_size=30,
 )
+SIGNALLING = b"\x00\x00\xa0\x7f\x00\x00\xa0\xff"
+"""A NaN that signals as float32, twice."""
+
+
+def any_bits(count: int) -> st.SearchStrategy[bytes]:
+    """Return `count` bytes, often of one value many times or of NaNs."""
+    of_nan = st.just((SIGNALLING * count)[:count])
+    return st.binary(min_size=count, max_size=count) | of_nan
 
 
 def allclose(x: np.ndarray, r: np.ndarray, dtype: str, t: float) -> bool:
@@ -214,3 +229,41 @@ def test_many_chunks_give_the_worst_of_them() -> None:
         min_t(actual[i : i + 1], reference[i : i + 1], "float32") for i in (10, 70_000, 199_999)
     )
     assert min_t(actual, reference, "float32") == worst
+
+
+@pytest.mark.parametrize("dtype", sorted({*ATOL_RTOL_EXPONENTS} | {"int64", "float8_e4m3fn"}))
+@given(data=st.data())
+def test_memory_that_nobody_wrote_is_compared_without_a_warning(
+    dtype: str, data: st.DataObject
+) -> None:
+    """Any bits, also NaNs that signal: to the processor, widening those is invalid."""
+    storage = np.dtype(STORAGE.get(dtype, dtype))
+    x, r = (
+        np.frombuffer(data.draw(any_bits(6 * storage.itemsize)), storage).copy() for _ in range(2)
+    )
+    assert min_t(x, x, dtype) == -math.inf
+    t = min_t(x, r, dtype)
+    assert not math.isnan(t)
+    if math.isfinite(t):
+        assert passes_at(x, r, dtype, t + 1e-6)
+    assert not math.isnan(null_t(r, dtype))
+    assert not math.isnan(null_mean_t(r, dtype))
+    numbers = decode(r, dtype)
+    assert oracle_t(r, numbers, dtype) in (-math.inf, None)
+    wide = decode_wide(r, dtype)
+    assert np.array_equal(np.isnan(wide), np.isnan(numbers))
+
+
+@pytest.mark.parametrize(
+    "signalling",
+    [
+        np.full(3, 0x7D00, np.uint16).view(np.float16),
+        np.full(3, 0x7FA00000, np.uint32).view(np.float32),
+        np.full(3, 0x7FF4 << 48, np.uint64).view(np.float64),
+    ],
+    ids=lambda each: each.dtype.name,
+)
+def test_a_signalling_nan_is_a_nan(signalling: np.ndarray) -> None:
+    dtype = signalling.dtype.name
+    assert min_t(signalling, np.full(3, np.nan, dtype), dtype) == -math.inf
+    assert min_t(signalling, np.ones(3, dtype), dtype) == math.inf

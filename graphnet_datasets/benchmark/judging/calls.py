@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...scores.formats import decode
+from ...scores.formats import decode_wide
 from ...scores.tolerance import min_t
 from .correctness import Output, compare_outputs
 
@@ -138,8 +138,7 @@ def _numbers(output: Output, part: slice | None) -> npt.NDArray | None:
     elements = output.elements.reshape(-1)
     if output.part is None and part is not None:
         elements = elements[part]
-    numbers = decode(elements, output.dtype)
-    return numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
+    return decode_wide(elements, output.dtype)
 
 
 _ERRORS = ("max_abs_error", "max_rel_error", "mismatch_share", "is_nonfinite_mismatch", "min_t")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...schema import OUTPUT_FIELDS, Reason
-from ...scores.formats import decode
+from ...scores.formats import decode, decode_wide
 from ...scores.tolerance import min_t, null_mean_t, null_t, oracle_t, tolerances
 
 _CHUNK = 2**15
@@ -225,6 +225,7 @@ def _is_comparable(expected: Output, actual: Output) -> bool:
     return expected.dtype == actual.dtype and expected.elements.shape == actual.elements.shape
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def _errors(expected: Output, actual: Output) -> dict[str, Any]:
     """Return the largest errors over the elements that are finite in both, and what differs."""
     max_abs_error = max_rel_error = 0.0
@@ -238,7 +239,7 @@ def _errors(expected: Output, actual: Output) -> dict[str, Any]:
         num_different += count
         if 4 * count < is_different.size:  # picking elements out costs more than looking at them
             x_raw, r_raw = x_raw[is_different], r_raw[is_different]
-        x, r = _numbers(x_raw, expected.dtype), _numbers(r_raw, expected.dtype)
+        x, r = decode_wide(x_raw, expected.dtype), decode_wide(r_raw, expected.dtype)
         is_finite = np.isfinite(x) & np.isfinite(r)
         if not is_finite.all():
             odd_x, odd_r = x[~is_finite], r[~is_finite]
@@ -248,9 +249,8 @@ def _errors(expected: Output, actual: Output) -> dict[str, Any]:
             x, r = x[is_finite], r[is_finite]
         if x.size == 0:
             continue
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            difference = np.abs(x - r)
-            relative = np.divide(difference, np.abs(r), where=r != 0, out=np.zeros(x.shape))
+        difference = np.abs(x - r)
+        relative = np.divide(difference, np.abs(r), where=r != 0, out=np.zeros(x.shape))
         max_abs_error = max(max_abs_error, float(difference.max()))
         max_rel_error = max(max_rel_error, float(relative.max()))
     return {
@@ -261,13 +261,13 @@ def _errors(expected: Output, actual: Output) -> dict[str, Any]:
     }
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def _rmse(output: Output, oracle: Output) -> float:
     total, count = 0.0, 0
     for x_raw, truth_raw in _chunk_pairs(output.elements, oracle.elements):
-        x, truth = _numbers(x_raw, output.dtype), _numbers(truth_raw, oracle.dtype)
+        x, truth = decode_wide(x_raw, output.dtype), decode_wide(truth_raw, oracle.dtype)
         is_finite = np.isfinite(truth)
-        with np.errstate(over="ignore", invalid="ignore"):
-            total += float((np.abs(x[is_finite] - truth[is_finite]) ** 2).sum())
+        total += float((np.abs(x[is_finite] - truth[is_finite]) ** 2).sum())
         count += int(np.count_nonzero(is_finite))
     return math.sqrt(total / count) if count else 0.0
 
@@ -286,8 +286,3 @@ def _bits(chunk: npt.NDArray) -> npt.NDArray:
     if contiguous.itemsize == 16:
         return contiguous.view(np.complex128).view([("high", "u8"), ("low", "u8")])
     return contiguous.view(f"u{contiguous.itemsize}")
-
-
-def _numbers(chunk: npt.NDArray, dtype: str) -> npt.NDArray:
-    numbers = decode(chunk, dtype)
-    return numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
