@@ -20,6 +20,7 @@ from ...isolation import Ending, ForkServer, Limits, Outcome
 from ...sample import Sample
 from ...schema import Status
 from ...schema.sample_files import write_row
+from ...timing.heap import KEPT_HEAP
 from ..handover import (
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
@@ -357,6 +358,7 @@ class SampleRunner:
                     # the inputs and weights that it draws, and for whichever arm's come to lie
                     # where those have been. A model has none of NumPy's memory.
                     "NUMPY_MADVISE_HUGEPAGE": "0",
+                    **KEPT_HEAP,
                     COMPILERS_VARIABLE: ",".join(self._compilers),
                     OPTIONS_VARIABLE: json.dumps(dict(self._options)),
                     # Workers of a pool would outlast the compilation and disturb the timing.
