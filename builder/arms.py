@@ -5,7 +5,8 @@
 
 An arm is a compiler with options, and takes the graphs of its framework. The same command goes on
 where it was stopped: what has a record is not timed again. Arms whose compiler is not installed
-are named and left out.
+are named and left out. After a change of what is timed, or of how, `--anew` leaves aside the
+records that the dataset has.
 """
 
 from __future__ import annotations
@@ -104,11 +105,12 @@ def measure(
     max_flops: float = MAX_BILLIONS * 1e9,
     budget_s: float = 0.5,
     compile_timeout_s: float = 300.0,
+    is_anew: bool = False,
 ) -> Iterator[tuple[str, Any]]:
     """Time the graphs of a dataset under each arm, and yield its name with its records.
 
     Where `out` holds no records it begins with those that the dataset has: what they tell of equal
-    graphs, compilers and machines is not timed again.
+    graphs, compilers and machines is not timed again. With `is_anew` it begins with none.
 
     Raises:
         GraphNetError: there is no such arm.
@@ -118,7 +120,7 @@ def measure(
     unknown = sorted(set(arms) - set(ARMS))
     if unknown:
         raise GraphNetError(f"There is no arm `{unknown[0]}`. Choose of {', '.join(ARMS)}.")
-    if not any(out.rglob("*.parquet")):
+    if not is_anew and not any(out.rglob("*.parquet")):
         _take_records(source, out)
     columns = ["id", "framework", "tags", "flops"]
     rows = load_dataset(source, split="all", columns=columns).to_list()

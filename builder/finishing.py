@@ -63,6 +63,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, help="at most so many graphs of each framework")
     parser.add_argument("--max-gflops", type=float, default=50.0, help="of graphs not tagged small")
     parser.add_argument("--budget", type=float, default=0.5, help="seconds to measure a graph")
+    parser.add_argument("--anew", action="store_true", help="time what it has records of, too")
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +84,7 @@ def _measure(options: argparse.Namespace) -> int:
         limit=options.limit,
         max_flops=options.max_gflops * 1e9,
         budget_s=options.budget,
+        is_anew=options.anew,
     )
     for name, records in found:
         statuses = Counter(records["status"][:])

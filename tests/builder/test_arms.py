@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 from typer.testing import CliRunner
 
@@ -25,7 +27,7 @@ from builder.breaking import BEGIN, END, breaking
 from builder.capturing import EMBEDDED
 from builder.placing import read_columns
 from graphnet_datasets import load_dataset
-from graphnet_datasets.benchmark.records.records import rows_to_table, write_runs
+from graphnet_datasets.benchmark.records.records import read_runs, rows_to_table, write_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.compilers.registry import find_entry
 from graphnet_datasets.errors import GraphNetError
@@ -35,6 +37,8 @@ from graphnet_datasets.scores import as_table, split_arms
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import write_table
 from tests.tables import chain
+
+pc: Any = pyarrow.compute
 
 PLACE = "/home/me/lib/site-packages"
 FFT, ADD, SIN = "torch.fft.rfft", "torch.add", "torch.sin"
@@ -143,6 +147,10 @@ def test_what_the_dataset_has_records_of_is_not_timed_again(tmp_path: Path) -> N
     ship_runs(tmp_path / "first", data)
     ((_, again),) = measure(data, tmp_path / "second", ["eager"], budget_s=0.05)
     assert again["started_at"][:] == first["started_at"][:]
+    command = ["measure", "eager", "--dataset", str(data), "--budget", "0.05", "--anew"]
+    assert main([*command, "--out", str(tmp_path / "third")]) == 0
+    (started,) = read_runs(tmp_path / "third")["started_at"].to_pylist()
+    assert started > first["started_at"][0]
 
 
 # What the package holds.
@@ -187,6 +195,19 @@ def test_records_say_what_was_timed_on_what_and_how_busy_it_was(
         else:
             assert row["error_message"]
             assert "site-packages" not in row["error_message"]
+
+
+def test_eager_is_as_fast_as_itself(embedded: dict[str, pa.Table]) -> None:
+    """The noise floor of all other arms: intervals miss 1 seldom, on both sides alike."""
+    (rows,) = (rows for name, rows in embedded.items() if name.startswith("eager"))
+    timed = rows.filter(pc.field("status") == "ok")
+    speedups = timed["speedup"].to_numpy()
+    faster = np.mean(timed["speedup_low"].to_numpy() > 1)
+    slower = np.mean(timed["speedup_high"].to_numpy() < 1)
+    assert len(speedups) >= 150
+    assert abs(np.log(np.median(speedups))) < 0.005
+    assert abs(np.log(speedups).mean()) < 0.01
+    assert max(faster, slower) < 0.08, (faster, slower)
 
 
 def test_docs_have_the_tables_of_the_records() -> None:
