@@ -47,7 +47,7 @@ MAX_BYTES = 20 * 2**20
 ARMS_BEGIN, ARMS_END = "<!-- arms: begin -->", "<!-- arms: end -->"
 
 _VARIANT = find_variant("report")
-_SHOWN = (Verdict.FASTER, Verdict.EVEN, Verdict.SLOWER, Verdict.WRONG)
+_SHOWN = (Verdict.FASTER, Verdict.EVEN, Verdict.SLOWER, Verdict.WRONG, Verdict.UNDECIDABLE)
 
 ARMS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "eager": ("torch", "eager", {}),

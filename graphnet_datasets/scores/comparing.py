@@ -15,7 +15,7 @@ from . import intervals
 from .comparison import TOLERANCE, Basis, Comparison
 from .conditions import different_between
 from .intervals import NORMAL_QUANTILE
-from .records import Floats, Records, is_counted, make_records
+from .records import Floats, Records, is_counted, is_told, make_records
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
 from .scoring import score_records
 from .variants import TOLERANCES, check_parameters, find_variant
@@ -137,17 +137,15 @@ def _outcomes(records: list[Records], tolerance: int) -> _Outcomes:
     vacuous_from = np.fmin(records[0].vacuous_from, records[1].vacuous_from)
     eager_t = np.fmax(records[0].eager_t, records[1].eager_t)
     is_vacuous = vacuous_from <= tolerance
-    decided_at = np.where(is_vacuous, vacuous_from, tolerance)
     is_ended = [each.code == 0 for each in records]
     is_correct = [
         ended & (each.min_t <= tolerance) & ~(is_vacuous & (each.min_t >= vacuous_from - 1e-8))
         for each, ended in zip(records, is_ended, strict=True)
     ]
-    below = np.where(is_vacuous, decided_at <= eager_t, decided_at < eager_t)
     return _Outcomes(
         (is_ended[0], is_ended[1]),
         (is_correct[0], is_correct[1]),
-        (is_ended[0] | is_ended[1]) & (below | (decided_at == -np.inf)),
+        (is_ended[0] | is_ended[1]) & ~is_told(vacuous_from, eager_t, tolerance),
     )
 
 

@@ -63,18 +63,37 @@ class Records:
         """Tell which samples pass at t, and at a t at which zeros would not.
 
         Where zeros pass at `t` a sample has to pass below the t from which they do. Samples of
-        which t tells nothing because eager itself fails it are none of them.
+        which t tells nothing (`is_told_at`) are none of them.
         """
         limit = np.fmin(self.vacuous_from, np.inf)
         is_vacuous = limit <= t
         passes = (self.code == 0) & (self.min_t <= t)
         passes &= ~(is_vacuous & (self.min_t >= limit - 1e-8))
-        decided_at = np.where(is_vacuous, limit, t)
-        return passes & ~np.where(is_vacuous, decided_at <= self.eager_t, t < self.eager_t)
+        return passes & self.is_told_at(t)
+
+    def is_told_at(self, t: float) -> npt.NDArray[np.bool_]:
+        """Tell of which samples t, or the t just below which zeros pass, says something.
+
+        It says nothing where eager itself would fail at it, or zeros pass at every t.
+        """
+        return is_told(self.vacuous_from, self.eager_t, t)
 
     def is_undecidable(self, t: Floats | Integers) -> npt.NDArray[np.bool_]:
         """Tell for each t and sample that ended well whether passing at t says nothing of it."""
         return (self.code == 0) & (self.is_vacuous(t) | (t[:, None] < self.eager_t))
+
+
+def is_told(vacuous_from: Floats, eager_t: Floats, t: float) -> npt.NDArray[np.bool_]:
+    """Tell which samples are decided at t, or just below the t from which zeros pass (`Records`).
+
+    >>> is_told(np.array([9.0, -np.inf, -4.0, -4.0]), np.array([-2.0, -7.0, -5.0, -4.0]), -3.0)
+    array([False, False,  True, False])
+    """
+    limit = np.fmin(vacuous_from, np.inf)
+    is_vacuous = limit <= t
+    decided_at = np.where(is_vacuous, limit, t)
+    is_below = np.where(is_vacuous, decided_at <= eager_t, decided_at < eager_t)
+    return ~is_below & (decided_at > -np.inf)
 
 
 def is_counted(table: pa.Table, variant: Variant) -> npt.NDArray[np.bool_]:

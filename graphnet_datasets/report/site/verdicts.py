@@ -24,7 +24,10 @@ class Verdict(enum.StrEnum):
     SLOWER = "slower"
     """Right, and the whole interval is below 1."""
     WRONG = "wrong"
-    """It ran, but its outputs are not right, or cannot be told from zeros."""
+    """It ran, but its outputs are not right."""
+    UNDECIDABLE = "undecidable"
+    """It ran, but nothing can be told of its outputs: eager itself is as far from float64, or zeros
+    are as near."""
     MISMATCH = "output mismatch"
     """It ran, and gave another number of outputs, another shape or another dtype."""
     RUN_FAILED = "run failed"
@@ -49,8 +52,10 @@ def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
     Right is what `compare` calls so: at t = -3, and at a t at which zeros would not pass.
     """
     in_score = is_counted(table, variant)
-    is_right = np.zeros(table.num_rows, dtype=bool)
-    is_right[in_score] = make_records(table, variant).is_right_at(TOLERANCE)
+    is_right, is_told = (np.zeros(table.num_rows, dtype=bool) for _ in range(2))
+    records = make_records(table, variant)
+    is_right[in_score] = records.is_right_at(TOLERANCE)
+    is_told[in_score] = records.is_told_at(TOLERANCE)
     speedup = _floats(table, "speedup")
     low = np.where(np.isnan(_floats(table, "speedup_low")), speedup, _floats(table, "speedup_low"))
     high = _floats(table, "speedup_high")
@@ -62,6 +67,8 @@ def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
             found.append(Verdict.NOT_COUNTED)
         elif status != Status.OK:
             found.append(_BY_STATUS.get(status, Verdict.NOT_COUNTED))
+        elif not is_told[index]:
+            found.append(Verdict.UNDECIDABLE)
         elif not is_right[index]:
             found.append(Verdict.WRONG)
         elif low[index] > 1:
