@@ -1,7 +1,7 @@
 """Making GraphNet samples ready beside the way of their own directories: executing the text.
 
     python benchmarks/beside_exec.py [DIRECTORY OR ARCHIVE OF GRAPHNET SAMPLES] [--samples 40]
-                                     [--max-gb 0.5]
+                                     [--max-gb 0.5] [--upstream CHECKOUT]
 
 A GraphNet directory is Python: its `model.py` is executed for the class that computes the graph,
 and its `*_meta.py` for the shape, mean and standard deviation of each tensor, which is drawn as
@@ -68,6 +68,25 @@ for folder in map(Path, json.load(sys.stdin)):
     del tensors, module
 """
 
+UPSTREAM = """
+import json, sys, time
+sys.path.insert(0, sys.argv[1])
+import torch
+from graph_net.torch import run_model, utils
+torch.set_num_threads(1)
+
+for folder in json.load(sys.stdin):
+    started = time.process_time()
+    module = run_model.load_class_from_file(f"{folder}/model.py", class_name="GraphModule")()
+    ready = time.process_time()
+    weights = utils.load_converted_from_text(folder)["weight_info"]
+    for each in weights.values():
+        each["info"]["device"] = "cpu"
+    tensors = {name: utils.replay_tensor(each) for name, each in weights.items()}
+    print(json.dumps([1e3 * (ready - started), time.process_time() - ready]), flush=True)
+    del tensors, module, weights
+"""
+
 
 def main() -> None:
     """Measure both sides and print JSON lines."""
@@ -75,6 +94,7 @@ def main() -> None:
     parser.add_argument("samples_at", nargs="*")
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--max-gb", type=float, default=0.5)
+    parser.add_argument("--upstream", help="a checkout of PaddlePaddle/GraphNet, to run its code")
     options = parser.parse_args()
     torch.set_num_threads(1)
     prepare_blocks()
@@ -99,15 +119,25 @@ def main() -> None:
             graph = time.process_time() - drawn
             ours.append((1e3 * (ready - started), drawn - ready, 1e3 * (ready - started + graph)))
             del module, tensors
-        done = subprocess.run(  # noqa: S603 - our own interpreter; what it executes was chosen
-            [sys.executable, "-W", "ignore", "-c", EXECUTING],
-            input=json.dumps([str(folder) for folder in folders]),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
+        names = json.dumps([str(folder) for folder in folders])
+        beside = {"executing": _run(EXECUTING, names)}
+        if options.upstream:
+            beside["upstream"] = _run(UPSTREAM, names, options.upstream)
     _report("this library", ours)
-    _report("executing", [json.loads(line) for line in done.stdout.splitlines()])
+    for side, times in beside.items():
+        _report(side, times)
+
+
+def _run(code: str, names: str, *arguments: str) -> list[list[float]]:
+    """Run code in a process of its own and return the numbers on each line that it prints."""
+    done = subprocess.run(  # noqa: S603 - our own interpreter; what it executes was chosen
+        [sys.executable, "-W", "ignore", "-c", code, *arguments],
+        input=names,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def _report(side: str, times: Sequence[Sequence[float]]) -> None:
@@ -120,7 +150,7 @@ def _report(side: str, times: Sequence[Sequence[float]]) -> None:
         "runnable_p90_ms": round(statistics.quantiles(ready_ms, n=10)[-1], 1),
         "inputs_s": round(sum(each[1] for each in times), 2),
     }
-    if side != "executing":
+    if side == "this library":
         figures["with_graph_median_ms"] = round(statistics.median(graph_ms), 1)
         figures["with_graph_p90_ms"] = round(statistics.quantiles(graph_ms, n=10)[-1], 1)
     print(json.dumps(figures), flush=True)

@@ -1,6 +1,7 @@
 """How graphs behave on drawn inputs, as recorded and calibrated.
 
-    nice -n 19 python benchmarks/calibration.py RESULTS.jsonl [DIRECTORY OR ARCHIVE OF SAMPLES]
+    nice -n 19 python benchmarks/calibration.py RESULTS.jsonl [DIRECTORY OR ARCHIVE OF SAMPLES, OR
+        A DATASET]
         [--embedded] [--again] [--every 1] [--framework torch] [--limit-gb 2] [--timeout 300]
         [--summary]
 
@@ -93,6 +94,18 @@ def _samples(options: argparse.Namespace) -> Iterator[tuple[str, Sample]]:
         for rows in load_dataset("graphnet", "all").values():
             for row in rows:
                 yield "embedded", Sample.from_row(row)
+        return
+    if options.samples and any(Path(options.samples[0]).glob("*/*.parquet")):
+        parts = list(load_dataset(options.samples[0], "all").values())
+        frameworks = [list(part["framework"]) for part in parts]
+        places = sorted(
+            (size, index, place)
+            for index, part in enumerate(parts)
+            for place, size in enumerate(part["input_bytes"])
+            if frameworks[index][place] == options.framework
+        )
+        for _, index, place in places:
+            yield "dataset", Sample.from_row(parts[index][place])
         return
     with open_samples(options.samples) as root:
         for name in ("samples", "paddle_samples"):

@@ -28,13 +28,15 @@ MODES: tuple[str, ...] = get_args(Mode)
 
 _WIDE = ("float32", "float64")
 
-DRAWS_VERSION = 3
+DRAWS_VERSION = 4
 """Version of the draws: the same sample, seed and mode give the same elements while it stays.
 
 1: running variances from a noncentral chi-square, integers uniform within their range.
 2: log-normal variances, integers and masks by role, mode `fresh`. What has neither (weights with a
 normal distribution, stored elements) is as in 1.
-3: the corners of boxes in order (`find_boxes`). All else is as in 2."""
+3: the corners of boxes in order (`find_boxes`). All else is as in 2.
+4: normals of tensors of 262,144 elements and more, but of float64, from a block that is scaled
+beforehand, so that their last bits differ. All else is as in 3."""
 
 
 def make_array(

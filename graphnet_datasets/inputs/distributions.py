@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import SampleError
 from ..sample import Statistics
-from .draws import SEGMENT_SIZE, fill_bits, fill_normals
+from .draws import BLOCK_SIZE, SEGMENT_SIZE, Float32, fill_bits, fill_normals, scaled_block
 from .elementary import exp, log
 from .encoding import FORMATS, cut_codes, finite_range, narrow
 from .integers import fill_uniform, key_of_part
@@ -137,6 +137,7 @@ def _fill_floats(
         work,
         is_positive=is_positive,
         is_recorded_positive=wanted.minimum >= 0,  # not because the dtype has no sign
+        is_large=out.size >= BLOCK_SIZE,
     )
     is_narrow = dtype in FORMATS or dtype in ("float16", "float8_e8m0fnu")
     limits = shaping.limits_as_codes(dtype)
@@ -146,10 +147,11 @@ def _fill_floats(
         for start in range(0, out.size, chunk):
             piece = out[start : start + chunk]
             values = piece if piece.dtype == np.float32 else normals[: piece.size]
-            fill_normals(key, start, values)
+            fill_normals(key, start, values, shaping.block)
             if work is np.float64:
                 values = values.astype(work)
-            shaping.shape(values)
+            if shaping.block is None:
+                shaping.shape(values)
             if limits is None:
                 shaping.cut(values)
             if is_narrow:
@@ -165,13 +167,15 @@ class _Shaping:
     """Turns standard normals, in place, into a distribution; `cut` sets what is beyond the bounds.
 
     `bounds` is None where `shape` leaves nothing beyond them; `is_seldom_cut` tells whether it
-    leaves little there; `furthest` is the largest magnitude before the cut.
+    leaves little there; `furthest` is the largest magnitude before the cut. Where there is a
+    `block`, what is drawn from it has its shape already.
     """
 
     shape: Callable[[npt.NDArray], None]
     bounds: tuple[np.floating, np.floating] | None = None
     is_seldom_cut: bool = False
     furthest: float = math.inf
+    block: Float32 | None = None
 
     def cut(self, values: npt.NDArray) -> None:
         """Set what is beyond the bounds to the bounds, in place."""
@@ -213,10 +217,12 @@ def _shaper(
     *,
     is_positive: bool = False,
     is_recorded_positive: bool = False,
+    is_large: bool = False,
 ) -> _Shaping:
     """Return what turns standard normals, in place, into the wanted distribution.
 
-    A normal, cut at the bounds. For what must be positive (variances), and where nothing is
+    A normal, cut at the bounds; that of a tensor which is larger than the block that it is read
+    from comes out of a scaled one. For what must be positive (variances), and where nothing is
     negative and zero is near, a log-normal of the same mean and standard deviation: its lower tail
     is light, so that no channel is divided by almost nothing. Where another bound is nearer to the
     mean than `_SKEW_LIMIT` standard deviations and the other one is not, cutting would pile
@@ -261,11 +267,15 @@ def _shaper(
             np.add(values, mean, values)
 
     is_cut = nearer < _FURTHEST * wanted.std
+    is_from_block = is_large and work is np.float32
+    with np.errstate(over="ignore"):
+        block = scaled_block(wanted.mean, wanted.std) if is_from_block else None
     return _Shaping(
         shape_normal,
         (minimum, maximum) if is_cut else None,
         is_seldom_cut=nearer >= _SELDOM * wanted.std,
         furthest=abs(wanted.mean) + _FURTHEST * wanted.std,
+        block=block,
     )
 
 

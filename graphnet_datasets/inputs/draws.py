@@ -85,12 +85,23 @@ def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
         _interruption.reset(token)
 
 
-def fill_normals(key: int, start: int, out: Float32) -> None:
+def scaled_block(mean: float, std: float) -> Float32:
+    """Return the normals scaled and moved, so that sums of two have this mean and deviation.
+
+    What would be two passes over a tensor is two over a block: worth it for tensors that are larger
+    than a block.
+    """
+    block = normal_block() * np.float32(std)
+    block += np.float32(mean / 2)
+    return block
+
+
+def fill_normals(key: int, start: int, out: Float32, block: Float32 | None = None) -> None:
     """Fill `out` with elements `start`, `start + 1`, … of the standard normals of `key`.
 
-    `start` is a multiple of `SEGMENT_SIZE`.
+    Or of those that `block`, a `scaled_block`, gives. `start` is a multiple of `SEGMENT_SIZE`.
     """
-    _fill(normal_block(), np.add, key, start, out)
+    _fill(normal_block() if block is None else block, np.add, key, start, out)
 
 
 def fill_bits(key: int, start: int, out: UInt32) -> None:

@@ -13,7 +13,8 @@ import pytest
 from graphnet_datasets.benchmark.executors.collecting import read_run
 from graphnet_datasets.benchmark.handover import FIRST, JudgedCall, digest_of, judged_file
 from graphnet_datasets.benchmark.judging.correctness import Output
-from graphnet_datasets.benchmark.judging.judging import EagerAlone, Run
+from graphnet_datasets.benchmark.judging.eager_alone import EagerAlone
+from graphnet_datasets.benchmark.judging.judging import Run
 from graphnet_datasets.isolation import Ending, Outcome
 from graphnet_datasets.schema import RUNS_SCHEMA, empty_run
 from tests.benchmark.stamped import stamps_of
@@ -69,6 +70,29 @@ def test_no_two_judged_calls_have_the_same_inputs(
     read_run(run, ended, tmp_path)
     assert run.has_outputs is not is_refused
     assert ("had the same inputs" in (run.record["error_message"] or "")) is is_refused
+
+
+@pytest.mark.parametrize(("second_ms", "is_taken_back"), [(2.05, True), (1.0, False)])
+def test_a_doubt_goes_where_eager_alone_takes_as_long_when_it_is_timed_again(
+    second_ms: float, is_taken_back: bool
+) -> None:
+    run = Run({**empty_run(), "seed": 0}, outcome(baseline_first_ms=[1.0, 1.0]))
+    run.first = ONES
+    run.judge(eager_alone([1.0] * 60))
+    assert run.is_doubted
+    run.look_again(eager_alone([second_ms] * 60))
+    assert run.is_doubted is not is_taken_back
+    said = [each.partition(":")[0] for each in run.record["warnings"]]
+    assert said == (["baseline_doubted"] if is_taken_back else ["baseline_disturbed"])
+    assert run.record["baseline_alone_ms"] == [second_ms if is_taken_back else 1.0] * 60
+
+
+def test_a_doubt_stays_where_eager_alone_fails_when_it_is_timed_again() -> None:
+    run = Run({**empty_run(), "seed": 0}, outcome(baseline_first_ms=[1.0, 1.0]))
+    run.first = ONES
+    run.judge(eager_alone([1.0] * 60))
+    run.look_again(EagerAlone(None, [2.0] * 60))
+    assert run.is_doubted
 
 
 def test_a_clean_run() -> None:

@@ -28,6 +28,7 @@ from ..handover import (
 )
 from ..judging import judging
 from ..judging.correctness import Output, count_not_finite
+from ..judging.eager_alone import EagerAlone
 from .jobs import CandidateCompiler
 
 COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
@@ -72,17 +73,12 @@ def read_eager_alone(
     outcome: Outcome,
     directory: Path,
     run: judging.Run,
-    earlier: judging.EagerAlone | None,
+    earlier: EagerAlone | None,
     sample: Sample,
-) -> judging.EagerAlone:
+) -> EagerAlone:
     """Return what eager alone found for a run; `earlier` has found all but the judged calls."""
     messages = outcome.merged()
-    eager_alone = judging.EagerAlone(
-        outcome,
-        messages.get("baseline_alone_ms"),
-        messages.get("baseline_alone_preemptions"),
-        messages.get("machine"),
-    )
+    eager_alone = read_times_alone(outcome)
     if earlier is not None:
         eager_alone = dataclasses.replace(
             earlier, outcome=outcome, earlier=earlier, handover_problem=""
@@ -104,6 +100,17 @@ def read_eager_alone(
     except HandoverError as error:
         eager_alone.handover_problem = str(error)
     return eager_alone
+
+
+def read_times_alone(outcome: Outcome) -> EagerAlone:
+    """Return how eager alone ended, with its times and without its outputs."""
+    messages = outcome.merged()
+    return EagerAlone(
+        outcome,
+        messages.get("baseline_alone_ms"),
+        messages.get("baseline_alone_preemptions"),
+        messages.get("machine"),
+    )
 
 
 def read_candidate(outcome: Outcome, asked: CandidateCompiler, device: str) -> CandidateCompiler:

@@ -29,6 +29,8 @@ from ..handover import (
     JudgedCall,
 )
 from ..judging import floors, judging
+from ..judging.eager_alone import EagerAlone
+from ..judging.endings import is_harness_failure
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..records.records import sample_digest
 from ..settings import Settings
@@ -38,7 +40,7 @@ from .collecting import read_candidate, read_eager_alone, read_run
 from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
 from .overlap import Lane, TimingGate
 from .passage import Passage, need_bytes
-from .turns import time_again
+from .turns import look_again, time_again
 
 SERVER = "graphnet_datasets.benchmark.child.server"
 """The module that serves the jobs of any framework."""
@@ -149,13 +151,15 @@ class SampleRunner:
                 self._shown = None
 
     def _records(self, job: SampleJob) -> Iterator[dict[str, Any]]:
-        eager_alone: judging.EagerAlone | None = None
+        eager_alone: EagerAlone | None = None
         for run_id, candidate in job.candidates:
             run = self._run_candidate(job, run_id, candidate)
             if run.has_outputs:
                 eager_alone, attempts = self._run_eager_alone(job, candidate, run, eager_alone)
                 run.judge(eager_alone)
                 run.record["num_attempts"] = max(run.record["num_attempts"], attempts)
+                if run.is_doubted:
+                    look_again(self, job, candidate, run)
                 if run.is_doubted:
                     run = time_again(self, job, run_id, candidate, run, eager_alone)
                 if run.record["status"] == Status.OK:
@@ -164,9 +168,7 @@ class SampleRunner:
                         self._take_outputs(job, run.record, run.first)
             yield run.record
 
-    def _take_floor(
-        self, job: SampleJob, record: dict[str, Any], eager_alone: judging.EagerAlone
-    ) -> None:
+    def _take_floor(self, job: SampleJob, record: dict[str, Any], eager_alone: EagerAlone) -> None:
         output_bytes = sum(output.elements.nbytes for output in eager_alone.first)
         num_bytes = floors.least_bytes(job.sample, output_bytes)
         if floors.is_worth_a_floor(job.row.get("flops"), num_bytes):
@@ -213,8 +215,8 @@ class SampleRunner:
         job: SampleJob,
         candidate: CandidateCompiler,
         run: judging.Run,
-        earlier: judging.EagerAlone | None,
-    ) -> tuple[judging.EagerAlone, int]:
+        earlier: EagerAlone | None,
+    ) -> tuple[EagerAlone, int]:
         """Have eager repeat the calls of a run; what `earlier` found out is not done again."""
         if earlier is not None and earlier.problem is not None:
             earlier = None
@@ -246,7 +248,7 @@ class SampleRunner:
                 is_crowded = (
                     lane is not None and lane.had_company and outcome.ending in _CROWDED_ENDINGS
                 )
-                if num_attempts == 2 or not (is_crowded or judging.is_harness_failure(outcome)):
+                if num_attempts == 2 or not (is_crowded or is_harness_failure(outcome)):
                     yield outcome, directory, num_attempts
                     return
 

@@ -1,4 +1,4 @@
-"""A doubted run once more, eager and candidate in two processes that take turns."""
+"""A doubted run once more: eager by itself, then both in two processes that take turns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from ...isolation import Ending, Outcome
 from ...schema import Status
 from ..judging import judging
+from ..judging.eager_alone import EagerAlone
+from ..judging.endings import is_harness_failure
 from ..judging.turn_times import keep_pairs, take_doubt
 from ..worker_job import Turns
-from .collecting import read_run
+from .collecting import read_run, read_times_alone
 from .jobs import CandidateCompiler, SampleJob
 
 if TYPE_CHECKING:
@@ -26,13 +28,24 @@ GRACE_S = 10.0
 """For eager to end after a candidate that has ended well."""
 
 
+def look_again(
+    runner: SampleRunner, job: SampleJob, candidate: CandidateCompiler, doubted: judging.Run
+) -> None:
+    """Time eager alone once more, which takes a tenth of what turns do; the doubt may go by it."""
+    worker_job = runner.make_worker_job(candidate, "eager_alone")
+    settings = dataclasses.replace(worker_job.settings, has_oracle=False)
+    worker_job = dataclasses.replace(worker_job, settings=settings, is_fresh=doubted.is_fresh)
+    with runner._attempts(job, worker_job) as (outcome, _, _):
+        doubted.look_again(read_times_alone(outcome))
+
+
 def time_again(
     runner: SampleRunner,
     job: SampleJob,
     run_id: str,
     candidate: CandidateCompiler,
     doubted: judging.Run,
-    eager_alone: judging.EagerAlone,
+    eager_alone: EagerAlone,
 ) -> judging.Run:
     """Return the run that is to be recorded: of turns where those deny the pairs.
 
@@ -49,7 +62,7 @@ def time_again(
         is_timed = outcome.merged().get("is_timed") is True
         if (
             is_eager_to_blame
-            or judging.is_harness_failure(outcome)
+            or is_harness_failure(outcome)
             or (is_timed and eager.ending is not Ending.FINISHED)
         ):
             keep_pairs(doubted.record, _why(eager))

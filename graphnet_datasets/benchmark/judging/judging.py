@@ -6,7 +6,6 @@ is checked for its type, and the speedup is computed here from the raw times.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -29,10 +28,12 @@ from .correctness import (
     overall_min_t,
     overall_null_t,
 )
+from .eager_alone import EagerAlone
+from .endings import STATUS_OF_PHASE, is_harness_failure, reason_of
 from .reported import read_message, read_number, read_text, take_figures, take_off_pauses
 from .stamps import TimesError
-from .times import take_alone, take_layouts, take_looks, take_times
-from .turn_times import take_turn_times
+from .times import DISTURBED, take_alone, take_layouts, take_looks, take_times
+from .turn_times import keep_pairs, take_turn_times
 
 _ROW_COLUMNS = (
     "structure_hash",
@@ -51,26 +52,6 @@ _NUMBERS = (
     "baseline_kernel_ms", "candidate_kernel_ms",
     "baseline_num_kernels", "candidate_num_kernels",
 )  # fmt: skip
-_STATUS_OF_PHASE = {
-    "load": Status.BASELINE_FAILED,
-    "baseline": Status.BASELINE_FAILED,
-    "compile": Status.COMPILE_FAILED,
-    "run": Status.RUN_FAILED,
-    "profile": Status.RUN_FAILED,
-}
-_REASON_OF_ENDING = {
-    Ending.ERROR: Reason.EXCEPTION,
-    Ending.CRASH: Reason.CRASH,
-    Ending.TIMEOUT: Reason.TIMEOUT,
-    Ending.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
-    Ending.TOO_MANY_PROCESSES: Reason.CRASH,
-    Ending.PROTOCOL: Reason.CRASH,
-    Ending.FINISHED: Reason.CRASH,
-}
-_MEMORY_TYPES = frozenset({"MemoryError", "OutOfMemoryError", "MemoryLimitError"})
-_MEMORY_TEXTS = ("can't allocate memory", "std::bad_alloc", "not enough memory")
-"""How torch words a failed allocation on a CPU, for which it has no exception of its own."""
-
 MAX_MESSAGE_LENGTH = 4000
 
 
@@ -95,69 +76,6 @@ def begin_record(
         "settings": json.dumps(settings, sort_keys=True),
         **columns,
     }
-
-
-def is_harness_failure(outcome: Outcome) -> bool:
-    """Tell whether the worker was lost before eager had a chance to run: nobody's fault but ours.
-
-    An error, a timeout or running out of memory while loading is the sample's.
-    """
-    return outcome.phase == "load" and outcome.ending in (
-        Ending.CRASH,
-        Ending.PROTOCOL,
-        Ending.TOO_MANY_PROCESSES,
-    )
-
-
-@dataclasses.dataclass
-class EagerAlone:
-    """Eager, run alone: how it ended, its outputs in each judged call, and its times.
-
-    `earlier` is the one of another candidate, which has found out all but `judged`.
-    """
-
-    outcome: Outcome | None = None
-    alone_ms: Any = None
-    alone_preemptions: Any = None
-    alone_machine: Any = None
-    handover_problem: str = ""
-    not_finite: str = ""
-    first: list[Output] = dataclasses.field(default_factory=list)
-    again: list[Output] = dataclasses.field(default_factory=list)
-    judged: list[list[Output]] = dataclasses.field(default_factory=list)
-    oracle: list[Output] | None = None
-    earlier: EagerAlone | None = None
-
-    @property
-    def oracle_problem(self) -> str:
-        """Why there is no oracle where one was tried, or ""."""
-        if self.earlier is not None:
-            return self.earlier.oracle_problem
-        outcome = self.outcome
-        if outcome is None or self.oracle is not None:
-            return ""
-        error = outcome.merged().get("oracle_problem")
-        if outcome.phase == "oracle" and outcome.ending is not Ending.FINISHED:
-            error = outcome.error
-        if not isinstance(error, dict):
-            return ""
-        return read_message(f"{error.get('type')}: {error.get('message')}", 300)
-
-    @property
-    def problem(self) -> tuple[Status, Reason, str, Mapping[str, str] | None] | None:
-        """Status, reason, phase and error if eager alone has failed; None if all went well."""
-        outcome = self.outcome
-        if outcome is None or is_harness_failure(outcome):
-            return Status.HARNESS_FAILED, Reason.CRASH, "load", outcome and outcome.error
-        if outcome.ending is not Ending.FINISHED and outcome.phase != "oracle":
-            return Status.BASELINE_FAILED, _reason(outcome), "baseline", outcome.error
-        if self.handover_problem:
-            error = {"type": "HandoverError", "message": self.handover_problem}
-            return Status.BASELINE_FAILED, Reason.EXCEPTION, "baseline", error
-        if self.not_finite:
-            error = {"type": "NotFiniteError", "message": self.not_finite}
-            return Status.BASELINE_FAILED, Reason.NOT_FINITE, "baseline", error
-        return None
 
 
 class Run:
@@ -201,7 +119,7 @@ class Run:
             phase = outcome.phase
             if phase == "run" and self._messages.get("failed_phase") == "compile":
                 phase = "compile"  # a recompilation: torch.compile raises it from a call
-            self._fail(_STATUS_OF_PHASE[phase], _reason(outcome), phase, outcome.error)
+            self._fail(STATUS_OF_PHASE[phase], reason_of(outcome), phase, outcome.error)
         elif isinstance(refused, dict) and refused.get("reason") in set(Reason):
             self._refuse(Reason(refused["reason"]), str(refused.get("message")))
         elif self._messages.get("is_timed") is not True or f"outputs {FIRST}" not in self._messages:
@@ -237,7 +155,7 @@ class Run:
         phase = self._outcome.phase
         error = {"type": "ProtocolError", "message": message}
         self.has_outputs = False
-        status = _STATUS_OF_PHASE[phase]
+        status = STATUS_OF_PHASE[phase]
         self._fail(status, Reason.CRASH, "run" if phase == "profile" else phase, error)
 
     def _fail(
@@ -265,13 +183,7 @@ class Run:
             return
         self.paired_interval = self.record["speedup_low"], self.record["speedup_high"]
         if self._eager is None:
-            take_alone(
-                self.record,
-                eager_alone.alone_ms,
-                eager_alone.alone_preemptions,
-                eager_alone.alone_machine,
-                self._messages.get("baseline_first_ms"),
-            )
+            self._take_alone(self.record, eager_alone)
         if not self._are_judged_outputs_seen():
             self._refuse(
                 Reason.TAMPERING,
@@ -307,7 +219,7 @@ class Run:
                     "Eager's outputs move with its inputs by no more than other sums round them, "
                     "so a stored answer would be right, and a time would say nothing."
                 )
-                status = _STATUS_OF_PHASE["baseline"]
+                status = STATUS_OF_PHASE["baseline"]
                 self._fail(status, Reason.NOTHING_VARIES, "baseline", error)
                 return
             self._fail(Status.OUTPUT_MISMATCH, Reason.CONSTANT, "judge", error)
@@ -323,6 +235,37 @@ class Run:
             "null_t": overall_null_t(rows),
             "eager_t": None if oracle is None else eager_t(eager_alone.first, oracle),
         }
+
+    def _take_alone(self, record: dict[str, Any], eager_alone: EagerAlone) -> None:
+        take_alone(
+            record,
+            eager_alone.alone_ms,
+            eager_alone.alone_preemptions,
+            eager_alone.alone_machine,
+            self._messages.get("baseline_first_ms"),
+        )
+
+    def look_again(self, eager_alone: EagerAlone) -> None:
+        """Take a doubt back that eager alone, timed once more directly afterwards, does not share.
+
+        The machine may have been another one when eager was timed alone, seconds before and perhaps
+        for another candidate. A candidate that disturbs eager does so whenever that is looked at.
+        """
+        if eager_alone.problem is not None:
+            return
+        low, high = self.paired_interval
+        looked = {
+            **self.record,
+            "speedup_low": low,
+            "speedup_high": high,
+            "warnings": [
+                each for each in self.record["warnings"] if not each.startswith(DISTURBED)
+            ],
+        }
+        self._take_alone(looked, eager_alone)
+        if looked["is_baseline_disturbed"] is False:
+            keep_pairs(looked, "eager alone took another time, but not when it was timed once more")
+            self.record |= looked
 
     def _are_judged_outputs_seen(self) -> bool:
         """Tell whether the kernel noted the hash of each excerpt that is judged."""
@@ -384,16 +327,3 @@ def _fitting(eager_alone: EagerAlone) -> list[Output] | None:
     """Return the oracle if it has as many outputs as eager."""
     oracle = eager_alone.oracle
     return oracle if oracle is not None and len(oracle) == len(eager_alone.first) else None
-
-
-def _reason(outcome: Outcome) -> Reason:
-    """Return why a run ended; running out of memory comes as exceptions of many kinds."""
-    error = outcome.error or {}
-    is_memory = error.get("type", "").rpartition(".")[2] in _MEMORY_TYPES or any(
-        text in error.get("message", "") for text in _MEMORY_TEXTS
-    )
-    if outcome.ending is Ending.ERROR and is_memory:
-        return Reason.OUT_OF_MEMORY
-    if outcome.phase == "baseline" and error.get("type", "").endswith(".NothingVariesError"):
-        return Reason.NOTHING_VARIES
-    return _REASON_OF_ENDING[outcome.ending]
