@@ -32,7 +32,7 @@ GOLDEN = {
     "complex32": ("de305d5405ecb076", "ee53ab909820c16e"),
     "complex64": ("e3edf814a8e80b03", "31e50738f29b3942"),
 }
-"""Digests of 200,001 and of 300,001 elements: they are the same on every machine and never change."""
+"""Digests of 200,001 and 300,001 elements: they are the same on every machine and never change."""
 
 
 def sample_of(
