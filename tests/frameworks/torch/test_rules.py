@@ -14,8 +14,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from graphnet_datasets import load_dataset
-from graphnet_datasets.errors import TimeLimitError, UncheckedOperatorError
+from graphnet_datasets import load_dataset, materialize
+from graphnet_datasets.errors import MemoryLimitError, TimeLimitError, UncheckedOperatorError
 from graphnet_datasets.frameworks.torch.operators import is_checked, is_walkable, lookup, resolve
 from graphnet_datasets.frameworks.torch.shapes import Footprint, check_memory, measure_footprint
 from graphnet_datasets.frameworks.torch.walking import repeated_calls, walk
@@ -29,7 +29,7 @@ from graphnet_datasets.frameworks.torch.walking.forms import (
 from graphnet_datasets.frameworks.torch.walking.number_rules import PAIR_RULES
 from graphnet_datasets.frameworks.torch.walking.operands import is_trusting
 from graphnet_datasets.frameworks.torch.walking.rules import RULES, apply_rule
-from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample import Input, Op, Sample, Statistics, Symbol, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref
 
 F32, F16, I64, BOOL = torch.float32, torch.float16, torch.int64, torch.bool
@@ -45,8 +45,10 @@ def tensor(draw: random.Random, shape: tuple[int, ...], dtype: torch.dtype = F32
     if way == "sliced" and shape:
         made = torch.zeros((*shape[:-1], shape[-1] + 2), dtype=dtype, device="meta")
         return made[..., 1:-1]
-    if way == "expanded" and 1 in shape:
-        return torch.zeros(shape, dtype=dtype, device="meta").expand(shape)
+    if way == "expanded" and shape:
+        held = list(shape)
+        held[draw.randrange(len(shape))] = 1
+        return torch.zeros(held, dtype=dtype, device="meta").expand(shape)
     return torch.zeros(shape, dtype=dtype, device="meta")
 
 
@@ -56,9 +58,14 @@ def shape(draw: random.Random, rank: int | None = None) -> tuple[int, ...]:
 
 ARITHMETIC = (
     "add", "sub", "mul", "div", "truediv", "iadd", "imul", "eq", "ne", "lt", "le", "gt", "ge",
-    "add_", "mul_", "sub_", "div_", "isub", "itruediv",
+    "add_", "mul_", "sub_", "div_", "isub", "itruediv", "__eq__",
 )  # fmt: skip
-OF_THE_CPU = ("torch.conv1d", "torch.conv2d", "torch.nn.functional.scaled_dot_product_attention")
+OF_THE_CPU = (
+    "torch.conv1d",
+    "torch.conv2d",
+    "torch.conv3d",
+    "torch.nn.functional.scaled_dot_product_attention",
+)
 
 
 def of_layers(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
@@ -113,12 +120,19 @@ def of_makers(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
     )
     value = draw.choice((1, 0.5, True))
     if last in ("zeros", "ones"):
+        if draw.random() < 0.2:
+            return (), {"size": draw.choice((sizes, list(sizes), [])), **options}
         return draw.choice(((sizes,), sizes, ([],))), options
     if last == "full":
         return (draw.choice((list(sizes), ())), value), options
     if last == "arange":
         bounds = [draw.randint(-3, 9) for _ in range(draw.randint(1, 3))]
+        if draw.random() < 0.3:
+            return (), dict(zip(("end", "start", "step"), bounds, strict=False)) | options
         return (*bounds,), options
+    if last == "meshgrid":
+        lines = [tensor(draw, shape(draw, 1), x.dtype) for _ in range(draw.randint(1, 3))]
+        return draw.choice(((lines,), tuple(lines))), {"indexing": draw.choice(("ij", "ij", "xy"))}
     if last == "linspace":
         return (0, draw.choice((1, 2.5)), draw.randint(0, 5)), options
     if last in ("index_select", "gather"):
@@ -227,6 +241,8 @@ def of_orders(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
     if last == "topk":
         named = draw.choice(({}, {"dim": axis}, {"sorted": False}, {"largest": False, "dim": -1}))
         return (x, draw.randint(0, 3)), named
+    if last == "argmax":
+        return draw.choice(((x,), (x, axis), (x, axis, draw.random() < 0.5))), {}
     if last in ("sort", "argsort"):
         named = draw.choice(({}, {}, {"descending": True}, {"stable": draw.random() < 0.5}))
         return draw.choice(((x,), (x, axis))), named
@@ -246,7 +262,9 @@ def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
     if last in ARITHMETIC:
         other = draw.choice(
             (tensor(draw, sizes, dtype), tensor(draw, (sizes[-1],), dtype), 2, 0.5, True,
-             tensor(draw, tuple(1 if draw.random() < 0.4 else size for size in sizes), F32))
+             tensor(draw, tuple(1 if draw.random() < 0.4 else size for size in sizes), F32),
+             tensor(draw, sizes, BOOL), tensor(draw, sizes[-1:], I64),
+             tensor(draw, (), draw.choice((F32, F16, I64, BOOL))))
         )  # fmt: skip
         return (
             (other, x) if draw.random() < 0.2 and name[0] == "o" and last[0] != "i" else (x, other)
@@ -255,13 +273,17 @@ def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
         return (x, draw.choice((2, 0.5, 3, x))), {}
     if last in ("index_add", "scatter_add", "scatter_add_"):
         return of_sums(last, draw, sizes, axis)
-    if last in ("softmax", "log_softmax", "unbind"):
+    if last in ("softmax", "log_softmax"):
+        return (x, axis), draw.choice(({}, {}, {"dtype": draw.choice((F32, F16, I64, None))}))
+    if last == "unbind":
         return (x, axis), {}
-    if last == "dropout":
+    if last in ("dropout", "dropout2d"):
+        x = x if last == "dropout" else tensor(draw, shape(draw, 4), dtype)
         return (x, 0.1, draw.random() < 0.2, draw.random() < 0.5), {}
     if last in ("masked_fill", "masked_fill_"):
         cover = tensor(draw, draw.choice((sizes, sizes[-1:])), BOOL)
-        return (x, cover, draw.choice((1.5, -float("inf"), 0))), {}
+        single = tensor(draw, (), draw.choice((F32, F32, F16, I64)))
+        return (x, cover, draw.choice((1.5, -float("inf"), 0, single))), {}
     if last == "linear":
         out = draw.randint(1, 5)
         fitting = sizes[-1] if draw.random() < 0.9 else 7
@@ -272,7 +294,10 @@ def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
         sizes = shape(draw, rank)
         other = (*sizes[:-2], sizes[-1], draw.randint(1, 4))
         return (tensor(draw, sizes), tensor(draw, other)), {}
-    if last in ("conv1d", "conv2d"):
+    if last in ("max", "maximum", "min", "minimum"):
+        other = draw.choice((sizes, sizes[-1:], tuple(draw.choice((1, size)) for size in sizes)))
+        return (x, tensor(draw, other, draw.choice((dtype, dtype, F32)))), {}
+    if last in ("conv1d", "conv2d", "conv3d"):
         rank = int(last[4])
         groups = draw.choice((1, 1, 2))
         channels = groups * draw.randint(1, 3)
@@ -281,6 +306,16 @@ def arguments(name: str, draw: random.Random) -> tuple[tuple[Any, ...], dict[str
         bias = tensor(draw, (2 * groups,)) if draw.random() < 0.5 else None
         padding = draw.choice((0, 1, (1,) * rank, "same", "valid"))
         return (image, kernel, bias, draw.choice((1, 2, (2,) * rank)), padding, 1, groups), {}
+    if last == "conv_transpose2d":
+        groups = draw.choice((1, 1, 2))
+        channels = groups * draw.randint(1, 3)
+        image = tensor(draw, (draw.randint(1, 2), channels, *[draw.choice((1, 5, 8))] * 2))
+        kernel = tensor(draw, (channels, draw.randint(1, 2), *[draw.choice((1, 3))] * 2))
+        bias = tensor(draw, (kernel.shape[1] * groups,)) if draw.random() < 0.5 else None
+        rest = (draw.choice((1, 2)), draw.choice((0, 1)), draw.choice((0, 1)), groups)
+        return (image, kernel, bias, *rest), {}
+    if last in ("triu", "tril"):
+        return (x, *draw.choice(((), (1,), (-1,)))), {}
     if last == "batch_norm":
         sizes = shape(draw, draw.randint(2, 4))
         channels = sizes[1] if draw.random() < 0.9 else 5
@@ -669,3 +704,71 @@ def test_a_view_whose_size_only_a_run_tells_takes_no_memory_of_its_own() -> None
     # What relu gives, twice, and the number of what is true: an int64.
     assert quick.total_bytes == full.total_bytes == 2 * 8 * 4 * 4 + 8
     assert told(quick) == told(full)
+
+
+def test_what_is_made_of_known_elements_alone_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks of language models: `(1.0 - mask) * torch.tensor(lowest)`, and sizes out of tensors."""
+    mask = Input("input", Value("int64", (2, 1, 1, 4)))
+    number = Input("constant", Value("int64", ()), data=(3).to_bytes(8, "little"))
+    ops = (
+        Op("torch.Tensor.expand", (Ref(0), 2, 1, 4, 4)),
+        Op("torch.Tensor.float", (Ref(2),)),
+        Op("torch.tensor", (1.0,)),
+        Op("operator.sub", (Ref(4), Ref(3))),
+        Op("torch.Tensor.bool", (Ref(5),)),
+        Op("torch.tensor", (-3.4e38,)),
+        Op("torch.Tensor.masked_fill", (Ref(5), Ref(6), Ref(7))),
+        Op("operator.mul", (Ref(1), 2)),
+        Op("torch.Tensor.double", (Ref(9),)),
+        Op("torch.Tensor.item", (Ref(9),)),
+        Op("torch.zeros", (Ref(11), 4)),
+        Op("operator.imul", (Ref(12), Ref(10))),
+    )
+    outputs = (Ref(8), Ref(10), Ref(13))
+    sample = Sample("example/mask", "torch", "nlp", (mask, number), ops, outputs)
+    full = measure_footprint(sample)
+    with monkeypatch.context() as patched:
+        patched.setattr(walk.Walk, "_enter_mode", lambda _: pytest.fail("it was entered"))
+        quick = measure_footprint(sample, is_quick=True)
+    assert told(quick) == told(full)
+    assert quick.results[10] == (Value("float32", (6, 4)),)
+
+
+def test_what_was_written_to_is_known_no_more() -> None:
+    number = Input("constant", Value("int64", ()), data=(3).to_bytes(8, "little"))
+    ops = (
+        Op("torch.Tensor.add_", (Ref(0), 1)),
+        Op("torch.Tensor.item", (Ref(0),)),
+        Op("torch.zeros", (Ref(2), 4)),
+        Op("operator.mul", (Ref(0), 2)),
+        Op("torch.Tensor.item", (Ref(4),)),
+        Op("torch.zeros", (Ref(5), 4)),
+    )
+    sample = Sample("example/written", "torch", "nlp", (number,), ops, (Ref(3), Ref(6)))
+    quick, full = (measure_footprint(sample, is_quick=each) for each in (True, False))
+    assert told(quick) == told(full)
+    assert quick.results[2] != (Value("float32", (3, 4)),)
+
+
+def test_a_list_is_repeated_by_a_symbol_and_by_nothing_else_of_the_graph() -> None:
+    symbols = (Symbol("s0", 4),)
+    inputs = (Input("symbol", Value(None, ()), "s0"), Input("input", Value("float32", (3,))))
+    ops = (Op("operator.mul", (ListArg((None,)), Ref(0))), Op("torch.relu", (Ref(1),)))
+    sample = Sample("example/nones", "torch", "nlp", inputs, ops, (Ref(3),), symbols=symbols)
+    module = materialize(sample)
+    (found,) = module(4, torch.ones(3))
+    assert found.tolist() == [1.0, 1.0, 1.0]
+    many = dataclasses.replace(sample, symbols=(Symbol("s0", 10**9),))
+    with pytest.raises(MemoryLimitError, match="100000 items"):
+        materialize(many)
+    counted = dataclasses.replace(
+        sample,
+        ops=(
+            Op("torch.Tensor.sum", (Ref(1),)),
+            Op("torch.Tensor.item", (Ref(2),)),
+            Op("operator.mul", (ListArg((None,)), Ref(3))),
+        ),
+        outputs=(Ref(2),),
+    )
+    with pytest.raises(MemoryLimitError, match="only a run tells"):
+        materialize(counted)

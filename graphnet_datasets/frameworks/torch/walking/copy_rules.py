@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .forms import CPU, Form, UnfitError
+from .forms import CPU, Form, Sizes, UnfitError
 from .rule_operands import (
     axis_of,
     given,
@@ -17,6 +17,7 @@ from .rule_operands import (
     is_dense,
     order_of,
     sizes_of,
+    steps_like_channels_last,
     strides_in,
 )
 
@@ -52,11 +53,21 @@ def _to(
         return form.with_view(form.shape, form.strides)
     if type(dtype) is not torch.dtype:
         raise UnfitError
+    return Form(form.shape, _strides_of_copy(form), dtype)
+
+
+def _strides_of_copy(form: Form) -> Sizes | None:
+    """Return the strides of a copy: in the same order, or where memory has gaps or overlaps plain.
+
+    Unless the steps are those of an image with its channels last, gaps or not.
+    """
     if form.is_contiguous:
-        return Form(form.shape, None, dtype)
-    if not is_dense(form):
+        return None
+    if 0 not in form.strides and is_dense(form):
+        return strides_in(form.shape, order_of(form))
+    if len(form.shape) == 5:
         raise UnfitError
-    return Form(form.shape, strides_in(form.shape, order_of(form)), dtype)
+    return strides_in(form.shape, [0, 2, 3, 1]) if steps_like_channels_last(form) else None
 
 
 def _into(dtype: torch.dtype) -> Callable[[Any], Form]:
@@ -107,7 +118,8 @@ def _stack(tensors: Any, dim: Any = 0) -> Form:
         raise UnfitError
     if any(each.shape != first.shape or each.dtype != first.dtype for each in forms):
         raise UnfitError
-    if not all(each.is_contiguous for each in forms) or (rank in (3, 4) and 1 in first.shape):
+    is_plain = all(each.is_contiguous for each in forms) and 1 not in first.shape
+    if rank in (3, 4) and not is_plain:  # what may count as an image with its channels last
         raise UnfitError
     axis = dim % (rank + 1)
     return Form((*first.shape[:axis], len(forms), *first.shape[axis:]), None, first.dtype)
@@ -139,11 +151,9 @@ def _roll(input: Any, shifts: Any, dims: Any = None) -> Form:
 
 def _clone(input: Any) -> Form:
     form = given(input)
-    if form.is_contiguous:
-        return Form(form.shape, None, form.dtype)
-    if not is_dense(form):
+    if not form.is_contiguous and not is_dense(form):
         raise UnfitError
-    return Form(form.shape, strides_in(form.shape, order_of(form)), form.dtype)
+    return Form(form.shape, _strides_of_copy(form), form.dtype)
 
 
 COPY_RULES: Mapping[str, Callable[..., Any]] = {

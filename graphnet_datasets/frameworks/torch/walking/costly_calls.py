@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ....errors import MemoryLimitError, TimeLimitError
-from ....sample import Op
+from ....sample import Input, Op
 from ....sample.arguments import Ref
 from ..operators import Operator, dispatched_names, resolve
 
@@ -81,8 +81,10 @@ def check_result(result: Any) -> None:
         raise MemoryLimitError(f"gives {len(result)} items, not {MAX_ITEMS} at most.")
 
 
-def check_repeats(op: Op, args: Sequence[Any]) -> None:
+def check_repeats(op: Op, args: Sequence[Any], inputs: Sequence[Input]) -> None:
     """Refuse `[0] * n` for an `n` that comes out of the graph: only a run tells how large it is.
+
+    That of a symbol among the inputs is known, and bounded by `check_call`.
 
     Raises:
         MemoryLimitError: a list or tuple is repeated so.
@@ -91,7 +93,12 @@ def check_repeats(op: Op, args: Sequence[Any]) -> None:
         return
     is_list = [isinstance(arg, tuple | list) for arg in args]
     counts = zip(op.args, is_list, strict=False)
-    if any(is_list) and any(isinstance(arg, Ref) and not listed for arg, listed in counts):
+    if any(is_list) and any(
+        isinstance(arg, Ref)
+        and not listed
+        and not (arg.index < len(inputs) and inputs[arg.index].role == "symbol")
+        for arg, listed in counts
+    ):
         raise MemoryLimitError("repeats a list by a number that only a run tells.")
 
 

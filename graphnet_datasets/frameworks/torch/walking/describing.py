@@ -9,7 +9,7 @@ import torch
 
 from ....sample import Value
 from ....sample.vocabulary import ITEM_SIZE_BYTES
-from .forms import PLAIN_DTYPES, Form
+from .forms import PLAIN_DTYPES, Form, Scalar
 from .live_memory import tensors_in
 
 _NAMES = {dtype: str(dtype).removeprefix("torch.") for dtype in PLAIN_DTYPES}
@@ -21,6 +21,9 @@ def describe(result: Any) -> Iterator[Value]:
         if type(tensor) is Form:
             strides = None if tensor.is_contiguous else tensor.strides
             yield Value(_NAMES.get(tensor.dtype), tensor.shape, strides)
+            continue
+        if type(tensor) is Scalar:
+            yield Value(_NAMES[tensor.dtype], ())
             continue
         name = str(tensor.dtype).removeprefix("torch.")
         dtype = name if name in ITEM_SIZE_BYTES else None

@@ -19,23 +19,33 @@ def _like(form: Form) -> Form:
     return Form(form.shape, strides_in(form.shape, order_of(form)), form.dtype)
 
 
-def _in_place(form: Form) -> Form:
+def in_place(form: Form) -> Form:
+    """Return a form that is written to."""
     if form.storage.base is not None:  # fake tensors that others may have elements of
         raise UnfitError
     return form
 
 
-def _elementwise(input: Any) -> Form:
+def elementwise(input: Any) -> Form:
+    """Return what an operator on single floating-point numbers makes."""
     form = given(input)
     if not form.dtype.is_floating_point:
         raise UnfitError
     return _like(form)
 
 
+def _rounded(input: Any) -> Form:
+    """What keeps integers as they are."""
+    form = given(input)
+    if form.dtype is torch.bool or form.dtype.is_complex:
+        raise UnfitError
+    return _like(form)
+
+
 def _activation(input: Any, inplace: Any = False) -> Form:
     if inplace is True:
-        return _in_place(given(input))
-    return _elementwise(input)
+        return in_place(given(input))
+    return elementwise(input)
 
 
 def _bounded(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: Any = False) -> Form:
@@ -57,14 +67,14 @@ def _sloped(input: Any, negative_slope: Any = 0.01, inplace: Any = False) -> For
 def _softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Form:
     if not are_numbers(beta, threshold):
         raise UnfitError
-    return _elementwise(input)
+    return elementwise(input)
 
 
 def _clamp(input: Any, min: Any = None, max: Any = None) -> Form:
     held = [each for each in (min, max) if each is not None]
     if not held or not are_numbers(*held):
         raise UnfitError
-    return _elementwise(input)
+    return elementwise(input) if float in map(type, held) else _rounded(input)
 
 
 def _negate(input: Any) -> Form:
@@ -93,7 +103,7 @@ def _prelu(input: Any, weight: Any) -> Form:
 def _gelu(input: Any, approximate: Any = "none") -> Form:
     if approximate not in ("none", "tanh"):
         raise UnfitError
-    return _elementwise(input)
+    return elementwise(input)
 
 
 def _dropout(input: Any, p: Any = 0.5, training: Any = True, inplace: Any = False) -> Form:
@@ -104,12 +114,20 @@ def _dropout(input: Any, p: Any = 0.5, training: Any = True, inplace: Any = Fals
     return form.with_view(form.shape, form.strides)
 
 
-def _softmax(input: Any, dim: Any, _stacklevel: Any = 3, dtype: Any = None) -> Form:
-    form = plain(input)
-    axis_of(form, dim)
-    if dtype not in (None, form.dtype) or type(_stacklevel) is not int:
+def _dropout_of_channels(input: Any, *rest: Any, **options: Any) -> Form:
+    if len(given(input).shape) != 4:  # of which torch warns
         raise UnfitError
-    return _like(form)
+    return _dropout(input, *rest, **options)
+
+
+def _softmax(input: Any, dim: Any, _stacklevel: Any = 3, dtype: Any = None) -> Form:
+    form = given(input)
+    axis_of(form, dim)
+    if not form.dtype.is_floating_point or type(_stacklevel) is not int:
+        raise UnfitError
+    if type(dtype) not in (torch.dtype, type(None)) or (dtype and not dtype.is_floating_point):
+        raise UnfitError
+    return Form(form.shape, None, dtype or form.dtype)
 
 
 def _softmax_of_tensor(input: Any, dim: Any, dtype: Any = None) -> Form:
@@ -136,17 +154,37 @@ def _binary(left: Any, right: Any, *, is_division: bool = False) -> Form:
         left, right = right, left
     form = given(left)
     if type(right) in (int, float):
-        if not form.dtype.is_floating_point and (
-            is_division or type(right) is float or form.dtype is torch.bool
-        ):
+        if form.dtype.is_floating_point:
+            return _like(form)
+        if form.dtype is torch.bool or form.dtype.is_complex:
             raise UnfitError
-        return _like(form)
+        is_float = is_division or type(right) is float
+        return _of_dtype(_like(form), torch.get_default_dtype()) if is_float else _like(form)
     other = given(right)
-    if torch.bool in (form.dtype, other.dtype):
-        raise UnfitError
-    if is_division and not form.dtype.is_floating_point:
+    floats = form.dtype.is_floating_point, other.dtype.is_floating_point
+    has_bools = torch.bool in (form.dtype, other.dtype)
+    if (is_division and not all(floats)) or (has_bools and not any(floats)):
         raise UnfitError
     return _paired(form, other)
+
+
+def _subtract(left: Any, right: Any) -> Form:
+    for each in (left, right):
+        if type(each) is Form and each.dtype is torch.bool:  # which torch refuses
+            raise UnfitError
+    return _binary(left, right)
+
+
+def _subtract_in_place(left: Any, right: Any) -> Form:
+    _subtract(left, right)
+    return _binary_in_place(left, right)
+
+
+def _extreme(left: Any, right: Any) -> Form:
+    one, other = given(left), given(right)
+    if one.dtype != other.dtype or one.dtype.is_complex:
+        raise UnfitError
+    return _paired(one, other)
 
 
 def _paired(form: Form, other: Form) -> Form:
@@ -179,13 +217,20 @@ def _is_ordered(form: Form) -> bool:
 def _common_dtype(form: Form, other: Form) -> torch.dtype:
     if form.dtype == other.dtype:
         return form.dtype
-    if not (form.dtype.is_floating_point and other.dtype.is_floating_point):
+    if form.dtype.is_complex or other.dtype.is_complex:
         raise UnfitError
     if form.shape == () or other.shape == ():
         if form.shape == other.shape:
             raise UnfitError
-        return other.dtype if form.shape == () else form.dtype
+        single, whole = (form, other) if form.shape == () else (other, form)
+        # One element decides only where it is of another kind: a float beside integers.
+        if _kind(single.dtype) <= _kind(whole.dtype):
+            return whole.dtype
     return torch.promote_types(form.dtype, other.dtype)
+
+
+def _kind(dtype: torch.dtype) -> int:
+    return 2 if dtype.is_floating_point else int(dtype is not torch.bool)
 
 
 def _of_dtype(form: Form, dtype: torch.dtype) -> Form:
@@ -218,7 +263,7 @@ def _binary_in_place(left: Any, right: Any, *, is_division: bool = False) -> For
         result.dtype != form.dtype and not form.dtype.is_floating_point
     ):
         raise UnfitError
-    return _in_place(form)
+    return in_place(form)
 
 
 def _divide_in_place(left: Any, right: Any) -> Form:
@@ -228,51 +273,12 @@ def _divide_in_place(left: Any, right: Any) -> Form:
 def _power(base: Any, exponent: Any) -> Form:
     if type(exponent) not in (int, float):
         raise UnfitError
-    return _elementwise(base)
+    return elementwise(base)
 
 
 def _power_in_place(base: Any, exponent: Any) -> Form:
     _power(base, exponent)
-    return _in_place(base)
-
-
-def _masked_fill(input: Any, mask: Any, value: Any) -> Form:
-    form = _checked_fill(plain(input), mask, value)
-    return Form(form.shape, None, form.dtype)
-
-
-def _masked_fill_in_place(input: Any, mask: Any, value: Any) -> Form:
-    form = _checked_fill(given(input), mask, value)
-    _elementwise(form)  # no element of it lies in two places
-    if mask.storage is form.storage:  # memory that is read as well as written
-        raise UnfitError
-    return _in_place(form)
-
-
-def _checked_fill(form: Form, mask: Any, value: Any) -> Form:
-    """Return the form that is filled, of operands that fit."""
-    cover = given(mask)
-    if cover.dtype is not torch.bool or type(value) not in (int, float):
-        raise UnfitError
-    if broadcast(form.shape, cover.shape) != form.shape:
-        raise UnfitError
-    return form
-
-
-def _where(condition: Any, input: Any, other: Any) -> Form:
-    cover = given(condition)
-    numbers = [each for each in (input, other) if type(each) in (int, float)]
-    forms = [given(each) for each in (input, other) if type(each) not in (int, float)]
-    if cover.dtype is not torch.bool or not forms:
-        raise UnfitError
-    dtype, shape = forms[0].dtype, cover.shape
-    for each in forms:
-        shape = broadcast(shape, each.shape)
-        if each.dtype != dtype or not each.is_contiguous:
-            raise UnfitError
-    if not cover.is_contiguous or (numbers and not dtype.is_floating_point):
-        raise UnfitError
-    return Form(shape, None, dtype)
+    return in_place(base)
 
 
 ELEMENT_RULES: Mapping[str, Callable[..., Any]] = {
@@ -281,10 +287,16 @@ ELEMENT_RULES: Mapping[str, Callable[..., Any]] = {
             "torch.sigmoid", "torch.Tensor.sigmoid", "torch.tanh", "torch.Tensor.tanh",
             "torch.sqrt", "torch.Tensor.sqrt", "torch.rsqrt", "torch.Tensor.rsqrt", "torch.exp",
             "torch.Tensor.exp", "torch.sin", "torch.Tensor.sin", "torch.cos", "torch.Tensor.cos",
-            "torch.log", "torch.Tensor.log", "torch.abs", "torch.Tensor.abs", "torch.erf",
-            "torch.Tensor.floor", "torch.square", "torch.Tensor.square",
+            "torch.log", "torch.Tensor.log", "torch.erf", "torch.square", "torch.Tensor.square",
         ),
-        _elementwise,
+        elementwise,
+    ),
+    **dict.fromkeys(
+        (
+            "torch.abs", "torch.Tensor.abs", "torch.sign", "torch.Tensor.sign", "torch.ceil",
+            "torch.Tensor.ceil", "torch.Tensor.floor",
+        ),
+        _rounded,
     ),
     **dict.fromkeys(
         (
@@ -294,7 +306,7 @@ ELEMENT_RULES: Mapping[str, Callable[..., Any]] = {
         ),
         _activation,
     ),
-    **dict.fromkeys(("torch.relu", "torch.Tensor.relu"), _elementwise),
+    **dict.fromkeys(("torch.relu", "torch.Tensor.relu"), elementwise),
     "torch.nn.functional.hardtanh": _bounded,
     "torch.nn.functional.leaky_relu": _sloped,
     "torch.nn.functional.softplus": _softplus,
@@ -304,6 +316,7 @@ ELEMENT_RULES: Mapping[str, Callable[..., Any]] = {
     "operator.invert": _invert,
     "torch.nn.functional.gelu": _gelu,
     "torch.nn.functional.dropout": _dropout,
+    "torch.nn.functional.dropout2d": _dropout_of_channels,
     **dict.fromkeys(("torch.nn.functional.softmax", "torch.nn.functional.log_softmax"), _softmax),
     **dict.fromkeys(
         ("torch.softmax", "torch.Tensor.softmax", "torch.log_softmax", "torch.Tensor.log_softmax"),
@@ -311,32 +324,31 @@ ELEMENT_RULES: Mapping[str, Callable[..., Any]] = {
     ),
     **dict.fromkeys(
         (
-            "operator.add", "operator.mul", "operator.sub", "torch.add", "torch.mul", "torch.sub",
-            "torch.Tensor.add", "torch.Tensor.mul", "torch.Tensor.sub",
+            "operator.add", "operator.mul", "torch.add", "torch.mul", "torch.Tensor.add",
+            "torch.Tensor.mul",
         ),
         _binary,
     ),
+    **dict.fromkeys(("operator.sub", "torch.sub", "torch.Tensor.sub"), _subtract),
+    **dict.fromkeys(("torch.max", "torch.maximum", "torch.min", "torch.minimum"), _extreme),
     **dict.fromkeys(("operator.truediv", "torch.div", "torch.Tensor.div"), _divide),
     **dict.fromkeys(("operator.and_", "operator.or_", "operator.xor"), _bitwise),
     **dict.fromkeys(
         (
             "operator.eq", "operator.ne", "operator.lt", "operator.le", "operator.gt",
-            "operator.ge", "torch.Tensor.eq", "torch.Tensor.ne",
+            "operator.ge", "torch.Tensor.eq", "torch.Tensor.ne", "torch.Tensor.__eq__",
         ),
         _compare,
     ),
     **dict.fromkeys(
         (
-            "operator.iadd", "operator.imul", "operator.isub", "torch.Tensor.add_",
-            "torch.Tensor.mul_", "torch.Tensor.sub_",
+            "operator.iadd", "operator.imul", "torch.Tensor.add_", "torch.Tensor.mul_",
         ),
         _binary_in_place,
     ),
+    **dict.fromkeys(("operator.isub", "torch.Tensor.sub_"), _subtract_in_place),
     **dict.fromkeys(("operator.itruediv", "torch.Tensor.div_"), _divide_in_place),
     **dict.fromkeys(("operator.pow", "torch.pow", "torch.Tensor.pow"), _power),
     **dict.fromkeys(("operator.ipow", "torch.Tensor.pow_"), _power_in_place),
-    "torch.Tensor.masked_fill": _masked_fill,
-    "torch.Tensor.masked_fill_": _masked_fill_in_place,
-    "torch.where": _where,
 }  # fmt: skip
 """By the names that the table of operators keeps."""

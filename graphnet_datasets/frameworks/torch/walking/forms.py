@@ -92,18 +92,35 @@ class Form:
 
 
 class Scalar:
-    """An input of one element without axes, which is known: as the tensor `real`, as a `number`.
+    """A tensor of one element without axes, which is known: as the tensor `real`, as a `number`.
 
-    `fake` is the tensor that stands for it once an operator without a rule takes it; what becomes
-    of the element then is known there alone. No rule of `rules` takes one.
+    It is an input, or follows from numbers alone (`scalar_rules`). `fake` is the tensor that stands
+    for it once an operator without a rule takes it; what becomes of the element then is known there
+    alone.
+
+    Raises:
+        UnfitError: it has axes, or a dtype that is seldom met.
     """
 
-    __slots__ = ("fake", "number", "real")
+    __slots__ = ("dtype", "fake", "number", "real", "shape", "storage")
 
     def __init__(self, real: torch.Tensor) -> None:
+        if real.shape or real.dtype not in PLAIN_DTYPES:
+            raise UnfitError
         self.real = real
         self.number = real.item()
+        self.dtype = real.dtype
+        self.shape: Sizes = ()
+        self.storage = Storage(real.dtype.itemsize)
         self.fake: torch.Tensor | None = None
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return 1
+
+    def to_form(self) -> Form:
+        """Return a form like it, for whom the element is nothing."""
+        return Form((), None, self.dtype)
 
 
 def form_of(fake: Any, known: dict[int, Storage]) -> Any:

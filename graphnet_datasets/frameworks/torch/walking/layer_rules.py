@@ -15,7 +15,6 @@ from .rule_operands import (
     has_channels_last,
     integers,
     is_ambiguous,
-    is_dense,
     order_of,
     plain,
     strides_in,
@@ -84,11 +83,18 @@ def _average_pool(
     divisor_override: Any = None,
 ) -> Form:
     is_usual = type(count_include_pad) is bool and divisor_override is None
-    if ceil_mode is not False or not is_usual:
+    if type(ceil_mode) is not bool or not is_usual:
         raise UnfitError
     window = integers(kernel_size, 2)
     step = integers(kernel_size if stride is None else stride, 2)
-    return _pool(_image(input), window, step, integers(padding, 2), (1, 1))
+    form, pads = _image(input), integers(padding, 2)
+    if ceil_mode and any(
+        (size + 2 * pad - width) % by
+        for size, pad, width, by in zip(form.shape[2:], pads, window, step, strict=False)
+        if by > 0
+    ):
+        raise UnfitError
+    return _pool(form, window, step, pads, (1, 1))
 
 
 def _adaptive_pool(input: Any, output_size: Any) -> Form:
@@ -198,7 +204,6 @@ def _fused_attention(
         or asked.shape[3] != looked_at.shape[3]
         or not asked.dtype == looked_at.dtype == taken.dtype
         or asked.dtype not in (torch.float32, torch.bfloat16, torch.float16)
-        or not (asked.is_contiguous or is_dense(asked))
     ):
         raise UnfitError
     strides = None if asked.is_contiguous else strides_in(asked.shape, order_of(asked))
@@ -266,7 +271,51 @@ def _attention(
     return result, Form(shape, None, asked.dtype)
 
 
+def _transposed_convolution(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: Any = 1,
+    dilation: Any = 1,
+) -> Form:
+    form, kernel = plain(input), plain(weight)
+    steps, pads, more, gaps = (
+        integers(each, 2) for each in (stride, padding, output_padding, dilation)
+    )
+    if (
+        not len(form.shape) == len(kernel.shape) == 4
+        or form.dtype != kernel.dtype
+        or type(groups) is not int
+        or groups < 1
+        or form.shape[1] != kernel.shape[0]
+        or form.shape[1] % groups
+        or min(steps) < 1
+        or min(gaps) < 1
+        or min(*pads, *more) < 0
+        or any(each >= max(by, gap) for each, by, gap in zip(more, steps, gaps, strict=True))
+        or is_ambiguous(form)
+        or is_ambiguous(kernel)
+    ):
+        raise UnfitError
+    channels = kernel.shape[1] * groups
+    if bias is not None and (given(bias).shape != (channels,) or bias.dtype != form.dtype):
+        raise UnfitError
+    sizes = [
+        (size - 1) * by - 2 * pad + gap * (width - 1) + extra + 1
+        for size, by, pad, gap, width, extra in zip(
+            form.shape[2:], steps, pads, gaps, kernel.shape[2:], more, strict=True
+        )
+    ]
+    if min(sizes) < 1:
+        raise UnfitError
+    return Form((form.shape[0], channels, *sizes), None, form.dtype)
+
+
 LAYER_RULES: Mapping[str, Callable[..., Any]] = {
+    "torch.conv_transpose2d": _transposed_convolution,
     "torch.nn.functional.max_pool2d": _max_pool,
     "torch.nn.functional.avg_pool2d": _average_pool,
     "torch.nn.functional.adaptive_avg_pool2d": _adaptive_pool,

@@ -9,15 +9,17 @@ from typing import Any
 
 import torch
 
-from .forms import Form, Storage
+from .forms import Form, Scalar, Storage
+
+_STAND_INS = (Form, Scalar)
 
 
 def tensors_in(result: Any) -> Iterator[Any]:
     """Yield the tensors of a result, which may be nested in tuples, lists and dictionaries.
 
-    In a walk some of them are forms.
+    In a walk some of them are forms or scalars.
     """
-    if type(result) is Form or isinstance(result, torch.Tensor):
+    if type(result) in _STAND_INS or isinstance(result, torch.Tensor):
         yield result
     elif isinstance(result, tuple | list):
         for item in result:
@@ -123,14 +125,14 @@ class LiveMemory:
 def _storages(
     value: Any, known: Mapping[int, Storage] = types.MappingProxyType({})
 ) -> Iterable[tuple[int, int]]:
-    if type(value) is Form:
+    if type(value) in _STAND_INS:
         return ((value.storage.key, value.storage.num_bytes),)
     return _storages_in(value, known)
 
 
 def _storages_in(value: Any, known: Mapping[int, Storage]) -> Iterator[tuple[int, int]]:
     for tensor in tensors_in(value):
-        if type(tensor) is Form:
+        if type(tensor) in _STAND_INS:
             yield tensor.storage.key, tensor.storage.num_bytes
             continue
         try:

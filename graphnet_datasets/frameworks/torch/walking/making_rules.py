@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
-from .forms import CPU, Form, Sizes, UnfitError
+from .forms import CPU, Form, Scalar, Sizes, UnfitError
 from .rule_operands import are_numbers, given, sizes_of
+from .scalar_rules import make_scalar
 
 
 def _made(shape: Sizes, default: torch.dtype, options: Mapping[str, Any]) -> Form:
@@ -30,6 +31,8 @@ def _shape_of(sizes: tuple[Any, ...]) -> Sizes:
 
 
 def _filled(*sizes: Any, **options: Any) -> Form:
+    if not sizes and "size" in options:
+        sizes = (options.pop("size"),)
     return _made(_shape_of(sizes), torch.get_default_dtype(), options)
 
 
@@ -64,6 +67,8 @@ def _full_like(input: Any, fill_value: Any, **options: Any) -> Form:
 
 
 def _arange(*bounds: Any, **options: Any) -> Form:
+    if "end" in options:
+        bounds = (options.pop("start", 0), options.pop("end"), options.pop("step", 1))
     if not 1 <= len(bounds) <= 3 or not are_numbers(*bounds) or float in map(type, bounds):
         raise UnfitError
     start, end = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
@@ -79,8 +84,10 @@ def _linspace(start: Any, end: Any, steps: Any, **options: Any) -> Form:
     return _made((steps,), torch.get_default_dtype(), options)
 
 
-def _nothing(data: Any, **options: Any) -> Form:
-    """An empty list as a tensor, with which caches of keys and values begin."""
+def _tensor(data: Any, **options: Any) -> Form | Scalar:
+    """A number as a tensor, or an empty list, with which caches of keys and values begin."""
+    if type(data) in (bool, int, float):
+        return make_scalar(data, **options)
     if type(data) is not list or data or set(options) - {"dtype", "device"}:
         raise UnfitError
     _made((1,), torch.get_default_dtype(), options)
@@ -92,7 +99,7 @@ MAKING_RULES: Mapping[str, Callable[..., Any]] = {
     "torch.full": _full,
     "torch.arange": _arange,
     "torch.linspace": _linspace,
-    "torch.tensor": _nothing,
+    "torch.tensor": _tensor,
     **dict.fromkeys(("torch.Tensor.new_zeros", "torch.Tensor.new_ones"), _new),
     "torch.Tensor.new_full": _new_full,
     **dict.fromkeys(("torch.zeros_like", "torch.ones_like", "torch.empty_like"), _like),

@@ -39,6 +39,15 @@ def _argsort(input: Any, dim: Any = -1, descending: Any = False) -> Form:
     return _sort(input, dim, descending)[1]
 
 
+def _argmax(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
+    form = _ordered(input)
+    axis = axis_of(form, dim)
+    if form.dtype is torch.bool or type(keepdim) is not bool or not form.is_contiguous:
+        raise UnfitError
+    kept = (1,) if keepdim else ()
+    return Form((*form.shape[:axis], *kept, *form.shape[axis + 1 :]), None, torch.int64)
+
+
 def _ordered(input: Any) -> Form:
     """Return the form of numbers of which one is the larger."""
     form = given(input)
@@ -50,6 +59,7 @@ def _ordered(input: Any) -> Form:
 ORDER_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(("torch.topk", "torch.Tensor.topk"), _topk),
     **dict.fromkeys(("torch.sort", "torch.Tensor.sort"), _sort),
+    **dict.fromkeys(("torch.argmax", "torch.Tensor.argmax"), _argmax),
     **dict.fromkeys(("torch.argsort", "torch.Tensor.argsort"), _argsort),
 }
 """By the names that the table of operators keeps."""

@@ -95,6 +95,23 @@ def has_channels_last(form: Form) -> bool:
     return form.strides == strides_in(form.shape, [0, 2, 3, 1])
 
 
+def steps_like_channels_last(form: Form) -> bool:
+    """Tell whether an image counts as one with its channels last by its steps, whatever its gaps.
+
+    >>> steps_like_channels_last(Form((1, 2, 3, 4), (40, 1, 8, 2), torch.float32))
+    True
+    """
+    if len(form.shape) != 4 or form.strides[1] == 0:
+        return False
+    least = 0
+    for axis in (1, 3, 2, 0):
+        step, size = form.strides[axis], form.shape[axis]
+        if step < least or (axis == 0 and least == form.strides[1]):
+            return False
+        least = step * max(size, 1)
+    return True
+
+
 def has_rows(form: Form) -> bool:
     """Tell whether an image cannot count as one with its channels last, whatever its gaps."""
     if len(form.shape) != 4:

@@ -14,17 +14,20 @@ from typing import Any
 
 from .copy_rules import COPY_RULES
 from .element_rules import ELEMENT_RULES
-from .forms import UnfitError
+from .forms import Scalar, UnfitError
 from .layer_rules import LAYER_RULES
 from .making_rules import MAKING_RULES
+from .mask_rules import MASK_RULES
 from .number_rules import NUMBER_RULES, PAIR_RULES
 from .order_rules import ORDER_RULES
+from .scalar_rules import apply_to_scalars
 from .sum_rules import SUM_RULES
 from .value_rules import VALUE_RULES
 from .view_rules import VIEW_RULES
 
 RULES: Mapping[str, Callable[..., Any]] = {
     **ELEMENT_RULES,
+    **MASK_RULES,
     **VALUE_RULES,
     **LAYER_RULES,
     **VIEW_RULES,
@@ -51,6 +54,8 @@ def apply_rule(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> A
     if args and type(args[0]) is int:
         rule = PAIR_RULES.get(name, rule) if type(args[-1]) is int else rule
     try:
+        if Scalar in map(type, args):
+            return apply_to_scalars(name, rule, args, kwargs)
         return rule(*args, **kwargs)
     except (UnfitError, TypeError):  # TypeError: arguments that the rule does not know
         return NotImplemented

@@ -54,11 +54,6 @@ class Unsettled:
         """The peak of what is settled."""
         return (self._settled or self._memory).peak_bytes
 
-    def hold_forever(self, value: Any) -> None:
-        """Count the storages of an input as taken."""
-        if self._settled is not None:
-            self._settled.hold_forever(value)
-
     def release(self, index: int) -> None:
         """Give up value `index`."""
         if self._settled is not None:

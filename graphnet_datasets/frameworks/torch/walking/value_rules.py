@@ -86,6 +86,9 @@ def _convolution(rank: int) -> Callable[..., Any]:
         is_last = has_channels_last(form)
         if padding == "valid":
             padding = 0
+        is_same = padding == "same"
+        if is_same:
+            padding = 0
         steps, pads, gaps = (integers(each, rank) for each in (stride, padding, dilation))
         if (
             len(form.shape) != rank + 2
@@ -104,6 +107,12 @@ def _convolution(rank: int) -> Callable[..., Any]:
         ):
             raise UnfitError
         _check_bias(bias, kernel)
+        if is_same and (set(steps) != {1} or not all(width % 2 for width in kernel.shape[2:])):
+            raise UnfitError
+        if is_same:
+            pads = tuple(
+                gap * (width - 1) // 2 for gap, width in zip(gaps, kernel.shape[2:], strict=True)
+            )
         sizes = [
             (size + 2 * pad - gap * (window - 1) - 1) // step + 1
             for size, pad, gap, window, step in zip(
@@ -131,8 +140,11 @@ def _batch_norm(
     momentum: Any = 0.1,
     eps: Any = 1e-5,
 ) -> Form:
-    form = plain(input)
+    form = given(input)
     if type(training) is not bool or len(form.shape) < 2 or not are_numbers(momentum, eps):
+        raise UnfitError
+    is_last = has_channels_last(form)
+    if not form.dtype.is_floating_point or not (is_last or form.is_contiguous):
         raise UnfitError
     if training and form.numel() == form.shape[1]:  # one value a channel, which torch refuses
         raise UnfitError
@@ -140,7 +152,7 @@ def _batch_norm(
     for each in map(plain, (running_mean, running_var, *held)):
         if each.shape != (form.shape[1],) or each.dtype != form.dtype:
             raise UnfitError
-    return Form(form.shape, None, form.dtype)
+    return Form(form.shape, form.strides if is_last else None, form.dtype)
 
 
 def _layer_norm(
@@ -178,7 +190,9 @@ def _reduced(form: Form, dim: Any, keepdim: Any) -> tuple[int, ...]:
 
 
 def _mean(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
-    form = plain(input)
+    form = given(input)
+    if not form.dtype.is_floating_point:
+        raise UnfitError
     return Form(_reduced(form, dim, keepdim), None, form.dtype)
 
 
@@ -248,7 +262,7 @@ def _index_select(input: Any, dim: Any, index: Any) -> Form:
 def _gather(input: Any, dim: Any, index: Any) -> Form:
     form, places = given(input), given(index)
     axis = axis_of(form, dim)
-    if places.dtype is not torch.int64 or not places.is_contiguous:
+    if places.dtype is not torch.int64:
         raise UnfitError
     if len(places.shape) != len(form.shape) or any(
         size > most
@@ -271,10 +285,11 @@ VALUE_RULES: Mapping[str, Callable[..., Any]] = {
     ),
     "torch.conv1d": _convolution(1),
     "torch.conv2d": _convolution(2),
+    "torch.conv3d": _convolution(3),
     "torch.nn.functional.batch_norm": _batch_norm,
     "torch.nn.functional.layer_norm": _layer_norm,
     "torch.nn.functional.group_norm": _group_norm,
-    "torch.Tensor.mean": _mean,
+    **dict.fromkeys(("torch.Tensor.mean", "torch.mean"), _mean),
     **dict.fromkeys(("torch.sum", "torch.Tensor.sum"), _sum),
     **dict.fromkeys(("torch.cumsum", "torch.Tensor.cumsum"), _cumulated),
     "torch.nn.functional.embedding": _embedding,

@@ -274,6 +274,28 @@ def _parts(form: Form, axis: int, counts: list[int]) -> tuple[Form, ...]:
     return tuple(found)
 
 
+def _meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Form, ...]:
+    if len(tensors) == 1 and type(tensors[0]) in (tuple, list):
+        tensors = tuple(tensors[0])
+    forms = [given(each) for each in tensors]
+    if indexing != "ij" or not forms or any(len(each.shape) != 1 for each in forms):
+        raise UnfitError
+    if any(each.dtype != forms[0].dtype for each in forms):
+        raise UnfitError
+    shape = tuple(each.shape[0] for each in forms)
+    rank = len(shape)
+    found = []
+    for axis, each in enumerate(forms):
+        column = (1,) * axis + each.shape + (1,) * (rank - axis - 1)
+        found.append(_expand(_view(each, column), shape))
+    return tuple(found)
+
+
+def _detach(input: Any) -> Form:
+    form = given(input)
+    return form.with_view(form.shape, form.strides)
+
+
 VIEW_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(("torch.Tensor.transpose", "torch.transpose"), _transpose),
     **dict.fromkeys(("torch.Tensor.permute", "torch.permute"), _permute),
@@ -293,5 +315,7 @@ VIEW_RULES: Mapping[str, Callable[..., Any]] = {
     **dict.fromkeys(("torch.split", "torch.Tensor.split"), _split),
     **dict.fromkeys(("torch.chunk", "torch.Tensor.chunk"), _chunk),
     **dict.fromkeys(("torch.Tensor.unbind", "torch.unbind"), _unbind),
+    "torch.meshgrid": _meshgrid,
+    "torch.Tensor.detach": _detach,
 }  # fmt: skip
 """By the names that the table of operators keeps."""

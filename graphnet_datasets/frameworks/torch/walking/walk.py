@@ -29,7 +29,7 @@ from .confined_fakes import ConfinedFakeMode
 from .costly_calls import check_call, check_repeats, check_result
 from .describing import describe
 from .footprint import Footprint
-from .forms import PLAIN_DTYPES, Form, Scalar, Storage, UnfitError, fake_of, form_of, map_forms
+from .forms import Form, Scalar, Storage, UnfitError, fake_of, form_of, map_forms
 from .known_numbers import gives_nothing, why_unknown
 from .live_memory import LiveMemory
 from .observer import Observer
@@ -159,8 +159,9 @@ class Walk:
                     real = to_tensor(
                         make_array(self.sample, index, sizes=self.sizes), each.value.dtype
                     )
-                    if self.is_quick and real.dtype in PLAIN_DTYPES:
-                        return Scalar(real)
+                    if self.is_quick:
+                        with contextlib.suppress(UnfitError):
+                            return Scalar(real)
                 mode = self._enter_mode()
                 return mode.fake_tensor_converter.from_real_tensor(mode, real, make_constant=True)
             stride = concrete_stride(self.sample, index, shape, self.sizes)
@@ -244,7 +245,7 @@ class Walk:
         args, kwargs = map_forms(args, self._fake), map_forms(kwargs, self._fake)
         if operator.name == AUTOCAST:
             args = autocast_arguments(args, CPU)
-        check_repeats(op, args)
+        check_repeats(op, args, self.sample.inputs)
         check_call(operator, args, kwargs)
         if unknown and is_trusting(operator):
             raise MaterializeError("has operands whose sizes are not known before it runs.")
@@ -301,8 +302,8 @@ class Walk:
             form.fake = mode.fake_tensor_converter.from_real_tensor(
                 mode, form.real, make_constant=True
             )
-            for memory in (self.memory, self.unsettled):
-                memory.hold_forever(form.fake)
+            form.storage.base = form.fake
+            self.storages[form.fake.untyped_storage()._cdata] = form.storage
         return form.fake
 
     def _look_again(self, op: Op) -> None:

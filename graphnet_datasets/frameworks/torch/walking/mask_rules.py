@@ -1,0 +1,77 @@
+"""Rules of `rules` for operators that fill, choose or leave out elements by a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from .element_rules import elementwise, in_place
+from .forms import Form, UnfitError
+from .rule_operands import broadcast, given, plain
+
+
+def _masked_fill(input: Any, mask: Any, value: Any) -> Form:
+    form = _checked_fill(plain(input), mask, value)
+    return Form(form.shape, None, form.dtype)
+
+
+def _masked_fill_in_place(input: Any, mask: Any, value: Any) -> Form:
+    form = _checked_fill(given(input), mask, value)
+    elementwise(form)  # no element of it lies in two places
+    if mask.storage is form.storage:  # memory that is read as well as written
+        raise UnfitError
+    return in_place(form)
+
+
+def _checked_fill(form: Form, mask: Any, value: Any) -> Form:
+    """Return the form that is filled, of operands that fit."""
+    cover = given(mask)
+    if cover.dtype is not torch.bool or not _fills(form, value):
+        raise UnfitError
+    if broadcast(form.shape, cover.shape) != form.shape:
+        raise UnfitError
+    return form
+
+
+def _fills(form: Form, value: Any) -> bool:
+    """Tell whether a tensor can be filled with a number, or with the one element of another."""
+    if type(value) is not Form:
+        return type(value) in (int, float)
+    floats = form.dtype.is_floating_point and value.dtype.is_floating_point
+    return value.shape == () and (floats or value.dtype == form.dtype)
+
+
+def _triangle(input: Any, diagonal: Any = 0) -> Form:
+    form = given(input)
+    if len(form.shape) < 2 or type(diagonal) is not int or not form.is_contiguous:
+        raise UnfitError
+    return Form(form.shape, None, form.dtype)
+
+
+def _where(condition: Any, input: Any, other: Any) -> Form:
+    cover = given(condition)
+    numbers = [each for each in (input, other) if type(each) in (int, float)]
+    forms = [given(each) for each in (input, other) if type(each) not in (int, float)]
+    if cover.dtype is not torch.bool or not forms:
+        raise UnfitError
+    dtype, shape = forms[0].dtype, cover.shape
+    for each in forms:
+        shape = broadcast(shape, each.shape)
+        if each.dtype != dtype or not each.is_contiguous:
+            raise UnfitError
+    if not cover.is_contiguous or (numbers and not dtype.is_floating_point):
+        raise UnfitError
+    return Form(shape, None, dtype)
+
+
+MASK_RULES: Mapping[str, Callable[..., Any]] = {
+    "torch.Tensor.masked_fill": _masked_fill,
+    "torch.Tensor.masked_fill_": _masked_fill_in_place,
+    "torch.where": _where,
+    **dict.fromkeys(
+        ("torch.triu", "torch.Tensor.triu", "torch.tril", "torch.Tensor.tril"), _triangle
+    ),
+}
+"""By the names that the table of operators keeps."""
