@@ -12,7 +12,7 @@ import math
 import mmap
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ EAGER_PHASES = (*PHASES, "oracle")
 
 FIRST, AGAIN, ORACLE = "first.bin", "again.bin", "oracle.bin"
 """Files of outputs on input set 0: of the first call, of a repeated call, of a call in float64."""
+JUDGED = "judged.bin"
+"""The file of either arm's outputs of the judged calls, one after the other."""
 MAX_JUDGED = 512
 """Timed calls whose outputs are judged: of more of them, so many drawn at random."""
 MAX_WHOLE = 3
@@ -53,9 +55,9 @@ MAX_OUTPUTS = 10_000
 MAX_DIMENSIONS = 64
 
 
-def judged_file(number: int) -> str:
-    """Return the name of the file with either arm's outputs of one of the judged calls."""
-    return f"judged{number}.bin"
+def judged_message(number: int) -> str:
+    """Return the key of the message that describes the outputs of one of the judged calls."""
+    return f"outputs judged {number}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,18 +115,39 @@ class HandoverError(Exception):
     """What a worker handed over is not what it said, or not what it may be."""
 
 
-def read_outputs(path: Path, described: Any, start: int | None = None) -> list[Output]:
-    """Return the outputs in a file, mapped rather than read; the file may go afterwards.
-
-    `start` is that of an excerpt, whose elements are flat; None for whole outputs.
+def read_outputs(path: Path, described: Any) -> list[Output]:
+    """Return the whole outputs in a file, mapped rather than read; the file may go afterwards.
 
     Raises:
         HandoverError: the description does not fit the file.
     """
+    _check_length(described)
+    return _read(_map(path), described, None)
+
+
+def read_all_outputs(
+    path: Path, described: Sequence[Any], starts: Sequence[int | None]
+) -> list[list[Output]]:
+    """Return the outputs of several calls in one file, each as `described`.
+
+    `starts` are those of their excerpts, whose elements are flat; None for whole outputs.
+
+    Raises:
+        HandoverError: a description does not fit the file.
+    """
+    for each in described:
+        _check_length(each)
+    data = _map(path)
+    return [_read(data, each, start) for each, start in zip(described, starts, strict=True)]
+
+
+def _check_length(described: Any) -> None:
     if not isinstance(described, list) or len(described) > MAX_OUTPUTS:
         raise HandoverError("The worker did not describe its outputs.")
+
+
+def _read(data: mmap.mmap | bytes, described: list[Any], start: int | None) -> list[Output]:
     places = [_place(each) for each in described]
-    data = _map(path)
     outputs = []
     for dtype, shape, offset in places:
         size = math.prod(shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 ALIGNMENT = 64
 """Bytes; every output begins at a multiple of it."""
@@ -70,10 +70,17 @@ def write_described(
     outputs: Iterable[tuple[str, list[int], Any]], path: Path
 ) -> list[dict[str, Any]]:
     """Write outputs, given as dtype, shape and elements in bytes; return the place of each."""
-    described = []
     with path.open("wb") as file:
-        for dtype, shape, elements in outputs:
-            file.seek(-(-file.tell() // ALIGNMENT) * ALIGNMENT, os.SEEK_SET)
-            described.append({"dtype": dtype, "shape": shape, "offset": file.tell()})
-            file.write(elements)
+        return append_described(outputs, file)
+
+
+def append_described(
+    outputs: Iterable[tuple[str, list[int], Any]], file: BinaryIO
+) -> list[dict[str, Any]]:
+    """Write outputs behind what stands in a file already; return the place of each."""
+    described = []
+    for dtype, shape, elements in outputs:
+        file.seek(-(-file.tell() // ALIGNMENT) * ALIGNMENT, os.SEEK_SET)
+        described.append({"dtype": dtype, "shape": shape, "offset": file.tell()})
+        file.write(elements)
     return described

@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from graphnet_datasets.benchmark.executors.collecting import read_run
-from graphnet_datasets.benchmark.handover import FIRST, JudgedCall, digest_of, judged_file
+from graphnet_datasets.benchmark.handover import (
+    FIRST,
+    JUDGED,
+    JudgedCall,
+    digest_of,
+    judged_message,
+)
 from graphnet_datasets.benchmark.judging.correctness import Output
 from graphnet_datasets.benchmark.judging.eager_alone import EagerAlone
 from graphnet_datasets.benchmark.judging.judging import Run
@@ -62,8 +68,8 @@ def test_no_two_judged_calls_have_the_same_inputs(
 ) -> None:
     """The worker draws each set once: whoever has one come twice may know its answer."""
     calls = [JudgedCall(each, 0, False).to_json() for each in sets]
-    files = {f"outputs {judged_file(number)}": [] for number in range(len(sets))}
-    for name in (FIRST, *map(judged_file, range(len(sets)))):
+    files = {judged_message(number): [] for number in range(len(sets))}
+    for name in (FIRST, JUDGED):
         (tmp_path / name).touch()
     ended = outcome(judged=calls, **files)
     run = Run({**empty_run(), "seed": 0}, ended)

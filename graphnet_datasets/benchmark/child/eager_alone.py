@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...frameworks import module
-from ...frameworks.outputs import write_described
+from ...frameworks.outputs import append_described
 from ...isolation import Reporter, describe_error
 from ...schema.sample_files import read_sample
 from ...timing.alone import measure_alone
-from ..handover import AGAIN, FIRST, ORACLE, judged_file
+from ..handover import AGAIN, FIRST, JUDGED, ORACLE, judged_message
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 from .between import Between
@@ -30,12 +30,12 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
         arm.prepare(0)
         arm()
         reporter.send({f"outputs {name}": runtime.write_outputs(arm.results(), directory / name)})
-    for number, call in enumerate(job.judged):
-        arm.prepare(call.set_index)
-        arm()
-        name = judged_file(number)
-        taken = runtime.excerpt(arm.results(), call.start)
-        reporter.send({f"outputs {name}": write_described(taken, directory / name)})
+    with (directory / JUDGED).open("wb") as file:
+        for number, call in enumerate(job.judged):
+            arm.prepare(call.set_index)
+            arm()
+            taken = runtime.excerpt(arm.results(), call.start)
+            reporter.send({judged_message(number): append_described(taken, file)})
     if not job.is_first:
         return
     turnstile.enter("run")

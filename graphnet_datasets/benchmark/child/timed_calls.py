@@ -8,17 +8,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...frameworks.outputs import MAX_EXCERPT, OutputTypeError, write_described
+from ...frameworks.outputs import MAX_EXCERPT, OutputTypeError, append_described, write_described
 from ...frameworks.runtime import Runtime
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
 from ..handover import (
     FIRST,
+    JUDGED,
     MAX_JUDGED,
     MAX_SET,
     MAX_WHOLE,
     JudgedCall,
-    judged_file,
+    judged_message,
 )
 from .arms import Arm
 from .around_calls import AroundCalls, draw_below
@@ -172,10 +173,9 @@ class TimedCalls(AroundCalls):
         while len(excerpts) > most:
             excerpts.pop(draw_below(len(excerpts)))
         whole = self._whole[:1] if len(self._excerpts) > most else self._whole
-        for number, (_, outputs) in enumerate([*whole, *excerpts]):
-            name = judged_file(number)
-            described = write_described(outputs, self._directory / name)
-            self._reporter.send({f"outputs {name}": described})
+        with (self._directory / JUDGED).open("wb") as file:
+            for number, (_, outputs) in enumerate([*whole, *excerpts]):
+                self._reporter.send({judged_message(number): append_described(outputs, file)})
         self._reporter.send({"judged": [call.to_json() for call, _ in [*whole, *excerpts]]})
 
     def refuse(self, reason: Reason, message: str) -> None:

@@ -19,10 +19,12 @@ from ...sample import Sample
 from ..handover import (
     AGAIN,
     FIRST,
+    JUDGED,
     ORACLE,
     HandoverError,
     JudgedCall,
-    judged_file,
+    judged_message,
+    read_all_outputs,
     read_judged,
     read_outputs,
 )
@@ -63,10 +65,10 @@ def read_judged_outputs(
     Raises:
         HandoverError: the files do not hold what the messages say.
     """
-    return [
-        read_outputs(directory / name, messages.get(f"outputs {name}"), call.start)
-        for name, call in zip(map(judged_file, range(len(calls))), calls, strict=True)
-    ]
+    if not calls:
+        return []
+    described = [messages.get(judged_message(number)) for number in range(len(calls))]
+    return read_all_outputs(directory / JUDGED, described, [call.start for call in calls])
 
 
 def read_eager_alone(
