@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 EAGER = " in turns"
 """The role of the second server, in which eager runs while the first has the candidate."""
+MAX_LOOKS = 2
+"""Times that eager alone is timed again before two processes take turns."""
 GRACE_S = 10.0
 """For eager to end after a candidate that has ended well."""
 
@@ -31,12 +33,18 @@ GRACE_S = 10.0
 def look_again(
     runner: SampleRunner, job: SampleJob, candidate: CandidateCompiler, doubted: judging.Run
 ) -> None:
-    """Time eager alone once more, which takes a tenth of what turns do; the doubt may go by it."""
+    """Time eager alone once more, twice at most; a doubt may go by it.
+
+    Each time takes a tenth of what turns do.
+    """
     worker_job = runner.make_worker_job(candidate, "eager_alone")
     settings = dataclasses.replace(worker_job.settings, has_oracle=False)
     worker_job = dataclasses.replace(worker_job, settings=settings, is_fresh=doubted.is_fresh)
-    with runner._attempts(job, worker_job) as (outcome, _, _):
-        doubted.look_again(read_times_alone(outcome))
+    for _ in range(MAX_LOOKS):
+        if not doubted.is_doubted:
+            return
+        with runner._attempts(job, worker_job) as (outcome, _, _):
+            doubted.look_again(read_times_alone(outcome))
 
 
 def time_again(

@@ -33,7 +33,7 @@ from .endings import STATUS_OF_PHASE, is_harness_failure, reason_of
 from .reported import read_message, read_number, read_text, take_figures, take_off_pauses
 from .stamps import TimesError
 from .times import DISTURBED, take_alone, take_layouts, take_looks, take_times
-from .turn_times import keep_pairs, take_turn_times
+from .turn_times import take_turn_times
 
 _ROW_COLUMNS = (
     "structure_hash",
@@ -92,6 +92,7 @@ class Run:
         self.calls: list[JudgedCall] = []
         self.judged: list[list[Output]] = []
         self._seen: set[str] = set()
+        self._alone: EagerAlone | None = None
         self.paired_interval: Interval = (None, None)
         """That of the speedup before eager's times alone were looked at."""
         self._messages = outcome.merged()
@@ -183,6 +184,7 @@ class Run:
             return
         self.paired_interval = self.record["speedup_low"], self.record["speedup_high"]
         if self._eager is None:
+            self._alone = eager_alone
             self._take_alone(self.record, eager_alone)
         if not self._are_judged_outputs_seen():
             self._refuse(
@@ -246,26 +248,23 @@ class Run:
         )
 
     def look_again(self, eager_alone: EagerAlone) -> None:
-        """Take a doubt back that eager alone, timed once more directly afterwards, does not share.
+        """Hold a doubted baseline against eager alone in one more process.
 
-        The machine may have been another one when eager was timed alone, seconds before and perhaps
-        for another candidate. A candidate that disturbs eager does so whenever that is looked at.
+        A candidate that disturbs eager does so whenever that is looked at. Where eager alone takes
+        as long now as beside the candidate, it is eager alone that differs from process to process:
+        the machine is noisy, and the doubt goes by the rule for such machines, whose interval
+        covers the speedup against either.
         """
-        if eager_alone.problem is not None:
+        if eager_alone.problem is not None or self._alone is None:
             return
         low, high = self.paired_interval
-        looked = {
-            **self.record,
-            "speedup_low": low,
-            "speedup_high": high,
-            "warnings": [
-                each for each in self.record["warnings"] if not each.startswith(DISTURBED)
-            ],
-        }
+        warnings = [each for each in self.record["warnings"] if not each.startswith(DISTURBED)]
+        before = {**self.record, "speedup_low": low, "speedup_high": high}
+        looked = {**before, "warnings": [*warnings]}
         self._take_alone(looked, eager_alone)
         if looked["is_baseline_disturbed"] is False:
-            keep_pairs(looked, "eager alone took another time, but not when it was timed once more")
-            self.record |= looked
+            self.record |= {**before, "warnings": warnings, "is_noisy": True}
+            self._take_alone(self.record, self._alone)
 
     def _are_judged_outputs_seen(self) -> bool:
         """Tell whether the kernel noted the hash of each excerpt that is judged."""
