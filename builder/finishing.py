@@ -23,6 +23,9 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--standing", type=Path, help="a dataset: check its rows of which nothing is known, instead"
     )
+    parser.add_argument(
+        "--failed", action="append", default=[], help="with --standing: also rows that failed this"
+    )
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="graphs at a time")
 
 
@@ -116,7 +119,9 @@ def _check(options: argparse.Namespace) -> int:
     max_flops, memory = options.max_gflops * 1e9, options.memory_limit
     if options.standing is not None:
         num_checked = 0
-        for each in check_standing(options.standing, max_flops, memory, options.jobs):
+        for each in check_standing(
+            options.standing, max_flops, memory, options.jobs, options.failed
+        ):
             num_checked += 1
             print(f"{each.sample_id} {each.why_excluded or ''}".rstrip(), flush=True)
         print(f"{num_checked:,} graphs checked")

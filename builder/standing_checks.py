@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,16 @@ from .placing import stored_groups, tables_of
 
 
 def check_standing(
-    dataset: Path, max_flops: float, memory_limit: float, jobs: int = 1
+    dataset: Path,
+    max_flops: float,
+    memory_limit: float,
+    jobs: int = 1,
+    failed: Collection[str] = (),
 ) -> Iterator[Validation]:
     """Check the graphs of a dataset whose rows have no outcome, and yield each when it is there.
+
+    Those that failed one of the checks `failed` are checked once more: what gave NaN on the inputs
+    as recorded may give numbers on calibrated ones.
 
     The rows of a file get theirs together, when all are there; what stands elsewhere in it stays as
     it is stored. A graph that fails says why in its row, and moves with the next `ship`.
@@ -31,7 +38,7 @@ def check_standing(
 
     for path in tables_of(dataset):
         told = read_table(path, columns=["id", "validation"]).to_pylist()
-        names = [row["id"] for row in told if row["validation"] is None]
+        names = [row["id"] for row in told if _is_wanted(row["validation"], failed)]
         if not names:
             continue
         rows = read_table(path, filters=[("id", "in", names)]).to_pylist()
@@ -40,6 +47,12 @@ def check_standing(
             found[each.sample_id] = each.to_columns()
             yield each
         write_arrow([_with(group, found) for group in stored_groups(path, GRAPHS)], path, GRAPHS)
+
+
+def _is_wanted(outcomes: Sequence[Mapping[str, Any]] | None, failed: Collection[str]) -> bool:
+    return outcomes is None or any(
+        each["outcome"] == "failed" and each["check"] in failed for each in outcomes
+    )
 
 
 def _with(group: pa.Table, found: Mapping[str, Columns]) -> pa.Table:

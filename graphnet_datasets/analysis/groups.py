@@ -61,9 +61,11 @@ def split_groups(graphs: pa.Table, known: Mapping[str, str] | None = None) -> li
     """
     ids: list[str] = graphs["id"].to_pylist()
     families = graphs["family"].to_pylist()
-    links = near_links(graphs)
     groups: list[str | None] = [(known or {}).get(each) for each in ids]
     is_done = [group is not None for group in groups]
+    if all(is_done):
+        return groups
+    links = near_links(graphs)
     order = sorted(range(len(ids)), key=lambda index: (families[index], ids[index]))
     # First what is linked to graphs that are known, and to what joins them so.
     waiting = {other for index in order if is_done[index] for other in links[index]}

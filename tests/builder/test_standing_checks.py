@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 from builder.standing_checks import check_standing
+from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.graphs import VALIDATION_COLUMNS
 from graphnet_datasets.storage.table import read_table, write_table
-from graphnet_datasets.validation import CHECKS, Validation
+from graphnet_datasets.validation import CHECKS, CheckResult, Validation
 from tests.validation.graphs import CUSTOM, VALID
 
 
@@ -51,3 +52,20 @@ def test_a_graph_too_large_to_run_is_checked_without(tmp_path: Path) -> None:
     skipped = {each.check for each in found.results if each.outcome == "skipped"}
     assert skipped == {"runnable", "decomposable", "reextractable"}
     assert found.is_valid
+
+
+@pytest.mark.torch
+def test_rows_that_failed_a_check_are_checked_once_more_where_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "other" / "train-0000.parquet"
+    path.parent.mkdir()
+    failed = CheckResult("runnable", "failed", "The outputs hold 4 NaN elements.", {})
+    before = Validation(VALID.id, (failed,))
+    assert before.why_excluded
+    write_table([{**sample_to_row(VALID), **before.to_columns()}], path)
+    assert list(check_standing(tmp_path, 1e9, 8, failed=["decomposable"])) == []
+    (found,) = check_standing(tmp_path, 1e9, 8, failed=["runnable"])
+    assert found.is_valid
+    (after,) = read_table(path).to_pylist()
+    assert after["why_excluded"] is None
