@@ -207,8 +207,11 @@ def analysed(row: Mapping[str, Any]) -> dict[str, Any]:
 def renewed(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
     """Return a row with what is known of it without a capture: its entry, subtask, and costs.
 
-    What was calibrated and checked stays as it is.
+    What was calibrated and checked stays as it is, and so does how it was made where another line
+    of a catalog made it: two lines may have one name, of a whole model and of its first layers.
     """
+    if entry is not None and row.get("catalog_line") not in (None, entry.line):
+        entry = None
     sample = Sample.from_row(row)
     found = {**with_repeats(described(row, entry)), "subtask": subtask(sample)}
     if sample.framework == "torch" and _has_unknown_sizes(sample):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from graphnet_datasets import Sample, make_inputs, materialize
 from graphnet_datasets.frameworks.torch.building.unchecked import check_operators
 from graphnet_datasets.frameworks.torch.shapes import measure_footprint
+from graphnet_datasets.sample.symbols import evaluate
 from graphnet_datasets.sample.vocabulary import TASKS
 
 from .embedded import EMBEDDED, column_rows, others, samples, small
@@ -44,6 +47,29 @@ def test_every_weight_has_statistics_and_no_data_input_is_invented() -> None:
             # What one piece of a model hands to the next is not measured: weights have no elements.
             if each.role == "input" and "/subgraph_" not in name:
                 assert each.statistics is not None and each.statistics.is_measured, name
+
+
+def test_each_row_says_how_it_was_made_and_no_whole_graph_that_it_is_truncated() -> None:
+    """The shapes of the catalog's input specification are among those of the inputs."""
+    columns = ["id", "is_truncated", "input_specification", "parent_id", "inputs", "symbols"]
+    num_compared = 0
+    for path in sorted(EMBEDDED.rglob("*.parquet")):
+        if path.parent.name not in TASKS:
+            continue
+        table = pq.read_table(path, columns=columns)
+        assert not any(table["is_truncated"].to_pylist()), path
+        for row in table.take(range(0, len(table), 4)).to_pylist():
+            if row["parent_id"] or not row["input_specification"]:
+                continue
+            sizes = {each["name"]: each["hint"] for each in row["symbols"]}
+            given = [each["shape"] for each in row["inputs"] if each["role"] == "input"]
+            shapes = {tuple(int(evaluate(size, sizes)) for size in each or ()) for each in given}
+            said = re.findall(r"=\w+\(([\d,]+)", row["input_specification"])
+            wanted = {tuple(map(int, each.strip(",").split(","))) for each in said}
+            if shapes and wanted:
+                num_compared += 1
+                assert shapes & wanted, (row["id"], row["input_specification"], shapes)
+    assert num_compared > 1_100
 
 
 def test_rows_and_samples_are_each_other() -> None:

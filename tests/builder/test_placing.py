@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from builder.placing import Pending, place, standing, write_again
+from builder.catalog import parse_line
+from builder.placing import Pending, place, renewed, standing, write_again
+from builder.provenance import build_columns
 from graphnet_datasets.schema.graphs import LATER_COLUMNS
 from graphnet_datasets.schema.tables import SUBGRAPHS
 from graphnet_datasets.storage.loading import STARTER
+from graphnet_datasets.storage.table import read_table
 
 
 def test_older_tables_of_parts_get_the_columns_of_today_and_equal_bytes_after(
@@ -30,6 +33,19 @@ def test_older_tables_of_parts_get_the_columns_of_today_and_equal_bytes_after(
     assert all(table[name].null_count == 20 for name in LATER_COLUMNS)
     write_again(tmp_path, SUBGRAPHS)
     assert path.read_bytes() == first
+
+
+def test_another_line_of_the_same_name_does_not_change_how_a_row_was_made() -> None:
+    """A walk's line captures the whole model, one of `chosen.txt` its first layers."""
+    whole = "a/b | nlp | transformers | BertModel |  | x=ids(1,384; 9) | float32 | eval |  | "
+    cut = whole.replace("BertModel |  |", "BertModel | stack_depth=2 |")
+    (row,) = read_table(STARTER / "other" / "test-0000.parquet").slice(0, 1).to_pylist()
+    row = {**row, **build_columns(parse_line(whole), row)}
+    kept = renewed(row, parse_line(cut))
+    assert (kept["catalog_line"], kept["is_truncated"]) == (whole, False)
+    assert "truncated" not in kept["tags"]
+    nameless = renewed({**row, "catalog_line": None}, parse_line(cut))
+    assert (nameless["catalog_line"], nameless["is_truncated"]) == (cut, True)
 
 
 def test_the_whole_graph_of_the_name_of_a_truncated_one_is_given_a_group_of_its_own() -> None:
