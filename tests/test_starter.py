@@ -15,7 +15,7 @@ from graphnet_datasets.frameworks.torch.shapes import measure_footprint
 from graphnet_datasets.sample.symbols import evaluate
 from graphnet_datasets.sample.vocabulary import TASKS
 
-from .embedded import EMBEDDED, column_rows, others, samples, small
+from .embedded import EMBEDDED, column_rows, others, paths, samples, small
 
 SMALL = small("torch")
 OTHERS = others("torch", one_in=60)
@@ -53,12 +53,10 @@ def test_each_row_says_how_it_was_made_and_no_whole_graph_that_it_is_truncated()
     """The shapes of the catalog's input specification are among those of the inputs."""
     columns = ["id", "is_truncated", "input_specification", "parent_id", "inputs", "symbols"]
     num_compared = 0
-    for path in sorted(EMBEDDED.rglob("*.parquet")):
-        if path.parent.name not in TASKS:
-            continue
+    for path in paths(*TASKS):
         table = pq.read_table(path, columns=columns)
         assert not any(table["is_truncated"].to_pylist()), path
-        for row in table.take(range(0, len(table), 4)).to_pylist():
+        for row in table.take(list(range(0, len(table), 4))).to_pylist():
             if row["parent_id"] or not row["input_specification"]:
                 continue
             sizes = {each["name"]: each["hint"] for each in row["symbols"]}
