@@ -158,7 +158,8 @@ class SampleRunner:
                 eager_alone, attempts = self._run_eager_alone(job, candidate, run, eager_alone)
                 run.judge(eager_alone)
                 run.record["num_attempts"] = max(run.record["num_attempts"], attempts)
-                look_again(self, job, candidate, run)
+                if run.is_doubted:
+                    look_again(self, job, candidate, run)
                 if run.is_doubted:
                     run = time_again(self, job, run_id, candidate, run, eager_alone)
                 if run.record["status"] == Status.OK:

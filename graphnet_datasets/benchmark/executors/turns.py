@@ -41,10 +41,10 @@ def look_again(
     settings = dataclasses.replace(worker_job.settings, has_oracle=False)
     worker_job = dataclasses.replace(worker_job, settings=settings, is_fresh=doubted.is_fresh)
     for _ in range(MAX_LOOKS):
-        if not doubted.is_doubted:
-            return
         with runner._attempts(job, worker_job) as (outcome, _, _):
             doubted.look_again(read_times_alone(outcome))
+        if not doubted.is_doubted:
+            return
 
 
 def time_again(

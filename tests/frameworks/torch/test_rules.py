@@ -509,6 +509,13 @@ def told(footprint: Footprint) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def measured_without_fakes(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Footprint:
+    """Return what rules alone tell of a sample; a walk that makes a tensor fake fails."""
+    with monkeypatch.context() as patched:
+        patched.setattr(walk.Walk, "_enter_mode", lambda _: pytest.fail("it was entered"))
+        return measure_footprint(sample, is_quick=True)
+
+
 def small_samples() -> list[Sample]:
     filters = [("framework", "=", "torch"), ("num_ops", "<", 120)]
     rows = [
@@ -656,9 +663,7 @@ def test_sizes_that_a_graph_computes_need_no_fake_tensors(monkeypatch: pytest.Mo
     )
     sample = Sample("example/sizes", "torch", "other", (image,), ops, (Ref(7), Ref(11)))
     full = measure_footprint(sample)
-    with monkeypatch.context() as patched:
-        patched.setattr(walk.Walk, "_enter_mode", lambda _: pytest.fail("it was entered"))
-        quick = measure_footprint(sample, is_quick=True)
+    quick = measured_without_fakes(sample, monkeypatch)
     assert told(quick) == told(full)
     assert quick.results[6] == (Value("int64", (4, 4)),)
     assert quick.results[-1] == (Value("float32", (4, 12)),)
@@ -727,9 +732,7 @@ def test_what_is_made_of_known_elements_alone_is_known(monkeypatch: pytest.Monke
     outputs = (Ref(8), Ref(10), Ref(13))
     sample = Sample("example/mask", "torch", "nlp", (mask, number), ops, outputs)
     full = measure_footprint(sample)
-    with monkeypatch.context() as patched:
-        patched.setattr(walk.Walk, "_enter_mode", lambda _: pytest.fail("it was entered"))
-        quick = measure_footprint(sample, is_quick=True)
+    quick = measured_without_fakes(sample, monkeypatch)
     assert told(quick) == told(full)
     assert quick.results[10] == (Value("float32", (6, 4)),)
 

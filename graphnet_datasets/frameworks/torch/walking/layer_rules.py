@@ -271,51 +271,7 @@ def _attention(
     return result, Form(shape, None, asked.dtype)
 
 
-def _transposed_convolution(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: Any = 1,
-    dilation: Any = 1,
-) -> Form:
-    form, kernel = plain(input), plain(weight)
-    steps, pads, more, gaps = (
-        integers(each, 2) for each in (stride, padding, output_padding, dilation)
-    )
-    if (
-        not len(form.shape) == len(kernel.shape) == 4
-        or form.dtype != kernel.dtype
-        or type(groups) is not int
-        or groups < 1
-        or form.shape[1] != kernel.shape[0]
-        or form.shape[1] % groups
-        or min(steps) < 1
-        or min(gaps) < 1
-        or min(*pads, *more) < 0
-        or any(each >= max(by, gap) for each, by, gap in zip(more, steps, gaps, strict=True))
-        or is_ambiguous(form)
-        or is_ambiguous(kernel)
-    ):
-        raise UnfitError
-    channels = kernel.shape[1] * groups
-    if bias is not None and (given(bias).shape != (channels,) or bias.dtype != form.dtype):
-        raise UnfitError
-    sizes = [
-        (size - 1) * by - 2 * pad + gap * (width - 1) + extra + 1
-        for size, by, pad, gap, width, extra in zip(
-            form.shape[2:], steps, pads, gaps, kernel.shape[2:], more, strict=True
-        )
-    ]
-    if min(sizes) < 1:
-        raise UnfitError
-    return Form((form.shape[0], channels, *sizes), None, form.dtype)
-
-
 LAYER_RULES: Mapping[str, Callable[..., Any]] = {
-    "torch.conv_transpose2d": _transposed_convolution,
     "torch.nn.functional.max_pool2d": _max_pool,
     "torch.nn.functional.avg_pool2d": _average_pool,
     "torch.nn.functional.adaptive_avg_pool2d": _adaptive_pool,

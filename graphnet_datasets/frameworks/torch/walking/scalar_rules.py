@@ -14,6 +14,7 @@ import torch
 
 from ..operators import lookup, resolve
 from .forms import CPU, Scalar, UnfitError
+from .live_memory import tensors_in
 
 COMPUTED = frozenset(
     (
@@ -60,8 +61,7 @@ def apply_to_scalars(
     Raises:
         UnfitError: no rule covers the call.
     """
-    tensors = [each for each in args if isinstance(each, torch.Tensor) or hasattr(each, "storage")]
-    if all(type(each) is Scalar for each in tensors):
+    if all(type(each) is Scalar for each in tensors_in(args)):
         return _compute(name, args, kwargs)
     is_written = name.endswith("_") or name.startswith("operator.i")
     if name not in BESIDE_OTHERS or (is_written and type(args[0]) is Scalar):

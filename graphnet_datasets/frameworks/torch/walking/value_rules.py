@@ -84,10 +84,8 @@ def _convolution(rank: int) -> Callable[..., Any]:
     ) -> Form:
         form, kernel = given(input), plain(weight)
         is_last = has_channels_last(form)
-        if padding == "valid":
-            padding = 0
         is_same = padding == "same"
-        if is_same:
+        if is_same or padding == "valid":
             padding = 0
         steps, pads, gaps = (integers(each, rank) for each in (stride, padding, dilation))
         if (
@@ -107,9 +105,9 @@ def _convolution(rank: int) -> Callable[..., Any]:
         ):
             raise UnfitError
         _check_bias(bias, kernel)
-        if is_same and (set(steps) != {1} or not all(width % 2 for width in kernel.shape[2:])):
-            raise UnfitError
         if is_same:
+            if set(steps) != {1} or not all(width % 2 for width in kernel.shape[2:]):
+                raise UnfitError
             pads = tuple(
                 gap * (width - 1) // 2 for gap, width in zip(gaps, kernel.shape[2:], strict=True)
             )
@@ -125,6 +123,48 @@ def _convolution(rank: int) -> Callable[..., Any]:
         return Form(shape, strides_in(shape, [0, 2, 3, 1]) if is_last else None, form.dtype)
 
     return rule
+
+
+def _transposed_convolution(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: Any = 1,
+    dilation: Any = 1,
+) -> Form:
+    form, kernel = plain(input), plain(weight)
+    steps, pads, more, gaps = (
+        integers(each, 2) for each in (stride, padding, output_padding, dilation)
+    )
+    if (
+        not len(form.shape) == len(kernel.shape) == 4
+        or form.dtype != kernel.dtype
+        or type(groups) is not int
+        or groups < 1
+        or form.shape[1] != kernel.shape[0]
+        or form.shape[1] % groups
+        or min(steps) < 1
+        or min(gaps) < 1
+        or min(*pads, *more) < 0
+        or any(each >= max(by, gap) for each, by, gap in zip(more, steps, gaps, strict=True))
+        or is_ambiguous(form)
+        or is_ambiguous(kernel)
+    ):
+        raise UnfitError
+    channels = kernel.shape[1] * groups
+    _check_bias(bias, kernel, channels)
+    sizes = [
+        (size - 1) * by - 2 * pad + gap * (width - 1) + extra + 1
+        for size, by, pad, gap, width, extra in zip(
+            form.shape[2:], steps, pads, gaps, kernel.shape[2:], more, strict=True
+        )
+    ]
+    if min(sizes) < 1:
+        raise UnfitError
+    return Form((form.shape[0], channels, *sizes), None, form.dtype)
 
 
 # Normalisation and pooling
@@ -286,6 +326,7 @@ VALUE_RULES: Mapping[str, Callable[..., Any]] = {
     "torch.conv1d": _convolution(1),
     "torch.conv2d": _convolution(2),
     "torch.conv3d": _convolution(3),
+    "torch.conv_transpose2d": _transposed_convolution,
     "torch.nn.functional.batch_norm": _batch_norm,
     "torch.nn.functional.layer_norm": _layer_norm,
     "torch.nn.functional.group_norm": _group_norm,
