@@ -22,15 +22,25 @@ from .clocks import Clock
 from .pairs import TimingSettings
 from .usage import Usage, describe_machine, read_machine
 
-BLOCK_S = 0.1
+MIN_BLOCK_S, MAX_BLOCK_S = 0.03, 0.1
+"""Of a block, which has one call at least: a share of the budget (`block_s`)."""
 MAX_CALLS = 50
-"""A block ends with whichever comes first; it has one call at least."""
+"""Of a block at most."""
 PAUSE_S = 0.02
 """Before each block: threads of the other process go on spinning for a while."""
 MIN_ROUNDS, MAX_ROUNDS, FEW_ROUNDS = 10, 40, 3
 WAIT_S = 1800.0
 """For the other process at most; it may be compiling."""
 _GO, _END = b"g", b"e"
+
+
+def block_s(settings: TimingSettings) -> float:
+    """Return after how many seconds a block ends: the fewest blocks of an arm fill the budget.
+
+    >>> block_s(TimingSettings(budget_s=0.5)), block_s(TimingSettings(budget_s=10))
+    (0.05, 0.1)
+    """
+    return min(max(settings.budget_s / MIN_ROUNDS, MIN_BLOCK_S), MAX_BLOCK_S)
 
 
 class Turn:
@@ -109,12 +119,14 @@ def measure_turns(
     usage: list[Usage] = []
     lengths: list[int] = []
 
+    longest_s = block_s(settings)
+
     def block() -> None:
         time.sleep(PAUSE_S)
         calls.call(arm, -1)
         started_s, num_before = clock.now_s(), len(times)
         while len(times) == num_before or (
-            len(times) - num_before < MAX_CALLS and clock.now_s() - started_s < BLOCK_S
+            len(times) - num_before < MAX_CALLS and clock.now_s() - started_s < longest_s
         ):
             reading, used = calls.call(arm, len(times))
             times.append(reading.elapsed_ms)

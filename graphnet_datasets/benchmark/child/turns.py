@@ -35,6 +35,16 @@ def figures_of_pairs(times: PairedTimes) -> dict[str, Any]:
     }
 
 
+def wait_for_eager(turns: Turns) -> None:
+    """Wait until eager in the other process is ready to be timed.
+
+    What has two processes call on all threads at once takes many times as long as one by one: each
+    waits for threads that the other's have taken the processors from.
+    """
+    with Turn(turns.of_candidate, turns.of_eager) as turn:
+        turn.wait()
+
+
 def time_candidate_in_turns(turns: Turns, candidate: Arm, **hooks: Any) -> dict[str, Any]:
     """Time the candidate while eager is timed in another process, and return what is reported."""
     with Turn(turns.of_candidate, turns.of_eager) as turn:
@@ -61,6 +71,7 @@ def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> N
         copied_bytes=workload.copied_bytes,
     )
     with Turn(job.turns.of_eager, job.turns.of_candidate) as turn:
+        turn.give()
         reporter.enter("compile")  # which the other process does meanwhile
         turn.wait()
         reporter.enter("run")

@@ -31,7 +31,12 @@ from .eager_alone import run_eager_alone
 from .harness_snapshot import HarnessSnapshot
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
 from .timed_calls import OutputsRefusedError, TimedCalls
-from .turns import figures_of_pairs, run_eager_in_turns, time_candidate_in_turns
+from .turns import (
+    figures_of_pairs,
+    run_eager_in_turns,
+    time_candidate_in_turns,
+    wait_for_eager,
+)
 from .turnstile import Turnstile
 
 SLOW_PROFILE_MS = 100.0
@@ -77,6 +82,8 @@ def describe_compiler(job: WorkerJob, reporter: Reporter) -> None:
 
 def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     """Load, run eager, compile, run and time the candidate, and hand its outputs over."""
+    if job.turns is not None:
+        wait_for_eager(job.turns)
     started_s = now_s()
     resident_bytes = peak_memory_bytes()
     workload = load_workload(job, directory)
