@@ -160,6 +160,35 @@ def test_equal_seeds_draw_alike_and_ranges_are_those_of_uniform_draws() -> None:
     assert found[0].std == pytest.approx(0.05 / math.sqrt(3), rel=0.02)
 
 
+@pytest.mark.parametrize("is_measured", [False, True])
+def test_memory_as_it_is_found_is_no_statistic(is_measured: bool) -> None:
+    """`torch.Tensor(3)` is no call that a mode sees, and what lies there may be anything."""
+    made = torch.Tensor.__new__
+    dirty = torch.full((4096,), 1e30)
+    with without_weights(is_measured=is_measured):
+        del dirty
+        module = torch.nn.Module()
+        module.found = torch.nn.Parameter(torch.Tensor(4096))
+        module.nothing = torch.nn.Parameter(torch.Tensor())
+        module.given = torch.nn.Parameter(torch.Tensor([1.0, 2.0, 6.0]))
+        module.filled = torch.nn.Parameter(torch.Tensor(64, 64))
+        module.filled.data.uniform_(-0.5, 0.5)
+        module.zeros = torch.nn.Parameter(torch.Tensor(5))
+        module.zeros.data.fill_(0)
+    assert initial_statistics(module.found) is None
+    assert initial_statistics(module.nothing) is None
+    given = initial_statistics(module.given)
+    assert given is not None
+    assert (given.mean, given.min, given.max) == (3.0, 1.0, 6.0)
+    filled, zeros = initial_statistics(module.filled), initial_statistics(module.zeros)
+    assert filled is not None
+    assert zeros is not None
+    assert (filled.std, filled.max) == pytest.approx((0.2887, 0.5), rel=0.02)
+    assert abs(zeros.mean or 0.0) < 0.1
+    assert torch.Tensor.__new__ is made
+    assert "__new__" not in vars(torch.Tensor)
+
+
 def test_another_dtype_keeps_what_is_remembered() -> None:
     with without_weights():
         module = nn.Linear(4, 4)

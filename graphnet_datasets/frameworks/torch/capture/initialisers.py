@@ -60,7 +60,7 @@ def without_weights(*, is_measured: bool = False) -> Iterator[None]:
     hook: Callable[..., Any] = recorder.on_registration  # torch's stub forgets the result
     handle = register_module_parameter_registration_hook(hook)
     try:
-        with recorder, _truncated_normals_recorded(recorder):
+        with recorder, _truncated_normals_recorded(recorder), _new_tensors_recorded(recorder):
             yield
     finally:
         handle.remove()
@@ -95,7 +95,7 @@ class InitialiserRecorder(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self._uninitialised: set[int] = set()
-        """Data pointers of tensors from `torch.empty`, whose elements mean nothing."""
+        """Data pointers of tensors as from `torch.empty`, whose elements mean nothing."""
         self._data: tuple[torch.Tensor, torch.nn.Parameter] | None = None
         """The `data` of a weight that was asked for last, and the weight."""
 
@@ -123,9 +123,14 @@ class InitialiserRecorder(TorchFunctionMode):
                 self.note(target, Call(func, args[1:], given))
         elif name in _CHANGES and args and (target := self.weight_of(args[0])) is not None:
             self.follow(target, Call(func, args[1:], kwargs or {}))
-        elif self.draws and func == _GET_DATA and isinstance(args[0], torch.nn.Parameter):
+        elif func == _GET_DATA and isinstance(args[0], torch.nn.Parameter):
             self._data = result, args[0]
         return result
+
+    def note_new(self, made: torch.Tensor, args: tuple[Any, ...]) -> None:
+        """Note what `torch.Tensor(…)` gave: memory as it is, if it was given sizes or nothing."""
+        is_sized = all(isinstance(each, int | torch.Size) for each in args)
+        (self._uninitialised.add if is_sized else self._uninitialised.discard)(made.data_ptr())
 
     def weight_of(self, target: Any) -> torch.nn.Parameter | None:
         """Return the weight that a call writes to, by itself or by its `data`."""
@@ -292,3 +297,24 @@ def _truncated_normals_recorded(recorder: InitialiserRecorder) -> Iterator[None]
         yield
     finally:
         torch.nn.init._no_grad_trunc_normal_ = original  # pyright: ignore
+
+
+@contextlib.contextmanager
+def _new_tensors_recorded(recorder: InitialiserRecorder) -> Iterator[None]:
+    """Tell the recorder what `torch.Tensor(…)` makes, a class that no mode sees called."""
+    make, before = torch._C.TensorBase.__new__, vars(torch.Tensor).get("__new__")
+
+    def new(cls: type[torch.Tensor], *args: Any, **keys: Any) -> torch.Tensor:
+        made = make(cls, *args, **keys)
+        if cls is torch.Tensor:
+            recorder.note_new(made, args)
+        return made
+
+    torch.Tensor.__new__ = staticmethod(new)  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        yield
+    finally:
+        if before is None:
+            del torch.Tensor.__new__
+        else:
+            torch.Tensor.__new__ = before  # pyright: ignore[reportAttributeAccessIssue]
