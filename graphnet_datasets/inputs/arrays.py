@@ -17,6 +17,7 @@ from .boxes import Boxes, find_boxes, order_corners
 from .defaults import default_statistics
 from .distributions import Distribution, complete, draw, spread_constants
 from .encoding import decode, narrow
+from .offsets import find_offsets, put_in_order
 from .redraws import draw_by_role, jitter, redraw
 from .roles import find_roles
 from .storage import STORAGE
@@ -28,7 +29,7 @@ MODES: tuple[str, ...] = get_args(Mode)
 
 _WIDE = ("float32", "float64")
 
-DRAWS_VERSION = 4
+DRAWS_VERSION = 5
 """Version of the draws: the same sample, seed and mode give the same elements while it stays.
 
 1: running variances from a noncentral chi-square, integers uniform within their range.
@@ -36,7 +37,8 @@ DRAWS_VERSION = 4
 normal distribution, stored elements) is as in 1.
 3: the corners of boxes in order (`find_boxes`). All else is as in 2.
 4: normals of tensors of 262,144 elements and more, but of float64, from a block that is scaled
-beforehand, so that their last bits differ. All else is as in 3."""
+beforehand, so that their last bits differ. All else is as in 3.
+5: corners of boxes of whole numbers in order, and offsets (`find_offsets`). All else is as in 4."""
 
 
 def make_array(
@@ -94,7 +96,7 @@ def make_array(
         if not is_fresh:
             return stored
         if is_whole(dtype):
-            return redraw(key, stored, find_roles(sample)[index])
+            return _in_order(sample, index, redraw(key, stored, find_roles(sample)[index]), stored)
         moved = jitter(key, stored)
         if stored.dtype.kind == "f" and (boxes := find_boxes(sample).get(index)) is not None:
             order_corners(moved, boxes, 0.0, math.inf)
@@ -107,16 +109,37 @@ def make_array(
     if each.role == "input" and is_whole(dtype):
         drawn = _draw_whole(sample, index, key, shape, wanted, mode)
         if drawn is not None:
-            return drawn
+            return _in_order(sample, index, drawn)
     if mode == "probe" or (is_fresh and not is_whole(dtype)):
         wanted = spread_constants(wanted, dtype)
     is_positive = wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
     drawn = drawn_shape(each, shape, sizes)
     elements = draw(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
     elements = elements.reshape(drawn)
-    if not is_whole(dtype) and (boxes := find_boxes(sample).get(index)) is not None:
+    if is_whole(dtype):
+        elements = _in_order(sample, index, elements)
+    elif (boxes := find_boxes(sample).get(index)) is not None:
         elements = _boxes_in_order(elements, dtype, boxes, wanted)
     return np.broadcast_to(elements, shape) if drawn != shape else elements
+
+
+def _in_order(
+    sample: Sample, index: int, elements: npt.NDArray, stored: npt.NDArray | None = None
+) -> npt.NDArray:
+    """Return drawn whole numbers, those that say where something begins in order.
+
+    Corners of boxes, and offsets, which begin and end as what is `stored`, or as was recorded.
+    """
+    if (boxes := find_boxes(sample).get(index)) is not None and elements.dtype.kind in "iu":
+        order_corners(elements, boxes, 0.0, math.inf)
+    elif index in find_offsets(sample) and elements.size:
+        ends = elements if stored is None or not stored.size else stored
+        low, high = ends.min(), ends.max()
+        held = sample.inputs[index].statistics
+        if stored is None and held is not None and held.min is not None and held.max is not None:
+            low, high = math.ceil(held.min), math.floor(held.max)
+        put_in_order(elements, low, high)
+    return elements
 
 
 def _boxes_in_order(

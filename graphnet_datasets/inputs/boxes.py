@@ -83,7 +83,7 @@ _PAIRING = _words("box_iou generalized_box_iou distance_box_iou complete_box_iou
 
 
 def find_boxes(sample: Sample) -> Mapping[int, Boxes]:
-    """Return which floating-point inputs of a sample hold boxes.
+    """Return which inputs of a sample hold boxes, of floating-point numbers or whole ones.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -107,17 +107,17 @@ def find_boxes(sample: Sample) -> Mapping[int, Boxes]:
 def order_corners(elements: npt.NDArray, boxes: Boxes, std: float, high: float) -> None:
     """Exchange coordinates, in place, so that each box begins before it ends.
 
-    `elements` are floats whose last axis holds boxes. Sides shorter than a part of `std` are
-    lengthened to it, within the largest coordinate, `high`; of a `std` of 0 no element changes
-    otherwise than by place. Nothing is done to an axis that is too short for a box.
+    Along the last axis of `elements` lie boxes. Sides shorter than a part of `std` are lengthened
+    to it, within the largest coordinate, `high`; of a `std` of 0, and of whole numbers, no element
+    changes otherwise than by place. Nothing is done to an axis that is too short for a box.
     """
     if elements.shape[-1] < boxes.first + 4:
         return
-    high = min(high, float(np.finfo(elements.dtype).max))
     first, second = slice(boxes.first, boxes.first + 2), slice(boxes.first + 2, boxes.first + 4)
     low = np.minimum(elements[..., first], elements[..., second])
     top = np.maximum(elements[..., first], elements[..., second])
-    if std > 0:
+    if std > 0 and elements.dtype.kind == "f":
+        high = min(high, float(np.finfo(elements.dtype).max))
         side = elements.dtype.type(std * _SHORTEST)
         with np.errstate(over="ignore"):
             is_short = top - low < side
@@ -136,7 +136,9 @@ class _Search:
         self.found: dict[int, Boxes] = {}
         self.values: dict[int, Columns | list[Columns]] = {}
         for index, each in enumerate(sample.inputs):
-            if each.value.dtype is None or is_whole(each.value.dtype):
+            if each.value.dtype in (None, "bool") or (
+                each.role != "input" and is_whole(each.value.dtype or "")
+            ):
                 continue
             shape = sample.shape_of(each.value)
             rank = 0 if shape is None else len(shape)

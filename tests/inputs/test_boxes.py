@@ -188,3 +188,22 @@ def test_coordinates_at_the_limits_of_a_format_and_short_axes_are_put_up_with() 
     short = np.array([[3.0, 2.0, 1.0]])
     order_corners(short, Boxes(0), 1.0, np.inf)
     assert short.tolist() == [[3, 2, 1]]
+
+
+def test_boxes_of_whole_numbers_are_in_order_too() -> None:
+    """LayoutLM looks up the width and the height of each word's box."""
+    box = Input(
+        "input", Value("int64", (2, 300, 4)), "box", statistics=Statistics(247.0, 142.0, 0.0, 499.0)
+    )
+    table = Input("parameter", Value("float32", (500, 8)), "table")
+    ops = [
+        *columns("operator.getitem", 0, ((ALL, ALL, 3),), ((ALL, ALL, 1),)),
+        Op("operator.sub", (Ref(2), Ref(3))),
+        Op("torch.nn.functional.embedding", (Ref(4), Ref(1))),
+    ]
+    sample = sample_of((box, table), ops)
+    assert find_boxes(sample) == {0: Boxes(0)}
+    for seed in range(10):
+        drawn = make_array(sample, 0, seed)
+        assert (drawn[..., 2:] >= drawn[..., :2]).all()
+        assert drawn.min() >= 0 and drawn.max() <= 499

@@ -1,0 +1,123 @@
+"""Which inputs say where each part of something begins, so that they never go down.
+
+Rows of a sparse matrix, bags of an embedding and neighbours of points lie one after the other, and
+a vector of integers tells where each begins: its differences are counts, which are not negative,
+and its ends say how much there is in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy.typing as npt
+
+from ..sample import Op, Sample
+from ..sample.arguments import Arg, SliceArg
+from .consumers import iterate_parts, operand, ref_of, short_name
+from .terms import SUBTRACTING, is_whole
+
+_KEEPING = frozenset(
+    {"to", "type_as", "long", "int", "cast", "_to_copy", "clone", "contiguous", "detach", "alias",
+     "assign", "flatten", "reshape", "view", "share_data", "lift_fresh"}
+)  # fmt: skip
+"""Operators whose result has the elements of their first operand, in order."""
+
+_TAKING: Mapping[str, tuple[int, str]] = {
+    "embedding_bag": (2, "offsets"),
+    "_embedding_bag": (2, "offsets"),
+    "segment_reduce": (4, "offsets"),
+    "diff": (0, "input"),
+    "segment_csr": (1, "indptr"),
+    "searchsorted": (0, "sorted_sequence"),
+}
+"""Operators that ask for such a vector, and where."""
+
+
+def find_offsets(sample: Sample) -> frozenset[int]:
+    """Return which integer inputs of a sample hold offsets: one axis, and each less its last.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> ends = Op("operator.getitem", (Ref(0), SliceArg(1, None, None)))
+    >>> starts = Op("operator.getitem", (Ref(0), SliceArg(None, -1, None)))
+    >>> counts = Op("operator.sub", (Ref(1), Ref(2)))
+    >>> splits = Input("input", Value("int64", (9,)))
+    >>> ops = (ends, starts, counts)
+    >>> sorted(find_offsets(Sample("example", "torch", "other", (splits,), ops, Ref(3))))
+    [0]
+    """
+    known = vars(sample).get("_offsets")
+    if known is None:
+        known = frozenset(_Search(sample).found)
+        vars(sample)["_offsets"] = known  # as functools.cached_property keeps it
+    return known
+
+
+def put_in_order(elements: npt.NDArray, low: float, high: float) -> None:
+    """Sort offsets in place, from `low` to `high`, which both are among them."""
+    elements.sort()
+    if elements.size:
+        elements[0] = low
+    if elements.size > 1:
+        elements[-1] = high
+
+
+class _Search:
+    def __init__(self, sample: Sample) -> None:
+        self.found: set[int] = set()
+        self._sources = {
+            index: index
+            for index, each in enumerate(sample.inputs)
+            if each.role == "input"
+            and each.value.dtype not in (None, "bool")
+            and is_whole(each.value.dtype or "")
+            and len(each.value.shape or ()) == 1
+        }
+        """Values that are an input as it is."""
+        self._ends: dict[int, tuple[int, str]] = {}
+        """Values that are an input without its first element, or its last."""
+        if self._sources:
+            for position, op in enumerate(sample.ops):
+                self._step(len(sample.inputs) + position, op)
+
+    def _step(self, own: int, op: Op) -> None:
+        name = short_name(op.target)
+        first = ref_of(operand(op, (0, "input")))
+        if name in _TAKING:
+            ref = ref_of(operand(op, _TAKING[name]))
+            if ref in self._sources:
+                self.found.add(self._sources[ref])
+        elif name in SUBTRACTING and len(op.args) > 1:
+            one, other = (
+                self._ends.get(-1 if ref is None else ref) for ref in map(ref_of, op.args[:2])
+            )
+            if one and other and one[0] == other[0] and (one[1], other[1]) == ("ends", "starts"):
+                self.found.add(one[0])
+        elif first is None:
+            return
+        elif name in _KEEPING:
+            if first in self._sources:
+                self._sources[own] = self._sources[first]
+            elif first in self._ends:
+                self._ends[own] = self._ends[first]
+        elif first in self._sources and (part := _part_of(name, op)) is not None:
+            self._ends[own] = self._sources[first], part
+
+
+def _part_of(name: str, op: Op) -> str | None:
+    """Return whether an operator leaves out the first element of a vector, or the last."""
+    start: Arg
+    stop: Arg
+    if name == "getitem" and len(op.args) > 1:
+        keys = [*iterate_parts(op.args[1])]
+        if len(keys) != 1 or not isinstance(keys[0], SliceArg) or keys[0].step not in (None, 1):
+            return None
+        start, stop = keys[0].start, keys[0].stop
+    elif name == "slice" and op.target.startswith("torch."):
+        start, stop = operand(op, (2, "start")), operand(op, (3, "end"))
+        stop = None if type(stop) is int and stop > 2**31 else stop
+    else:
+        return None
+    if start == 1 and stop is None:
+        return "ends"
+    return "starts" if start in (None, 0) and stop == -1 else None
