@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from graphnet_datasets.atomic import write_text
+from graphnet_datasets.inputs import misfits
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema.graphs import VALIDATION_COLUMNS
 from graphnet_datasets.schema.tables import CONFIGS, GRAPHS
@@ -151,5 +152,17 @@ def checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> V
     reason = f"It takes {size} operations; at most {max_flops / 1e9:,.4g} billion were to be run."
     versions = found.results[0].versions
     skipped = [CheckResult(name, "skipped", reason, versions) for name in RUNNING]
+    if faults := faults_of(sample):
+        skipped[0] = CheckResult("runnable", "failed", faults[0], versions)
     by_name = {each.check: each for each in (*found.results, *skipped)}
     return Validation(found.sample_id, tuple(by_name[name] for name in CHECKS))
+
+
+def faults_of(sample: Sample) -> list[str]:
+    """Return what a run of a graph would stop at, as far as that can be read from it."""
+    found = misfits(sample)
+    if sample.framework == "torch":
+        from graphnet_datasets.frameworks.torch.mixed_dtypes import mixed_dtypes
+
+        found += mixed_dtypes(sample)
+    return found

@@ -23,6 +23,7 @@ from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.capture.distributions import initial_statistics
 from graphnet_datasets.frameworks.torch.capture.dynamo import source_name
 from graphnet_datasets.frameworks.torch.extract import extract
+from graphnet_datasets.frameworks.torch.mixed_dtypes import mixed_dtypes
 from graphnet_datasets.frameworks.torch.statistics import measure
 from graphnet_datasets.inputs import misfits
 from graphnet_datasets.isolation import Reporter, serve
@@ -92,6 +93,8 @@ def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> 
             raise CaptureError(
                 f"{misfit} Choose other inputs for `{entry.name}`, or a larger config."
             )
+        for mixed in mixed_dtypes(sample):
+            raise CaptureError(f"{mixed} `{entry.name}` does not run in {entry.dtype}.")
     return samples
 
 
