@@ -38,7 +38,8 @@ def calibrate(
     """Run each graph on the CPU and make its input statistics fit it, in place.
 
     Drawn from recorded statistics alone, many networks overflow or vanish; calibrated ones behave
-    as trained models do. What was recorded stays in the table. It exits 0 where every graph was
+    as trained models do. What was recorded stays in the table. After a stop the same command goes
+    on with the graphs that are left. It exits 0 where every graph was
     done, 3 where some were not (they are named with the reason).
     """
     if not run_calibration(

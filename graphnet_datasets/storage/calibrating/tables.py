@@ -13,6 +13,7 @@ from ...schema import config_named
 from ...schema.tables import GRAPHS
 from ..layout import write_readme
 from ..table import read_table, write_table
+from .journal import Journal
 from .rows import MAX_INPUT_BYTES, calibrate_rows
 
 
@@ -35,11 +36,11 @@ def calibrate_tables(
 ) -> CalibrationReport:
     """Calibrate the rows of a Parquet file, or of all files of a dataset directory, in place.
 
-    A file is replaced when all its rows are done; after a stop, the same call goes on with the
-    files that are left. Rows that are calibrated stay as they are unless `is_again`; graphs whose
-    inputs take more than `max_input_bytes`, or that take more than `max_flops` operations, are left
-    out. Tables of
-    runs and of parts are left alone. In a dataset directory the README is renewed.
+    A file is replaced when all its rows are done; until then a journal beside it holds those that
+    are, so that after a stop the same call goes on where it was. Rows that are calibrated stay as
+    they are unless `is_again`; graphs whose inputs take more than `max_input_bytes`, or that take
+    more than `max_flops` operations, are left out. Tables of runs and of parts are left alone. In a
+    dataset directory the README is renewed.
 
     Raises:
         DatasetNotFoundError: there is no such file, or no table in the directory.
@@ -58,10 +59,15 @@ def calibrate_tables(
         rows = read_table(file).to_pylist()
         if is_again:
             rows = [{**row, "calibration": None, "calibrated_inputs": None} for row in rows]
-        before = list(rows)
+        before, journal = list(rows), Journal(file, is_again=is_again)
+        for place, columns in journal.read().items():
+            if place < len(rows):
+                rows[place] = {**rows[place], **columns}
         for found in calibrate_rows(
             rows, jobs=jobs, max_input_bytes=max_input_bytes, max_flops=max_flops
         ):
+            if found.row.get("calibration") and not rows[found.place].get("calibration"):
+                journal.add(found.place, found.row)
             rows[found.place] = dict(found.row)
             if found.reason:
                 failures[str(found.row.get("id"))] = found.reason
@@ -72,6 +78,7 @@ def calibrate_tables(
                 on_progress(done, total)
         if rows != before or is_again:
             write_table(rows, file)
+        journal.remove()
     if root.is_dir():
         write_readme(root)
     return CalibrationReport(counts, failures)

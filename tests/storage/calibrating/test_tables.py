@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from graphnet_datasets.errors import DatasetNotFoundError
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.storage.calibrating import calibrate_rows, calibrate_tables
+from graphnet_datasets.storage.calibrating.journal import Journal
 from graphnet_datasets.storage.table import read_table, write_table
 
 
@@ -46,6 +48,46 @@ def test_rows_of_a_file_are_calibrated_in_place_and_once(tmp_path: Path) -> None
     written = path.read_bytes()
     assert calibrate_tables(path, jobs=1).counts["calibrated"] == 1
     assert path.read_bytes() == written, "what is done stays"
+
+
+@pytest.mark.torch
+def test_a_stop_loses_no_graph_that_was_done(tmp_path: Path) -> None:
+    samples = [linear(f"a/{number}", 90.0 - 30 * number) for number in range(3)]
+    path = write_table(samples, tmp_path / "graphs.parquet")
+    before = path.read_bytes()
+
+    def stop(done: int, _: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate_tables(path, jobs=1, on_progress=stop)
+    assert path.read_bytes() == before
+    (journal,) = tmp_path.glob(".*")
+    done = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+    assert [each["place"] for each in done] == [0, 1]
+    # As if they had been told otherwise: what the journal says is taken, not done again.
+    lines = journal.read_text().replace(done[0]["calibration"], "unneeded").splitlines()
+    journal.write_text("\n".join([*lines, '{"place": 2, "calib']))
+    assert calibrate_tables(path, jobs=1).counts["unneeded"] >= 1
+    rows = read_table(path).to_pylist()
+    assert rows[0]["calibration"] == "unneeded"
+    assert all(row["calibration"] for row in rows)
+    assert not journal.exists()
+
+
+def test_a_journal_of_other_rows_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "graphs.parquet"
+    file.write_bytes(b"one")
+    Journal(file, is_again=False).add(0, {"calibration": "unneeded"})
+    assert Journal(file, is_again=True).read() == {}
+    file.write_bytes(b"other")
+    journal = Journal(file, is_again=False)
+    assert journal.read() == {}
+    journal.add(1, {"calibration": "calibrated"})
+    assert list(journal.read()) == [1]
+    journal.path.write_bytes(journal.path.read_bytes() + b"\xff[[\n7\n" + b'{"place": true}\n')
+    assert list(journal.read()) == [1]
 
 
 @pytest.mark.torch
