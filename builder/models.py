@@ -41,9 +41,35 @@ def build_model(
             # Its constructor calls a part of the model, to see which shape comes out of it.
             model = _build(entry, library, with_weights=True)
     model.train(entry.mode == "train")
-    dtype = getattr(torch, entry.dtype)
-    # `Module.to` would take the imaginary parts from complex weights.
-    return model._apply(lambda each: each.to(dtype) if each.is_floating_point() else each)
+    return _cast(model, getattr(torch, entry.dtype))
+
+
+def _cast(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
+    """Bring a model to a dtype, but for what its library keeps in float32 when it does so."""
+    words = [f".{name}." for name in _kept_in_float32(model, dtype)]
+    named = [*model.named_parameters(), *model.named_buffers()]
+    kept = {id(each) for path, each in named if any(word in f".{path}." for word in words)}
+
+    def cast(each: torch.Tensor) -> torch.Tensor:
+        # `Module.to` would take the imaginary parts from complex weights.
+        is_cast = each.is_floating_point() and id(each) not in kept
+        return each.to(dtype) if is_cast else each
+
+    return model._apply(cast)
+
+
+def _kept_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> set[str]:
+    """Return the names, whole parts of paths, that a model of transformers keeps in float32."""
+    attributes = {
+        torch.float16: ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict"),
+        torch.bfloat16: ("_keep_in_fp32_modules_strict",),
+    }.get(dtype, ())
+    return {
+        name
+        for module in model.modules()
+        for attribute in attributes
+        for name in getattr(module, attribute, None) or ()
+    }
 
 
 def weigh(model: torch.nn.Module) -> int:

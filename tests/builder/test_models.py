@@ -51,6 +51,41 @@ def test_a_constructor_that_calls_its_parts_gets_weights(build) -> None:
     assert not any(parameter.is_meta for parameter in model.parameters())
 
 
+class KeepsSome(torch.nn.Module):
+    """As models of transformers do: a router that is added up in float32."""
+
+    _keep_in_fp32_modules_strict = ("gate.weight", "bias_of_scores")
+    _keep_in_fp32_modules = ("out",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.gated, self.out = (torch.nn.Linear(4, 4) for _ in range(3))
+        self.register_buffer("bias_of_scores", torch.zeros(4))
+        self.register_buffer("places", torch.arange(4))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kept"),
+    [
+        ("bfloat16", {"gate.weight", "bias_of_scores"}),
+        ("float16", {"gate.weight", "bias_of_scores", "out.weight", "out.bias"}),
+        ("float64", set()),
+    ],
+)
+def test_what_a_library_keeps_in_float32_stays_in_it(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, kept: set[str]
+) -> None:
+    library = dataclasses.replace(LIBRARIES["torch"], build=lambda _: KeepsSome())
+    monkeypatch.setattr(models, "library_of", lambda _: library)
+    model = models.build_model(parse_line(LINE.replace("float32", dtype)))
+    dtypes = {
+        name: each.dtype for name, each in (*model.named_parameters(), *model.named_buffers())
+    }
+    assert dtypes.pop("places") == torch.int64
+    assert {name for name, found in dtypes.items() if found == torch.float32} == kept
+    assert set(dtypes.values()) <= {torch.float32, getattr(torch, dtype)}
+
+
 def test_any_other_error_of_a_constructor_stands(build) -> None:
     with pytest.raises(RuntimeError, match="the sizes do not fit"):
         build(IsBroken)
