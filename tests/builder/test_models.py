@@ -69,7 +69,6 @@ class KeepsSome(torch.nn.Module):
     [
         ("bfloat16", {"gate.weight", "bias_of_scores"}),
         ("float16", {"gate.weight", "bias_of_scores", "out.weight", "out.bias"}),
-        ("float64", set()),
     ],
 )
 def test_what_a_library_keeps_in_float32_stays_in_it(
