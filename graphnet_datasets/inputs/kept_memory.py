@@ -165,7 +165,9 @@ def _new_region(num_bytes: int) -> _Region | None:
         mapping = mmap.mmap(-1, size + HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError:
         return None
-    if hasattr(mmap, "MADV_HUGEPAGE"):
+    # Who tells NumPy not to ask for huge pages, as timed runs do, means all memory of inputs.
+    is_refused = os.environ.get("NUMPY_MADVISE_HUGEPAGE") == "0"
+    if hasattr(mmap, "MADV_HUGEPAGE") and not is_refused:
         with contextlib.suppress(OSError):  # a kernel without them
             mapping.madvise(mmap.MADV_HUGEPAGE)
     return _Region(mapping, size)

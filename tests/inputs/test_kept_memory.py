@@ -108,6 +108,26 @@ def test_without_such_memory_arrays_are_those_of_numpy(monkeypatch: pytest.Monke
     assert memory._regions == []
 
 
+@pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="the system has no huge pages")
+@pytest.mark.parametrize("told", [None, "0", "1"])
+def test_huge_pages_are_asked_for_where_numpy_may_ask(
+    monkeypatch: pytest.MonkeyPatch, told: str | None
+) -> None:
+    monkeypatch.delenv("NUMPY_MADVISE_HUGEPAGE", raising=False)
+    if told is not None:
+        monkeypatch.setenv("NUMPY_MADVISE_HUGEPAGE", told)
+    asked: list[int] = []
+
+    class Watched(mmap.mmap):
+        def madvise(self, option: int, *rest: int) -> None:
+            asked.append(option)
+            super().madvise(option, *rest)
+
+    monkeypatch.setattr(mmap, "mmap", Watched)
+    KeptMemory().take(5000)
+    assert (mmap.MADV_HUGEPAGE in asked) is (told != "0")
+
+
 def test_an_array_may_end_while_memory_is_being_taken() -> None:
     """As when the garbage collector runs in the midst of it: nothing waits for itself."""
     memory = KeptMemory()
