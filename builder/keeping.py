@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.inputs import misfits
 from graphnet_datasets.sample import Sample
-from graphnet_datasets.schema.graphs import VALIDATION_COLUMNS
+from graphnet_datasets.schema.graphs import CALIBRATION_COLUMNS, VALIDATION_COLUMNS
 from graphnet_datasets.schema.tables import CONFIGS, GRAPHS
 from graphnet_datasets.storage.table import check_file, read_table
 from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator
@@ -28,7 +28,7 @@ from .catalog import Entry
 ENDING = ".checks.json"
 """The ending of the file with the outcome of checks: by id of the graph, the columns of its row."""
 
-KEPT = (*VALIDATION_COLUMNS, "calibration", "calibrated_inputs")
+KEPT = (*VALIDATION_COLUMNS, *CALIBRATION_COLUMNS)
 """Columns that cost a run of the graph, and stay true as long as its signature is the same."""
 
 RUNNING = ("runnable", "decomposable", "reextractable")

@@ -18,6 +18,7 @@ from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
 from .columns import Columns, Cut, cut_of
 from .consumers import operand, ref_of, short_name
+from .keeping import once_per_sample
 from .terms import SUBTRACTING, is_whole
 
 _MOST_COLUMNS = 7
@@ -82,6 +83,7 @@ _PAIRING = _words("box_iou generalized_box_iou distance_box_iou complete_box_iou
 """Those whose next operand holds boxes too."""
 
 
+@once_per_sample
 def find_boxes(sample: Sample) -> Mapping[int, Boxes]:
     """Return which inputs of a sample hold boxes, of floating-point numbers or whole ones.
 
@@ -93,15 +95,11 @@ def find_boxes(sample: Sample) -> Mapping[int, Boxes]:
     >>> find_boxes(Sample("example", "torch", "cv", (boxes,), (right, left, width), Ref(3)))
     {0: Boxes(first=0, num_images=None)}
     """
-    known = vars(sample).get("_boxes")
-    if known is None:
-        search = _Search(sample)
-        if search.values:
-            for position, op in enumerate(sample.ops):
-                search.step(len(sample.inputs) + position, op)
-        known = search.found
-        vars(sample)["_boxes"] = known  # as functools.cached_property keeps it
-    return known
+    search = _Search(sample)
+    if search.values:
+        for position, op in enumerate(sample.ops):
+            search.step(len(sample.inputs) + position, op)
+    return search.found
 
 
 def order_corners(elements: npt.NDArray, boxes: Boxes, std: float, high: float) -> None:

@@ -33,7 +33,7 @@ class Cut(NamedTuple):
     rank: int | None
 
 
-_END = 2**31 - 1
+END = 2**31 - 1
 """Beyond any column."""
 
 
@@ -46,7 +46,7 @@ def cut_of(name: str, op: Op, whole: Columns) -> Cut | None:
         if type(axis) is not int or type(place) is not int:
             return None
         rank = None if whole.rank is None else whole.rank - 1
-        return Cut((place, place + 1 or _END, True) if _is_last(axis, whole) else None, rank)
+        return Cut((place, place + 1 or END, True) if _is_last(axis, whole) else None, rank)
     if name == "narrow":
         axis, start, size = (operand(op, (place, word)) for place, word in
                              ((1, "dim"), (2, "start"), (3, "length")))  # fmt: skip
@@ -96,9 +96,9 @@ def _by_key(key: Arg, rank: int | None) -> Cut | None:
 def _columns(part: Arg) -> tuple[int, int, bool] | None:
     """Return the columns that an index or a slice means, and whether the axis is left out."""
     if type(part) is int:
-        return part, part + 1 or _END, True
+        return part, part + 1 or END, True
     if not isinstance(part, SliceArg) or part.step not in (None, 1):
         return None
     start = 0 if part.start is None else part.start
-    stop = _END if part.stop is None else part.stop
+    stop = END if part.stop is None else part.stop
     return (start, stop, False) if type(start) is int and type(stop) is int else None

@@ -100,6 +100,8 @@ class _Region:
         self._first, self._end = first, first + size
         self._free: list[tuple[int, int]] = [(first, first + size)]
         self._used_to = first
+        self.num_kept_bytes = 0
+        """Bytes that are free and were in use before."""
 
     @property
     def size(self) -> int:
@@ -109,17 +111,12 @@ class _Region:
     def is_free(self) -> bool:
         return self._free == [(self._first, self._end)]
 
-    @property
-    def num_kept_bytes(self) -> int:
-        """Bytes that are free and were in use before."""
-        ends = [(start, min(end, self._used_to)) for start, end in self._free]
-        return sum(end - start for start, end in ends if end > start)
-
     def take(self, size: int) -> int | None:
         """Return the lowest address at which `size` bytes are free, and use them."""
         for place, (start, end) in enumerate(self._free):
             if end - start >= size:
                 self._free[place : place + 1] = [(start + size, end)] if end - start > size else []
+                self.num_kept_bytes -= max(0, min(start + size, self._used_to) - start)
                 self._used_to = max(self._used_to, start + size)
                 return start
         return None
@@ -135,6 +132,7 @@ class _Region:
         if place and self._free[place - 1][1] == start:
             low, before = self._free[place - 1][0], place - 1
         self._free[before:after] = [(low, high)]
+        self.num_kept_bytes += size
         first = max(low, start - start % HUGE_PAGE_BYTES)
         first += -first % HUGE_PAGE_BYTES
         last = min(high, end + -end % HUGE_PAGE_BYTES)

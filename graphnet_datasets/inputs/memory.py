@@ -23,14 +23,8 @@ _SMALLEST_BYTES = 512
 """Of a tensor that is packed: what is smaller comes out of pages that are there already."""
 
 
-class _Packing:
-    """How much was taken before arrays are packed."""
-
-    def __init__(self) -> None:
-        self.num_bytes = 0
-
-
-_packing: contextvars.ContextVar[_Packing | None] = contextvars.ContextVar("packing", default=None)
+_num_taken: contextvars.ContextVar[int | None] = contextvars.ContextVar("taken", default=None)
+"""Bytes of the arrays so far that are put side by side; None where none are."""
 
 
 @contextlib.contextmanager
@@ -40,11 +34,11 @@ def packed() -> Iterator[None]:
     For arrays that are needed for about as long as each other: pages between those that live are
     free for other arrays only.
     """
-    token = _packing.set(_Packing())
+    token = _num_taken.set(0)
     try:
         yield
     finally:
-        _packing.reset(token)
+        _num_taken.reset(token)
 
 
 def empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray:
@@ -55,11 +49,11 @@ def empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray:
     >>> second.ctypes.data - first.ctypes.data
     4032
     """
-    packing = _packing.get()
+    num_taken = _num_taken.get()
     num_bytes = size * np.dtype(dtype).itemsize
-    if packing is None or num_bytes < _SMALLEST_BYTES:
+    if num_taken is None or num_bytes < _SMALLEST_BYTES:
         return np.empty(size, dtype)
-    packing.num_bytes += num_bytes
-    if packing.num_bytes <= FIRST_BYTES:
+    _num_taken.set(num_taken + num_bytes)
+    if num_taken + num_bytes <= FIRST_BYTES:
         return np.empty(size, dtype)
     return kept_memory.take(num_bytes).view(dtype)

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 import numpy.typing as npt
 
 from ..sample import Op, Sample
-from ..sample.arguments import Arg, SliceArg
-from .consumers import iterate_parts, operand, ref_of, short_name
+from .columns import END, Columns, cut_of
+from .consumers import operand, ref_of, short_name
+from .keeping import once_per_sample
 from .terms import SUBTRACTING, is_whole
 
 _KEEPING = frozenset(
@@ -33,11 +34,12 @@ _TAKING: Mapping[str, tuple[int, str]] = {
 """Operators that ask for such a vector, and where."""
 
 
+@once_per_sample
 def find_offsets(sample: Sample) -> frozenset[int]:
     """Return which integer inputs of a sample hold offsets: one axis, and each less its last.
 
     >>> from graphnet_datasets.sample import Input, Value
-    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> from graphnet_datasets.sample.arguments import Ref, SliceArg
     >>> ends = Op("operator.getitem", (Ref(0), SliceArg(1, None, None)))
     >>> starts = Op("operator.getitem", (Ref(0), SliceArg(None, -1, None)))
     >>> counts = Op("operator.sub", (Ref(1), Ref(2)))
@@ -46,11 +48,7 @@ def find_offsets(sample: Sample) -> frozenset[int]:
     >>> sorted(find_offsets(Sample("example", "torch", "other", (splits,), ops, Ref(3))))
     [0]
     """
-    known = vars(sample).get("_offsets")
-    if known is None:
-        known = frozenset(_Search(sample).found)
-        vars(sample)["_offsets"] = known  # as functools.cached_property keeps it
-    return known
+    return frozenset(_Search(sample).found)
 
 
 def put_in_order(elements: npt.NDArray, low: float, high: float) -> None:
@@ -60,6 +58,10 @@ def put_in_order(elements: npt.NDArray, low: float, high: float) -> None:
         elements[0] = low
     if elements.size > 1:
         elements[-1] = high
+
+
+_VECTOR = Columns(frozenset(), 0, END, 1)
+"""The elements of a vector, however many, as columns of its one axis."""
 
 
 class _Search:
@@ -106,18 +108,12 @@ class _Search:
 
 def _part_of(name: str, op: Op) -> str | None:
     """Return whether an operator leaves out the first element of a vector, or the last."""
-    start: Arg
-    stop: Arg
-    if name == "getitem" and len(op.args) > 1:
-        keys = [*iterate_parts(op.args[1])]
-        if len(keys) != 1 or not isinstance(keys[0], SliceArg) or keys[0].step not in (None, 1):
-            return None
-        start, stop = keys[0].start, keys[0].stop
-    elif name == "slice" and op.target.startswith("torch."):
-        start, stop = operand(op, (2, "start")), operand(op, (3, "end"))
-        stop = None if type(stop) is int and stop > 2**31 else stop
-    else:
+    if name != "getitem" and not (name == "slice" and op.target.startswith("torch.")):
         return None
-    if start == 1 and stop is None:
+    cut = cut_of(name, op, _VECTOR)
+    if cut is None or cut.columns is None:
+        return None
+    start, stop, is_one = cut.columns
+    if start == 1 and stop >= END and not is_one:
         return "ends"
-    return "starts" if start in (None, 0) and stop == -1 else None
+    return "starts" if (start, stop) == (0, -1) else None

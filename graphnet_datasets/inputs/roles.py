@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..sample import Input, Sample
 from .flows import Findings, trace
+from .keeping import once_per_sample
 from .storage import STORAGE
 from .terms import is_whole
 
@@ -63,6 +64,7 @@ class InputRole:
     borders: tuple[int, ...] = ()
 
 
+@once_per_sample
 def find_roles(sample: Sample) -> dict[int, InputRole]:
     """Return the role of each integer or boolean data input of a sample, by the input's index.
 
@@ -77,19 +79,14 @@ def find_roles(sample: Sample) -> dict[int, InputRole]:
     >>> find_roles(sample)[0]
     InputRole(kind='tokens', low=0, high=999, borders=())
     """
-    known = vars(sample).get("_input_roles")
-    if known is None:
-        is_any = any(
-            each.role == "input" and is_whole(each.value.dtype or "float")
-            for each in sample.inputs
-        )  # fmt: skip
-        known = {
-            index: _role(sample, index, found)
-            for index, found in (trace(sample) if is_any else {}).items()
-            if sample.inputs[index].role == "input"
-        }
-        vars(sample)["_input_roles"] = known  # as functools.cached_property keeps it
-    return known
+    is_any = any(
+        each.role == "input" and is_whole(each.value.dtype or "float") for each in sample.inputs
+    )
+    return {
+        index: _role(sample, index, found)
+        for index, found in (trace(sample) if is_any else {}).items()
+        if sample.inputs[index].role == "input"
+    }
 
 
 def _role(sample: Sample, index: int, found: Findings) -> InputRole:

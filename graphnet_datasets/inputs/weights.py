@@ -15,6 +15,7 @@ from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
 from ..sample.vocabulary import WEIGHT_ROLES
 from .consumers import operand, ref_of, short_name
+from .keeping import once_per_sample
 from .terms import is_whole
 
 _STATISTICS_FIRST, _STATISTICS_LAST = (0, 1, 2), (0, 3, 4)
@@ -81,6 +82,7 @@ class WeightUses:
     positive: frozenset[int]
 
 
+@once_per_sample
 def find_weight_uses(sample: Sample) -> WeightUses:
     """Return what a sample's graph does with its weights.
 
@@ -93,25 +95,6 @@ def find_weight_uses(sample: Sample) -> WeightUses:
     >>> find_weight_uses(sample).products
     {0: 1}
     """
-    known = vars(sample).get("_weight_uses")
-    if known is None:
-        known = _find(sample)
-        vars(sample)["_weight_uses"] = known  # as functools.cached_property keeps it
-    return known
-
-
-def is_positive_weight(sample: Sample, index: int, minimum: float) -> bool:
-    """Tell whether a weight is one that the graph needs positive and the record does not deny it.
-
-    `minimum` is the recorded one, or minus infinity.
-    """
-    each = sample.inputs[index]
-    if each.role not in WEIGHT_ROLES or (minimum < 0 and minimum != -math.inf):
-        return False
-    return index in find_weight_uses(sample).positive
-
-
-def _find(sample: Sample) -> WeightUses:
     num_inputs = len(sample.inputs)
     made_of: dict[int, frozenset[int]] = {}
     root: dict[int, int] = {}
@@ -159,6 +142,17 @@ def _find(sample: Sample) -> WeightUses:
         products,
         frozenset(positive),
     )
+
+
+def is_positive_weight(sample: Sample, index: int, minimum: float) -> bool:
+    """Tell whether a weight is one that the graph needs positive and the record does not deny it.
+
+    `minimum` is the recorded one, or minus infinity.
+    """
+    each = sample.inputs[index]
+    if each.role not in WEIGHT_ROLES or (minimum < 0 and minimum != -math.inf):
+        return False
+    return index in find_weight_uses(sample).positive
 
 
 def _root(

@@ -127,6 +127,9 @@ ANALYSIS_COLUMNS = (
 )
 """Columns computed from the sample by `analysis`; null where nobody has computed them."""
 
+CALIBRATION_COLUMNS = ("calibration", "calibrated_inputs")
+"""Columns that a calibration fills; null where nobody has made one."""
+
 VALIDATION_COLUMNS = ("validation", "why_excluded")
 """Columns that say what the checks of `validation` found; null where nobody has made them.
 `why_excluded` is null, too, for a sample that no check excludes."""

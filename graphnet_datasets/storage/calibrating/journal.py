@@ -9,8 +9,7 @@ from typing import Any
 
 from ...atomic import file_sha256
 from ...json_text import parse_json
-
-COLUMNS = ("calibration", "calibrated_inputs")
+from ...schema.graphs import CALIBRATION_COLUMNS
 
 
 class Journal:
@@ -41,7 +40,7 @@ class Journal:
         for line in lines[1:]:  # the last one may have been cut off
             told = parse_json(line)
             if isinstance(told, dict) and type(told.get("place")) is int:
-                found[told["place"]] = {name: told.get(name) for name in COLUMNS}
+                found[told["place"]] = {name: told.get(name) for name in CALIBRATION_COLUMNS}
         return found
 
     def add(self, place: int, row: Mapping[str, Any]) -> None:
@@ -50,7 +49,7 @@ class Journal:
         with self.path.open("w" if is_new else "a") as file:
             if is_new:
                 file.write(json.dumps(self._header) + "\n")
-            told = {"place": place, **{name: row.get(name) for name in COLUMNS}}
+            told = {"place": place, **{name: row.get(name) for name in CALIBRATION_COLUMNS}}
             file.write(json.dumps(told) + "\n")
 
     def remove(self) -> None:

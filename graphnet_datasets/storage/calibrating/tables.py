@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...errors import DatasetNotFoundError
 from ...schema import config_named
+from ...schema.graphs import CALIBRATION_COLUMNS
 from ...schema.tables import GRAPHS
 from ..layout import write_readme
 from ..table import read_table, write_table
@@ -58,7 +59,7 @@ def calibrate_tables(
     for file in files:
         rows = read_table(file).to_pylist()
         if is_again:
-            rows = [{**row, "calibration": None, "calibrated_inputs": None} for row in rows]
+            rows = [{**row, **dict.fromkeys(CALIBRATION_COLUMNS)} for row in rows]
         before, journal = list(rows), Journal(file, is_again=is_again)
         for place, columns in journal.read().items():
             if place < len(rows):

@@ -15,6 +15,7 @@ from ...frameworks import calibrate
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import sample_to_row
+from ...schema.graphs import CALIBRATION_COLUMNS
 
 PHASES = ("calibrate",)
 
@@ -30,7 +31,7 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         fitted = sample_to_row(
             calibrate(sample, allow_unchecked_operators=True, on_end=counted.extend)
         )
-        found = {name: fitted[name] for name in ("calibration", "calibrated_inputs")}
+        found = {name: fitted[name] for name in CALIBRATION_COLUMNS}
         text, is_meant = explain_not_finite(counted, sample)
         if not is_meant:
             found["reason"] = f"{text} As a baseline the graph fails, calibrated or not."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -72,6 +72,30 @@ def _matmul(left: Any, right: Any) -> Form:
     return Form((*one.shape[:-1], other.shape[-1]), None, one.dtype)
 
 
+def _check_kernel(
+    form: Form,
+    kernel: Form,
+    rank: int,
+    groups: Any,
+    steps: Sequence[int],
+    pads: Sequence[int],
+    gaps: Sequence[int],
+) -> None:
+    """Raise `UnfitError` unless a kernel may be laid along `rank` axes of a tensor so."""
+    if (
+        len(form.shape) != rank + 2
+        or len(kernel.shape) != rank + 2
+        or form.dtype != kernel.dtype
+        or type(groups) is not int
+        or groups < 1
+        or min(steps) < 1
+        or min(gaps) < 1
+        or min(pads) < 0
+        or is_ambiguous(kernel)
+    ):
+        raise UnfitError
+
+
 def _convolution(rank: int) -> Callable[..., Any]:
     def rule(
         input: Any,
@@ -88,20 +112,12 @@ def _convolution(rank: int) -> Callable[..., Any]:
         if is_same or padding == "valid":
             padding = 0
         steps, pads, gaps = (integers(each, rank) for each in (stride, padding, dilation))
+        _check_kernel(form, kernel, rank, groups, steps, pads, gaps)
         if (
-            len(form.shape) != rank + 2
-            or len(kernel.shape) != rank + 2
-            or form.dtype != kernel.dtype
-            or type(groups) is not int
-            or groups < 1
-            or kernel.shape[0] % groups
+            kernel.shape[0] % groups
             or form.shape[1] != kernel.shape[1] * groups
-            or min(steps) < 1
-            or min(gaps) < 1
-            or min(pads) < 0
             or not (is_last or form.is_contiguous)
             or (not is_last and is_ambiguous(form))
-            or is_ambiguous(kernel)
         ):
             raise UnfitError
         _check_bias(bias, kernel)
@@ -139,19 +155,12 @@ def _transposed_convolution(
     steps, pads, more, gaps = (
         integers(each, 2) for each in (stride, padding, output_padding, dilation)
     )
+    _check_kernel(form, kernel, 2, groups, steps, (*pads, *more), gaps)
     if (
-        not len(form.shape) == len(kernel.shape) == 4
-        or form.dtype != kernel.dtype
-        or type(groups) is not int
-        or groups < 1
-        or form.shape[1] != kernel.shape[0]
+        form.shape[1] != kernel.shape[0]
         or form.shape[1] % groups
-        or min(steps) < 1
-        or min(gaps) < 1
-        or min(*pads, *more) < 0
         or any(each >= max(by, gap) for each, by, gap in zip(more, steps, gaps, strict=True))
         or is_ambiguous(form)
-        or is_ambiguous(kernel)
     ):
         raise UnfitError
     channels = kernel.shape[1] * groups

@@ -1,0 +1,38 @@
+"""What is found out about a sample once, and kept with it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..sample import Sample
+
+T = TypeVar("T")
+
+
+def once_per_sample(find: Callable[[Sample], T]) -> Callable[[Sample], T]:
+    """Have a function find out about each sample once.
+
+    The sample keeps the answer, as `functools.cached_property` has objects keep theirs; a sample
+    that `dataclasses.replace` makes of it has none.
+
+    >>> asked = []
+    >>> @once_per_sample
+    ... def count_inputs(sample):
+    ...     asked.append(sample.id)
+    ...     return len(sample.inputs)
+    >>> sample = Sample("example/empty", "torch", "other", (), (), ())
+    >>> count_inputs(sample), count_inputs(sample), asked
+    (0, 0, ['example/empty'])
+    """
+    name = f"_{find.__name__}"
+
+    @functools.wraps(find)
+    def kept(sample: Sample) -> T:
+        known = vars(sample)
+        if name not in known:
+            known[name] = find(sample)
+        return known[name]
+
+    return kept
