@@ -32,15 +32,16 @@ def calibrate(
     ] = 2.0,
     max_gflop: Annotated[
         float | None,
-        typer.Option(min=0, help="Leave out graphs of more than so many billion operations."),
+        typer.Option(min=0, help="Run graphs of more billion operations at smaller sizes."),
     ] = None,
 ) -> None:
     """Run each graph on the CPU and make its input statistics fit it, in place.
 
     Drawn from recorded statistics alone, many networks overflow or vanish; calibrated ones behave
-    as trained models do. What was recorded stays in the table. After a stop the same command goes
-    on with the graphs that are left. It exits 0 where every graph was
-    done, 3 where some were not (they are named with the reason).
+    as trained models do. What was recorded stays in the table. Graphs that cannot be run get what
+    was found for another of the same weights. After a stop the same command goes on with the
+    graphs that are left. It exits 0 where every graph was done, 3 where some were not (they are
+    named with the reason).
     """
     if not run_calibration(
         path, jobs=jobs, is_again=again, max_input_gb=max_input_gb, max_gflop=max_gflop

@@ -211,8 +211,9 @@ class Sample:
     whole captured graph; derived samples name what they are (`subgraph`, `backward`, …: `KINDS`).
     `outputs` is the structure that the graph returns, with a `Ref` wherever a value stands.
     `custom_operators` are those that the graph calls and the operator table lacks. `calibration`
-    says what `calibrate` did: nothing was tried (""), nothing needed a change (`unneeded`), or
-    inputs were given calibrated statistics (`calibrated`).
+    says what `calibrate` did: nothing was tried (""), nothing needed a change (`unneeded`), inputs
+    were given calibrated statistics (`calibrated`), or those that were found at other sizes or for
+    another graph of the same weights, with which this one was not run (`shared`).
 
     Raises:
         SampleError: an invariant is broken; the message names the operator or input.

@@ -19,7 +19,7 @@ Origin: TypeAlias = Literal["recorded", "initialised", "calibrated"]
 """Where statistics come from. `recorded`: measured on the model's own tensors. `initialised`: the
 defaults of a role, where no real tensor was seen. `calibrated`: what makes them fit the values that
 arrive (see `calibrate`)."""
-Calibration: TypeAlias = Literal["", "unneeded", "calibrated"]
+Calibration: TypeAlias = Literal["", "unneeded", "calibrated", "shared"]
 Kind: TypeAlias = Literal["graph", "subgraph", "joint", "forward", "backward"]
 """What a sample is. `graph`: as captured. `subgraph`: operators cut out of one. `joint`: a graph
 with its gradients. `forward`, `backward`: the joint graph cut in two."""

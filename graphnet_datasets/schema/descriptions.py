@@ -31,7 +31,8 @@ DESCRIPTIONS = {
     "num_pieces": "how many graphs that model gives; null for a whole one",
     "break_reason": "what ended the piece",
     "num_occurrences": "of a part: how often it occurs",
-    "calibration": "`calibrated`, `unneeded`, or null where nobody has tried",
+    "calibration": "`calibrated`, `unneeded`, `shared` (found at other sizes or for a graph of the "
+    "same weights), or null where nobody has tried",
     "library": "library of the builder's catalog",
     "library_version": "its version at the capture",
     "catalog_line": "the line of the catalog that made the graph",

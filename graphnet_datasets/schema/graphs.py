@@ -234,19 +234,19 @@ GRAPHS_SCHEMA = pa.schema(
 )
 """Columns of the `graphs` table. `dtype` is that of most elements of the tensors that the graph
 takes, weights included; `input_bytes` counts those tensors' bytes; `mode` is eval or train.
-`calibration` is `calibrated`, `unneeded`, or null where nobody has tried. `parent_ops` are the
-positions of the operators of the graph `parent_id` that a part was cut out of, null for a whole
-graph; `num_occurrences` says how often a part occurs where equal ones were merged. `subtask` is
-what the model is for within its task (`analysis.subtasks`), `split_group` what nearly equal graphs
-share (`analysis.groups`) and `split` that of the group. `catalog_line` is the line of the builder's
-catalog, `overrides` (JSON) and `input_specification` are parts of it, `seed` is that of the model's
-buffers and of the example inputs, `model_source_hash` the SHA-256 of the module that defines the
-model's class; `is_truncated` says that it has fewer layers than published, `is_reimplementation`
-that the code of the model is this project's own. `weights_origin` is `initialised` where the
-statistics of weights were measured on weights drawn as the model's constructor draws them, and null
-where they are what initialisers declare, or come from elsewhere. A model that breaks gives several
-graphs: `parent_id` is its name, `piece_index` counts from 0, `num_pieces` is how many there are and
-`break_reason` says what ended the piece."""
+`calibration` is `calibrated`, `unneeded`, `shared`, or null where nobody has tried. `parent_ops`
+are the positions of the operators of the graph `parent_id` that a part was cut out of, null for a
+whole graph; `num_occurrences` says how often a part occurs where equal ones were merged. `subtask`
+is what the model is for within its task (`analysis.subtasks`), `split_group` what nearly equal
+graphs share (`analysis.groups`) and `split` that of the group. `catalog_line` is the line of the
+builder's catalog, `overrides` (JSON) and `input_specification` are parts of it, `seed` is that of
+the model's buffers and of the example inputs, `model_source_hash` the SHA-256 of the module that
+defines the model's class; `is_truncated` says that it has fewer layers than published,
+`is_reimplementation` that the code of the model is this project's own. `weights_origin` is
+`initialised` where the statistics of weights were measured on weights drawn as the model's
+constructor draws them, and null where they are what initialisers declare, or come from elsewhere. A
+model that breaks gives several graphs: `parent_id` is its name, `piece_index` counts from 0,
+`num_pieces` is how many there are and `break_reason` says what ended the piece."""
 
 
 def graphs_features() -> datasets.Features:

@@ -7,7 +7,7 @@ from .decompose import Decomposition, decompose
 from .fusing import find_fusible
 from .recompose import recompose
 from .subgraphs import Subgraph, Subgraphs
-from .symbolic import make_ladder, reify, spread_sizes, symbolise
+from .symbolic import at_smaller_sizes, make_ladder, reify, spread_sizes, symbolise
 from .translate import translate
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Part",
     "Subgraph",
     "Subgraphs",
+    "at_smaller_sizes",
     "autocast",
     "backward",
     "cast",

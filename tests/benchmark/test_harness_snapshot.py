@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 from typing import Any
 
 import pytest
@@ -15,6 +17,19 @@ def test_importing_more_of_the_library_breaks_nothing() -> None:
     import graphnet_datasets.benchmark.upstream.log  # noqa: F401
 
     assert snapshot.find_replaced() is None
+
+
+def test_a_module_that_came_later_counts_from_when_it_is_included(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = f"{clocks.__name__.partition('.')[0]}.came_later"
+    module = types.ModuleType(name)
+    module.measure = lambda: 1  # pyright: ignore[reportAttributeAccessIssue]
+    snapshot = HarnessSnapshot()
+    monkeypatch.setitem(sys.modules, name, module)
+    snapshot.include_new_modules()
+    monkeypatch.setattr(module, "measure", lambda: 2)
+    assert snapshot.find_replaced() == f"{name}.measure"
 
 
 @pytest.mark.parametrize(

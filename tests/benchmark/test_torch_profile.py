@@ -30,6 +30,16 @@ def test_regions_that_somebody_named_are_no_operators() -> None:
     assert profile_call(call, lambda: None, "cpu")[1] == 1
 
 
+def test_they_are_those_that_torch_itself_tells() -> None:
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    x = torch.ones(2, 5, 16)
+    with torch.profiler.profile() as profiler:
+        layer(x)
+    events = [each for each in profiler.events() or [] if "::" in each.name]
+    outermost = [each for each in events if each.cpu_parent is None]
+    assert profile_call(lambda: layer(x), lambda: None, "cpu")[1] == len(outermost) > 10
+
+
 @pytest.mark.gpu
 def test_a_gpu_has_kernels_and_the_sum_of_their_times_is_less_than_the_wall_time() -> None:
     from graphnet_datasets.timing.clocks import WallClock

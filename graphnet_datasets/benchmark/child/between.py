@@ -9,7 +9,7 @@ from ...timing.clocks import Clock
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 from .around_calls import AroundCalls
-from .harness_snapshot import HarnessSnapshot
+from .harness_snapshot import HeldObjects
 from .kept_outputs import KeptOutputs, Outputs, most_kept
 from .setup import now_s
 
@@ -40,17 +40,17 @@ class Between(AroundCalls):
         own, runtime = workload.for_candidate(), workload.runtime
         self._stand_in = Arm(own, own.module)
         self._is_called = is_called
-        snapshot = HarnessSnapshot()
-        snapshot.hold(workload, arm, runtime, clock, reporter)
+        held = HeldObjects()
+        held.hold(workload, arm, runtime, clock, reporter)
         arms = {"baseline": arm, "candidate": self._stand_in}
         num_sets = job.settings.num_input_sets
-        super().__init__(arms, runtime, reporter.stamps, num_sets, snapshot.find_changed)
+        super().__init__(arms, runtime, reporter.stamps, num_sets, held.find_changed)
         self._begun_s, self._is_long = 0.0, False
         self._room: KeptOutputs | None = None
-        self.on_begin = snapshot.hold
-        snapshot.hold(own, self._stand_in, self, clock)
+        self.on_begin = held.hold
+        held.hold(own, self._stand_in, self, clock)
         if reporter.stamps is not None:
-            snapshot.hold(reporter.stamps)
+            held.hold(reporter.stamps)
 
     def before_each(self, arm: str, pair: int) -> None:
         """Lay out inputs, after the stand-in has had its call where calls are short."""

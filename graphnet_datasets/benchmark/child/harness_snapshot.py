@@ -15,7 +15,7 @@ import random
 import statistics
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 _HARNESS = __name__.partition(".")[0]
@@ -32,20 +32,15 @@ _Place = tuple[str, str]
 _Parts = tuple[int, ...]
 
 
-class HarnessSnapshot:
-    """Remembers functions and constants of the harness as they were when it was made.
+class HeldObjects:
+    """Remembers what objects of the harness are made of.
 
     It has slots, so that nobody can give it methods of its own.
-
-    >>> snapshot = HarnessSnapshot()
-    >>> snapshot.find_replaced() is None
-    True
     """
 
-    __slots__ = ("_before", "_held")
+    __slots__ = ("_held",)
 
     def __init__(self) -> None:
-        self._before = dict(_definitions())
         self._held: list[tuple[object, type, dict[str, _Parts]]] = []
 
     def hold(self, *objects: object) -> None:
@@ -54,14 +49,6 @@ class HarnessSnapshot:
         What their class names in `CHANGING` may become something else.
         """
         self._held += [(each, type(each), _attributes(each)) for each in objects]
-
-    def find_replaced(self) -> str | None:
-        """Return the name of a function, constant or attribute that is another one now, or None."""
-        now = dict(_definitions())
-        for place, function in self._before.items():
-            if now.get(place) != function:
-                return ".".join(place)
-        return self.find_changed()
 
     def find_changed(self) -> str | None:
         """Return the name of an attribute of what is held that is another one now, or None.
@@ -76,6 +63,40 @@ class HarnessSnapshot:
                 if before.get(name) != attributes.get(name):
                     return f"{kind.__name__}.{name}"
         return None
+
+
+class HarnessSnapshot(HeldObjects):
+    """Remembers functions and constants of the harness as well, as they were when it was made.
+
+    >>> snapshot = HarnessSnapshot()
+    >>> snapshot.find_replaced() is None
+    True
+    """
+
+    __slots__ = ("_before", "_modules")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: dict[_Place, _Parts] = {}
+        self._modules: frozenset[str] = frozenset()
+        self.include_new_modules()
+
+    def include_new_modules(self) -> None:
+        """Remember those modules of the harness too that have been imported meanwhile.
+
+        To look through all of them takes some ten milliseconds, in a process that was just forked
+        three times as long: what is timed had better not wait for it.
+        """
+        self._before |= dict(_definitions(self._modules))
+        self._modules = frozenset(sys.modules)
+
+    def find_replaced(self) -> str | None:
+        """Return the name of a function, constant or attribute that is another one now, or None."""
+        now = dict(_definitions())
+        for place, function in self._before.items():
+            if now.get(place) != function:
+                return ".".join(place)
+        return self.find_changed()
 
 
 def _attributes(held: object) -> dict[str, _Parts]:
@@ -94,9 +115,14 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _definitions() -> Iterator[tuple[_Place, _Parts]]:
+def _definitions(known: Container[str] = ()) -> Iterator[tuple[_Place, _Parts]]:
+    """Yield what the modules of the harness define that are not `known`, and what it is lent."""
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == _HARNESS and isinstance(module, types.ModuleType):
+        if (
+            name not in known
+            and name.partition(".")[0] == _HARNESS
+            and isinstance(module, types.ModuleType)
+        ):
             for attribute, value in vars(module).items():
                 if attribute.isupper():
                     yield (name, attribute), (id(value),)

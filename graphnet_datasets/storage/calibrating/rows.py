@@ -27,11 +27,15 @@ CALIBRATION_LIMITS = Limits(phase_timeouts_s={"calibrate": 900.0}, memory_bytes=
 
 @dataclasses.dataclass(frozen=True)
 class CalibratedRow:
-    """A row by its place, its columns of calibration, and why it has none."""
+    """A row by its place, its columns of calibration, and why it has none.
+
+    `is_too_large` says that it was not run, or not to its end, for its size.
+    """
 
     place: int
     row: Mapping[str, Any]
     reason: str
+    is_too_large: bool = False
 
 
 def calibrate_rows(
@@ -44,10 +48,11 @@ def calibrate_rows(
 ) -> Iterator[CalibratedRow]:
     """Yield rows of the `graphs` table as they are done, with their columns of calibration.
 
-    A row that has them already is given back as it is. One whose inputs take more than
-    `max_input_bytes`, whose graph takes more than `max_flops` operations, fails or goes beyond the
-    limits comes back as it was, with the reason. Each framework has `jobs` processes (default: one
-    a processor).
+    A row that has them already is given back as it is. A graph that takes more than `max_flops`
+    operations is run at smaller sizes, where it has any, and what that finds is `shared`
+    (`transforms.symbolic.at_smaller_sizes`). A row whose inputs take more than `max_input_bytes`,
+    whose graph fails or goes beyond the limits comes back as it was, with the reason. Each
+    framework has `jobs` processes (default: one a processor).
 
     Raises:
         SchemaError: a row does not fit the columns of the table.
@@ -62,11 +67,7 @@ def calibrate_rows(
         elif (row.get("input_bytes") or 0) > max_input_bytes:
             size = (row["input_bytes"] or 0) / GIB
             reason = f"its inputs take {size:.1f} GiB; {max_input_bytes / GIB:.1f} are allowed"
-            yield CalibratedRow(index, row, reason)
-        elif (flops := row.get("flops") or 0) > max_flops:
-            size = f"{flops / 1e9:,.1f} billion operations"
-            reason = f"it takes {size}; {max_flops / 1e9:,.1f} billion are allowed"
-            yield CalibratedRow(index, row, reason)
+            yield CalibratedRow(index, row, reason, is_too_large=True)
         else:
             waiting.setdefault(str(row.get("framework")), []).append(index)
     for framework in map(framework_named, waiting):
@@ -79,18 +80,24 @@ def calibrate_rows(
             tempfile.TemporaryDirectory(prefix="graphnet-calibrate-") as folder,
             contextlib.closing(LocalPool(work, jobs or num_processors())) as pool,
         ):
-            for finished in pool.run(_jobs(rows, indices, Path(folder))):
+            for finished in pool.run(_jobs(rows, indices, max_flops, Path(folder))):
                 index = int(finished.job.payload["index"])
                 Path(finished.job.payload["row"]).unlink(missing_ok=True)
                 found = json.loads(finished.result) if finished.result else {}
+                is_too_large = found.pop("is_too_large", not found)
                 reason = found.pop("reason", "" if found else finished.reason)
-                yield CalibratedRow(index, {**rows[index], **found}, reason)
+                yield CalibratedRow(index, {**rows[index], **found}, reason, is_too_large)
 
 
-def _jobs(rows: Sequence[Mapping[str, Any]], indices: list[int], folder: Path) -> Iterator[PoolJob]:
+def _jobs(
+    rows: Sequence[Mapping[str, Any]], indices: list[int], max_flops: float, folder: Path
+) -> Iterator[PoolJob]:
     for index in indices:
         path = folder / f"{index}.arrow"
         table = to_arrow([rows[index]])
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
-        yield PoolJob(str(rows[index].get("id")), {"index": index, "row": str(path)})
+        share = min(1.0, max_flops / (rows[index].get("flops") or 1))
+        yield PoolJob(
+            str(rows[index].get("id")), {"index": index, "row": str(path), "share": share}
+        )

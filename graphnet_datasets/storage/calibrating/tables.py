@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from ...errors import DatasetNotFoundError
@@ -16,6 +17,7 @@ from ..layout import write_readme
 from ..table import read_table, write_table
 from .journal import Journal
 from .rows import MAX_INPUT_BYTES, calibrate_rows
+from .sharing import SharedCalibrations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,9 +41,11 @@ def calibrate_tables(
 
     A file is replaced when all its rows are done; until then a journal beside it holds those that
     are, so that after a stop the same call goes on where it was. Rows that are calibrated stay as
-    they are unless `is_again`; graphs whose inputs take more than `max_input_bytes`, or that take
-    more than `max_flops` operations, are left out. Tables of runs and of parts are left alone. In a
-    dataset directory the README is renewed.
+    they are unless `is_again`; graphs whose inputs take more than `max_input_bytes` are not run,
+    and those that take more than `max_flops` operations at smaller sizes only. In the end those
+    that were not run at all are given what was found for another of the same weights
+    (`SharedCalibrations`). Tables of runs and of parts are left alone. In a dataset directory the
+    README is renewed.
 
     Raises:
         DatasetNotFoundError: there is no such file, or no table in the directory.
@@ -52,8 +56,9 @@ def calibrate_tables(
     files = [each for each in files if config_named(each.parent.name).table is GRAPHS]
     if not files:
         raise DatasetNotFoundError(f"There is no table of graphs in `{path}`.")
+    shared, too_large = SharedCalibrations(), set[str]()
     total = sum(read_table(each, columns=["id"]).num_rows for each in files)
-    counts: dict[str, int] = {}
+    counts: collections.Counter[str] = collections.Counter()
     failures: dict[str, str] = {}
     done = 0
     for file in files:
@@ -72,14 +77,36 @@ def calibrate_tables(
             rows[found.place] = dict(found.row)
             if found.reason:
                 failures[str(found.row.get("id"))] = found.reason
-            kind = str(found.row.get("calibration") or "none")
-            counts[kind] = counts.get(kind, 0) + 1
+            shared.add(found.row)
+            if found.is_too_large:
+                too_large.add(str(found.row.get("id")))
             done += 1
             if on_progress is not None:
                 on_progress(done, total)
         if rows != before or is_again:
             write_table(rows, file)
         journal.remove()
+    for file in files:
+        kinds = _share(file, shared, too_large)
+        counts.update(str(kind or "none") for kind in kinds.values())
+        for name in too_large & kinds.keys():
+            if kinds[name]:
+                failures.pop(name, None)
     if root.is_dir():
         write_readme(root)
-    return CalibrationReport(counts, failures)
+    return CalibrationReport(dict(counts), failures)
+
+
+def _share(
+    file: Path, shared: SharedCalibrations, too_large: Collection[str]
+) -> dict[str, str | None]:
+    """Give rows that are too large what was found for others; return what each of a file has."""
+    told = read_table(file, columns=["id", "calibration"]).to_pylist()
+    if any(row["calibration"] is None and row["id"] in too_large for row in told):
+        rows = read_table(file).to_pylist()
+        for place, row in enumerate(rows):
+            if row["calibration"] is None and row["id"] in too_large:
+                rows[place] = {**row, **(shared.find(row) or {})}
+        if told != (told := [{name: row[name] for name in told[0]} for row in rows]):
+            write_table(rows, file)
+    return {str(row["id"]): row["calibration"] for row in told}

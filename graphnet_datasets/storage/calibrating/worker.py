@@ -10,31 +10,61 @@ from typing import Any
 import pyarrow as pa
 
 from ...analysis.finite import explain_not_finite
-from ...errors import GraphNetError
+from ...errors import GraphNetError, TimeLimitError, TransformError
 from ...frameworks import calibrate
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import sample_to_row
 from ...schema.graphs import CALIBRATION_COLUMNS
+from ...transforms.symbolic import at_smaller_sizes
 
 PHASES = ("calibrate",)
+SYMBOLS_TIME_S = 60.0
+"""For finding what of a graph can be smaller, of that of all."""
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Write the columns of calibration of the payload's row, or why there are none."""
+    """Write the columns of calibration of the payload's row, or why there are none.
+
+    `share` is that of its operations which the graph may take here.
+    """
     del reporter  # there is one phase, in which each job begins
     with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
         (row,) = reader.read_all().to_pylist()
-    counted: list[tuple[int, int]] = []
-    sample = Sample.from_row(row)
+    sample, share = Sample.from_row(row), float(payload["share"])
     try:
-        fitted = sample_to_row(
-            calibrate(sample, allow_unchecked_operators=True, on_end=counted.extend)
-        )
-        found = {name: fitted[name] for name in CALIBRATION_COLUMNS}
-        text, is_meant = explain_not_finite(counted, sample)
-        if not is_meant:
-            found["reason"] = f"{text} As a baseline the graph fails, calibrated or not."
+        found = _calibrate(sample) if share >= 1 else _calibrate_smaller(sample, share)
     except GraphNetError as error:
         found = {"reason": str(error)}
     (directory / RESULT_FILE).write_text(json.dumps(found))
+
+
+def _calibrate(sample: Sample) -> dict[str, Any]:
+    counted: list[tuple[int, int]] = []
+    fitted = sample_to_row(calibrate(sample, allow_unchecked_operators=True, on_end=counted.extend))
+    found = {name: fitted[name] for name in CALIBRATION_COLUMNS}
+    text, is_meant = explain_not_finite(counted, sample)
+    if not is_meant:
+        found["reason"] = f"{text} As a baseline the graph fails, calibrated or not."
+    return found
+
+
+def _calibrate_smaller(sample: Sample, share: float) -> dict[str, Any]:
+    """Return what is found at smaller sizes, by the numbers that the inputs have in the sample."""
+    try:
+        small = at_smaller_sizes(
+            sample, share, time_limit_s=SYMBOLS_TIME_S, allow_unchecked_operators=True
+        )
+    except (TransformError, TimeLimitError) as error:
+        reason = f"it takes too many operations, and cannot be run at smaller sizes: {error}"
+        return {"reason": reason, "is_too_large": True}
+    found = _calibrate(small)
+    # Inputs that were symbols are gone from it, and the others in their order.
+    places = [index for index, each in enumerate(sample.inputs) if each.role != "symbol"]
+    return found | {
+        "calibration": "shared",
+        "calibrated_inputs": [
+            each | {"input": places[each["input"]]} for each in found["calibrated_inputs"] or ()
+        ]
+        or None,
+    }

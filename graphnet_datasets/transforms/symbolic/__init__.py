@@ -4,6 +4,7 @@ from .ladder import make_ladder
 from .refusals import FixedSizesError, Refused
 from .reify import reify
 from .sizes import DEFAULT_MEMORY_BYTES, spread_sizes
+from .smaller import at_smaller_sizes
 from .symbolise import Symbolised, symbolise
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "FixedSizesError",
     "Refused",
     "Symbolised",
+    "at_smaller_sizes",
     "make_ladder",
     "reify",
     "spread_sizes",

@@ -80,6 +80,15 @@ def peak_bytes(sample: Sample, sizes: Mapping[str, int]) -> int:
     return peak
 
 
+def nearest_size(sample: Sample, sizes: Mapping[str, int], name: str, wanted: int) -> int | None:
+    """Return the size of a symbol nearest to what is wanted that the constraints allow."""
+    for shift in range(_MAX_SHIFT):
+        for size in (wanted - shift, wanted + shift):
+            if size >= 1 and not find_misfit(sample, {**sizes, name: size}):
+                return size
+    return None
+
+
 def _bytes(value: Value, sizes: Mapping[str, int]) -> int:
     if value.dtype is None or value.shape is None:
         return 0
@@ -119,7 +128,7 @@ def _sizes_at(sample: Sample, share: float) -> dict[str, int] | None:
     for symbol in sample.symbols:
         low, high = _ends(symbol)
         wanted = round(low * (high / low) ** share)
-        near = _nearest(sample, sizes, symbol.name, wanted)
+        near = nearest_size(sample, sizes, symbol.name, wanted)
         if near is None:
             return None
         sizes[symbol.name] = near
@@ -130,11 +139,3 @@ def _ends(symbol: Symbol) -> tuple[int, int]:
     low = max(1, symbol.lower or 1, -(-symbol.hint // _SMALLEST_SHARE))
     high = max(1, symbol.hint) * _LARGEST_SHARE
     return low, max(low, high if symbol.upper is None else min(high, symbol.upper))
-
-
-def _nearest(sample: Sample, sizes: Mapping[str, int], name: str, wanted: int) -> int | None:
-    for shift in range(_MAX_SHIFT):
-        for size in (wanted - shift, wanted + shift):
-            if size >= 1 and not find_misfit(sample, {**sizes, name: size}):
-                return size
-    return None

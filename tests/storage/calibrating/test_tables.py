@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import DatasetNotFoundError
-from graphnet_datasets.sample import Input, Op, Statistics, Value
+from graphnet_datasets.sample import Input, Op, Statistics, Symbol, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.storage.calibrating import calibrate_rows, calibrate_tables
 from graphnet_datasets.storage.calibrating.journal import Journal
@@ -115,10 +115,64 @@ def test_a_graph_that_is_too_large_is_named() -> None:
     row = linear("a/large", 1.0).to_row()
     (found,) = calibrate_rows([row], max_input_bytes=1000)
     assert found.row == row
+    assert found.is_too_large
     assert found.reason == "its inputs take 0.0 GiB; 0.0 are allowed"
-    (found,) = calibrate_rows([{**row, "flops": 2 * 10**9}], max_flops=1e9)
-    assert found.row["calibration"] is None
-    assert found.reason == "it takes 2.0 billion operations; 1.0 billion are allowed"
+
+
+@pytest.mark.torch
+def test_a_graph_of_many_operations_is_run_at_smaller_sizes() -> None:
+    held = linear("a/held", 90.0)
+    symbolic = dataclasses.replace(
+        held,
+        inputs=(
+            Input("symbol", Value("int64", ()), source_name="s0"),
+            dataclasses.replace(held.inputs[0], value=Value("float32", ("s0", 16))),
+            held.inputs[1],
+        ),
+        ops=(dataclasses.replace(held.ops[0], args=(Ref(1), Ref(2))),),
+        outputs=Ref(3),
+        symbols=(Symbol("s0", 64, 1),),
+    )
+    rows = [each.to_row() | {"flops": 2048} for each in (held, symbolic)]
+    for found in calibrate_rows(rows, jobs=1, max_flops=100.0):
+        assert found.reason == ""
+        assert found.row["calibration"] == "shared"
+        fitted = Sample.from_row(found.row)
+        (changed,) = [each for each in fitted.inputs if each.calibrated is not None]
+        assert changed.role == "parameter"
+        assert changed.calibrated.std < 1.0  # pyright: ignore[reportOptionalOperand]
+    fixed = dataclasses.replace(
+        held,
+        inputs=(
+            dataclasses.replace(held.inputs[0], value=Value("float32", (1, 16))),
+            held.inputs[1],
+        ),
+    )
+    (found,) = calibrate_rows([fixed.to_row() | {"flops": 512}], jobs=1, max_flops=100.0)
+    assert found.is_too_large
+    assert found.reason.startswith("it takes too many operations, and cannot be run at smaller")
+
+
+@pytest.mark.torch
+def test_what_is_too_large_to_be_run_has_what_was_found_for_the_same_weights(
+    tmp_path: Path,
+) -> None:
+    large = linear("a/large", 90.0)
+    data = dataclasses.replace(large.inputs[0], value=Value("float32", (4096, 16)))
+    large = dataclasses.replace(large, inputs=(data, large.inputs[1]))
+    (tmp_path / "other").mkdir()
+    write_table([large, linear("a/broken", 1.0, width=3)], tmp_path / "other" / "train-0.parquet")
+    (tmp_path / "cv").mkdir()
+    write_table([linear("a/small", 90.0)], tmp_path / "cv" / "train-0.parquet")
+    report = calibrate_tables(tmp_path, jobs=1, max_input_bytes=100_000)
+    assert report.counts == {"calibrated": 1, "shared": 1, "none": 1}
+    assert list(report.failures) == ["a/broken"]
+    (row, _) = read_table(tmp_path / "other" / "train-0.parquet").to_pylist()
+    (small,) = read_table(tmp_path / "cv" / "train-0.parquet").to_pylist()
+    assert row["calibration"] == "shared"
+    assert row["calibrated_inputs"] == small["calibrated_inputs"]
+    again = calibrate_tables(tmp_path, jobs=1)
+    assert again.counts["shared"] == 1, "what has statistics keeps them"
 
 
 def test_a_place_without_tables_is_an_error(tmp_path: Path) -> None:
