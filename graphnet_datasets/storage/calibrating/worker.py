@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...analysis.costs import measure_costs
 from ...analysis.finite import explain_not_finite
-from ...errors import GraphNetError, TimeLimitError, TransformError
+from ...errors import GraphNetError
 from ...frameworks import calibrate
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
@@ -21,6 +22,8 @@ from ...transforms.symbolic import at_smaller_sizes
 PHASES = ("calibrate",)
 SYMBOLS_TIME_S = 60.0
 """For finding what of a graph can be smaller, of that of all."""
+MAX_OVER = 4
+"""Times that a graph may take the operations which it was made smaller for."""
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -33,7 +36,9 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         (row,) = reader.read_all().to_pylist()
     sample, share = Sample.from_row(row), float(payload["share"])
     try:
-        found = _calibrate(sample) if share >= 1 else _calibrate_smaller(sample, share)
+        found = (
+            _calibrate(sample) if share >= 1 else _calibrate_smaller(sample, share, row["flops"])
+        )
     except GraphNetError as error:
         found = {"reason": str(error)}
     (directory / RESULT_FILE).write_text(json.dumps(found))
@@ -49,16 +54,22 @@ def _calibrate(sample: Sample) -> dict[str, Any]:
     return found
 
 
-def _calibrate_smaller(sample: Sample, share: float) -> dict[str, Any]:
+def _too_large(why: str) -> dict[str, Any]:
+    return {"reason": f"it takes too many operations, and {why}", "is_too_large": True}
+
+
+def _calibrate_smaller(sample: Sample, share: float, num_flops: int) -> dict[str, Any]:
     """Return what is found at smaller sizes, by the numbers that the inputs have in the sample."""
     try:
         small = at_smaller_sizes(
             sample, share, time_limit_s=SYMBOLS_TIME_S, allow_unchecked_operators=True
         )
-    except (TransformError, TimeLimitError) as error:
-        reason = f"it takes too many operations, and cannot be run at smaller sizes: {error}"
-        return {"reason": reason, "is_too_large": True}
-    found = _calibrate(small)
+        costs = measure_costs(small)
+        if costs is not None and costs.flops > MAX_OVER * share * num_flops:
+            return _too_large(f"still takes {costs.flops / 1e9:,.1f} billion as `{small.id}`.")
+        found = _calibrate(small)
+    except GraphNetError as error:
+        return _too_large(f"cannot be run at smaller sizes: {error}")
     # Inputs that were symbols are gone from it, and the others in their order.
     places = [index for index, each in enumerate(sample.inputs) if each.role != "symbol"]
     return found | {

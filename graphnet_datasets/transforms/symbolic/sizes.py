@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...errors import SampleError, SymbolError
 from ...sample import Sample, Symbol, Value
@@ -80,11 +80,14 @@ def peak_bytes(sample: Sample, sizes: Mapping[str, int]) -> int:
     return peak
 
 
-def nearest_size(sample: Sample, sizes: Mapping[str, int], name: str, wanted: int) -> int | None:
-    """Return the size of a symbol nearest to what is wanted that the constraints allow."""
+def nearest_size(
+    sample: Sample, sizes: Mapping[str, int], names: Iterable[str], wanted: int
+) -> int | None:
+    """Return the size of symbols, nearest to what is wanted, that the constraints allow for all."""
+    names = tuple(names)
     for shift in range(_MAX_SHIFT):
         for size in (wanted - shift, wanted + shift):
-            if size >= 1 and not find_misfit(sample, {**sizes, name: size}):
+            if size >= 1 and not find_misfit(sample, {**sizes, **dict.fromkeys(names, size)}):
                 return size
     return None
 
@@ -128,7 +131,7 @@ def _sizes_at(sample: Sample, share: float) -> dict[str, int] | None:
     for symbol in sample.symbols:
         low, high = _ends(symbol)
         wanted = round(low * (high / low) ** share)
-        near = nearest_size(sample, sizes, symbol.name, wanted)
+        near = nearest_size(sample, sizes, [symbol.name], wanted)
         if near is None:
             return None
         sizes[symbol.name] = near

@@ -11,14 +11,17 @@ from .reify import reify
 from .sizes import nearest_size
 from .symbolise import symbolise
 
-_LEAST: tuple[tuple[tuple[DimensionKind, ...], float, int], ...] = (
-    (("batch",), 0.0, 1),
-    (("sequence",), 1 / 16, 16),
-    (("spatial",), 1 / 4, 32),
+_LEAST: tuple[tuple[DimensionKind, float, int], ...] = (
+    ("batch", 0.0, 1),
+    ("sequence", 1 / 16, 16),
+    ("spatial", 1 / 4, 32),
 )
 """Kinds of dimensions in the order in which they get smaller, and what stays of each at least, as a
 share and as a number. What a layer sees of a batch is as it was; tokens attend to fewer others, and
 maps of few pixels have no statistics."""
+
+_NEAR = 0.5
+"""A graph whose own symbols bring it this near to the share is given no others."""
 
 
 def at_smaller_sizes(
@@ -32,8 +35,8 @@ def at_smaller_sizes(
 
     First the batch gets smaller, then sequences, then heights and widths, each no further than
     `_LEAST` says. The operations are taken to grow with each size as it does, where attention grows
-    faster. A graph of fixed sizes is given symbols first (`symbolise`, without running it, for
-    which `time_limit_s` holds). Inputs keep their order, and weights their shapes.
+    faster. A graph that has too few symbols is given more first (`symbolise`, without running it,
+    for which `time_limit_s` holds). Inputs keep their order, and weights their shapes.
 
     Raises:
         TransformError: no size can vary, or none can be smaller.
@@ -49,25 +52,42 @@ def at_smaller_sizes(
     >>> small.inputs[0].value.shape, small.ops[0].args[1:]
     ((1, 32, 3), (1, 96))
     """
-    if not sample.is_dynamic:
-        sample = symbolise(
-            sample,
-            check=False,
-            time_limit_s=time_limit_s,
-            allow_unchecked_operators=allow_unchecked_operators,
-        ).sample
-    sizes = dict(sample.hints)
-    for kinds, least_share, least in _LEAST:
-        names = [name for name in sizes if kind_of_symbol(sample, name) in kinds]
-        for done, name in enumerate(names):
-            hint = sample.hints[name]
-            # What is left to do is shared by the symbols of a kind.
-            wanted = max(hint * share ** (1 / (len(names) - done)), hint * least_share)
-            wanted = min(hint, max(least, math.floor(wanted)))
-            size = nearest_size(sample, sizes, name, wanted)
-            if size is not None and size < hint:
-                sizes[name] = size
-                share = min(1.0, share * hint / size)
+    sizes, left = _choose(sample, share) if sample.is_dynamic else ({}, share)
+    if left < _NEAR:
+        try:
+            found = symbolise(
+                sample,
+                check=False,
+                time_limit_s=time_limit_s,
+                allow_unchecked_operators=allow_unchecked_operators,
+            ).sample
+        except TransformError:
+            if sizes == sample.hints:
+                raise
+        else:
+            sample = found
+            sizes, _ = _choose(sample, share)
     if sizes == sample.hints:
         raise TransformError(f"`{sample.id}` has no sizes smaller than those of its capture.")
     return reify(sample, sizes)
+
+
+def _choose(sample: Sample, share: float) -> tuple[dict[str, int], float]:
+    """Return sizes of all symbols, and the share that is left of what they make it take."""
+    sizes: dict[str, int] = dict(sample.hints)
+    for kind, least_share, least in _LEAST:
+        hints = {n: sample.hints[n] for n in sizes if kind_of_symbol(sample, n) == kind}
+        if kind == "spatial":
+            groups = [[name] for name in hints]
+        else:  # those of one size are mostly the same dimension, of several inputs
+            largest_first = sorted(set(hints.values()), reverse=True)
+            groups = [[n for n in hints if hints[n] == hint] for hint in largest_first]
+        for done, names in enumerate(groups):
+            hint = hints[names[0]]
+            part = share ** (1 / (len(groups) - done)) if kind == "spatial" else share
+            wanted = max(least, math.floor(hint * max(part, least_share)))
+            size = nearest_size(sample, sizes, names, min(hint, wanted))
+            if size is not None and size < hint:
+                sizes |= dict.fromkeys(names, size)
+                share = min(1.0, share * hint / size)
+    return sizes, share

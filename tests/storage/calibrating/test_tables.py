@@ -133,8 +133,8 @@ def test_a_graph_of_many_operations_is_run_at_smaller_sizes() -> None:
         outputs=Ref(3),
         symbols=(Symbol("s0", 64, 1),),
     )
-    rows = [each.to_row() | {"flops": 2048} for each in (held, symbolic)]
-    for found in calibrate_rows(rows, jobs=1, max_flops=100.0):
+    rows = [held.to_row() | {"flops": 2048}, symbolic.to_row() | {"flops": 32768}]
+    for found in calibrate_rows(rows, jobs=1, max_flops=200.0):
         assert found.reason == ""
         assert found.row["calibration"] == "shared"
         fitted = Sample.from_row(found.row)
@@ -148,9 +148,12 @@ def test_a_graph_of_many_operations_is_run_at_smaller_sizes() -> None:
             held.inputs[1],
         ),
     )
-    (found,) = calibrate_rows([fixed.to_row() | {"flops": 512}], jobs=1, max_flops=100.0)
+    (found,) = calibrate_rows([fixed.to_row() | {"flops": 512}], jobs=1, max_flops=200.0)
     assert found.is_too_large
     assert found.reason.startswith("it takes too many operations, and cannot be run at smaller")
+    (found,) = calibrate_rows(rows[:1], jobs=1, max_flops=100.0)
+    assert found.is_too_large
+    assert "still takes 0.0 billion as `a/held/symbolic/batch=1" in found.reason
 
 
 @pytest.mark.torch

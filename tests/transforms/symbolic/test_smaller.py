@@ -75,7 +75,7 @@ def test_symbols_that_a_graph_has_are_taken_and_their_constraints_kept() -> None
             results=(Value("float32", ("s0", 2, 4)),)),),
         Ref(2), (Symbol("s0", 12, 3, 64),),
     )  # fmt: skip
-    assert at_smaller_sizes(held, 1e-3).inputs[0].value.shape == (3, 8)
+    assert at_smaller_sizes(held, 1 / 4).inputs[0].value.shape == (3, 8)
 
 
 def test_what_cannot_be_smaller_is_an_error() -> None:
