@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import MaterializeError
-from ..inputs import Mode
 from ..sample import Sample
 from .contract import module, offers
 from .results import Region, Result
+
+if TYPE_CHECKING:
+    from ..inputs import Mode
 
 Weights = Literal["inputs", "parameters"]
 Names = Literal["canonical", "source"]

@@ -7,17 +7,15 @@ import platform
 import signal
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 from ..errors import RunError, SampleError
 from ..frameworks import FRAMEWORK_VARIABLE, framework_named
 from ..isolation import Ending, ForkServer, Limits, Outcome
 from ..sample import Sample
-from ..schema.sample_files import write_sample
 from ..version import __version__
-from .jobs import CheckJob
+from .check_job import CheckJob
 from .outcomes import CHECKS, CheckResult, Validation
-from .reading import READING, check
 
 SERVER = "graphnet_datasets.validation.server"
 """The module that serves the checks of any framework."""
@@ -134,22 +132,29 @@ class Validator:
 
     def validate(self, sample: Sample, checks: Sequence[str] = CHECKS) -> Validation:
         """Make the given checks on one sample; see `validate`."""
+        # Here, and not before a server was told to come up, which takes longer than all of it.
+        from ..schema.sample_files import pack_sample
+        from .reading import READING, check
+
         for name in checks:
             if name not in CHECKS:
                 raise SampleError(
                     f"There is no check `{name}`. The checks are {', '.join(CHECKS)}."
                 )
         versions = find_versions(sample.framework)
-        results = []
-        for name in CHECKS:
-            if name in checks:
-                if name in READING and not _needs_process(name, sample):
-                    results.append(check(name, sample, versions))
-                else:
-                    results.append(self._run(name, sample, versions))
-        return Validation(sample.id, tuple(results))
+        chosen = [name for name in CHECKS if name in checks]
+        # What needs no server is done while one comes up.
+        reading = [name for name in chosen if name in READING and not _needs_process(name, sample)]
+        results = {name: check(name, sample, versions) for name in reading}
+        packed = pack_sample(sample) if len(reading) < len(chosen) else None
+        for name in chosen:
+            if name not in results:
+                results[name] = self._run(name, sample, packed, versions)
+        return Validation(sample.id, tuple(results[name] for name in chosen))
 
-    def _run(self, name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult:
+    def _run(
+        self, name: str, sample: Sample, packed: Any, versions: Mapping[str, str]
+    ) -> CheckResult:
         framework = framework_named(sample.framework)
         if not framework.is_installed:
             distribution = framework.distributions[0]
@@ -158,14 +163,16 @@ class Validator:
             reason = f"No check runs samples of `{framework.name}`."
             return CheckResult(name, "skipped", reason, versions)
         server = self._server(sample.framework)
-        outcome = self._attempt(server, name, sample)
+        outcome = self._attempt(server, name, packed)
         if _is_killed_from_outside(outcome):
-            outcome = self._attempt(server, name, sample)
+            outcome = self._attempt(server, name, packed)
         return _judge(name, outcome, versions)
 
-    def _attempt(self, server: ForkServer, name: str, sample: Sample) -> Outcome:
+    def _attempt(self, server: ForkServer, name: str, packed: Any) -> Outcome:
+        from ..schema.sample_files import write_packed
+
         with server.directory() as directory:
-            write_sample(sample, directory)
+            write_packed(packed, directory)
             job = CheckJob(
                 check=name,
                 memory_limit_bytes=self._memory_limit_bytes,
