@@ -151,7 +151,7 @@ class MeasurementOptions(OptionGroup):
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0
     threads: Annotated[int | None, typer.Option(help="Threads of each arm. Default: all.")] = None
     budget: Annotated[
-        float | None, typer.Option(min=0.0, help="Seconds to measure a sample. Default: 0.25.")
+        float | None, typer.Option(min=0.0, help="Seconds to measure a sample. Default: 0.2.")
     ] = None
     precision: Annotated[
         float | None,

@@ -11,7 +11,7 @@ from .clocks import Clock
 from .pairs import TimingSettings
 from .usage import describe_machine, read_machine
 
-ALONE_BUDGET_S = 0.25
+ALONE_BUDGET_S = 0.2
 """Time for the calls of `measure_alone` beyond the tenth."""
 
 

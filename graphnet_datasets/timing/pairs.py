@@ -34,8 +34,8 @@ class TimingSettings:
     about what a quiet machine reaches in 10 to 50 pairs.
     `min_pairs`: fewer give an interval whose own width is a matter of luck.
     `budget_s`: measuring time per sample after which no more pairs are begun, once there are
-    `min_pairs`; `hard_budget_s` holds even then, once there are three. A quarter of a second is 15
-    to 100 pairs of a small graph, whose interval then is ±1 to 3 % on a quiet machine: about what
+    `min_pairs`; `hard_budget_s` holds even then, once there are three. A fifth of a second is 12
+    to 80 pairs of a small graph, whose interval then is ±1 to 3 % on a quiet machine: about what
     differs from process to process anyway, and no more pairs tell (docs/measuring.md).
     `stable_pairs`: from that many on, noise whose size has settled within
     `stable_tolerance` over four looks ends the measurement if it shows that `precision` is out of
@@ -47,7 +47,7 @@ class TimingSettings:
     precision: float = 0.01
     min_pairs: int = 10
     max_pairs: int = 2000
-    budget_s: float = 0.25
+    budget_s: float = 0.2
     hard_budget_s: float = 60.0
     stable_pairs: int = 60
     stable_tolerance: float = 0.05

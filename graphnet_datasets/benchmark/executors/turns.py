@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EAGER = " in turns"
 """The role of the second server, in which eager runs while the first has the candidate."""
-MAX_LOOKS = 2
+MAX_LOOKS = 3
 """Times that eager alone is timed again before two processes take turns."""
 GRACE_S = 10.0
 """For eager to end after a candidate that has ended well."""
@@ -33,7 +33,7 @@ GRACE_S = 10.0
 def look_again(
     runner: SampleRunner, job: SampleJob, candidate: CandidateCompiler, doubted: judging.Run
 ) -> None:
-    """Time eager alone once more, twice at most; a doubt may go by it.
+    """Time eager alone once more, `MAX_LOOKS` times at most; a doubt may go by it.
 
     Each time takes a tenth of what turns do.
     """

@@ -13,6 +13,7 @@ _NUMBERS = ("mean", "std", "min", "max")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Found:
+    source: str
     dtype: str
     calibration: str
     by_name: Mapping[str, Mapping[str, Any]]
@@ -41,14 +42,17 @@ class SharedCalibrations:
             for each in row.get("calibrated_inputs") or ()
             if each["input"] in names
         }
-        found = _Found(str(row.get("dtype")), str(row["calibration"]), by_name)
+        found = _Found(
+            str(row.get("source")), str(row.get("dtype")), str(row["calibration"]), by_name
+        )
         self._found.setdefault(_key(row, named), []).append(found)
 
     def find(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the columns of calibration for a row of known weights, or None.
 
-        Of several those that were found by a run of the whole graph come first, then those in the
-        row's own dtype, then the earliest.
+        Of several those that were found by a run of the whole graph come first, then those of the
+        row's own source, whose weights have the same statistics on record, then those in its own
+        dtype, then the earliest.
         """
         named = _weights(row)
         if not named:
@@ -56,7 +60,7 @@ class SharedCalibrations:
         for mode in ("train", "eval") if row.get("mode") == "train" else ("eval",):
             kept = self._found.get(_key({**row, "mode": mode}, named), ())
             if kept:
-                best = min(kept, key=lambda each: _rank(each, str(row.get("dtype"))))
+                best = min(kept, key=lambda each: _rank(each, row))
                 inputs = [
                     {"input": named[name][0], **numbers} for name, numbers in best.by_name.items()
                 ]
@@ -65,8 +69,12 @@ class SharedCalibrations:
         return None
 
 
-def _rank(found: _Found, dtype: str) -> tuple[bool, bool]:
-    return found.calibration == "shared", found.dtype != dtype
+def _rank(found: _Found, row: Mapping[str, Any]) -> tuple[bool, bool, bool]:
+    return (
+        found.calibration == "shared",
+        found.source != str(row.get("source")),
+        found.dtype != str(row.get("dtype")),
+    )
 
 
 def _weights(row: Mapping[str, Any]) -> dict[str, tuple[int, Sequence[int]]]:

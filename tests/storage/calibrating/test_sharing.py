@@ -75,7 +75,7 @@ def test_other_weights_and_statistics_of_training_are_not_shared() -> None:
 
 
 @pytest.mark.torch
-def test_a_run_of_the_whole_graph_comes_first_and_then_the_own_precision() -> None:
+def test_a_run_of_the_whole_graph_comes_first_then_the_own_source_and_precision() -> None:
     shared = SharedCalibrations()
     shared.add(fitted(row("a/0"), 0.1, "shared"))
     assert found_std(shared, row("a/1")) == 0.1
@@ -85,6 +85,8 @@ def test_a_run_of_the_whole_graph_comes_first_and_then_the_own_precision() -> No
     shared.add(fitted(row("a/4"), 0.4))
     assert found_std(shared, row("a/1")) == 0.3
     assert found_std(shared, row("a/1", dtype="bfloat16")) == 0.2
+    shared.add(fitted(row("b/1") | {"source": "b"}, 0.5))
+    assert found_std(shared, row("b/2", dtype="bfloat16") | {"source": "b"}) == 0.5
 
 
 @pytest.mark.torch
