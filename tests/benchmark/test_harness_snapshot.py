@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphnet_datasets.benchmark.child import harness_snapshot
 from graphnet_datasets.benchmark.child.harness_snapshot import HarnessSnapshot
 from graphnet_datasets.timing import clocks
 from graphnet_datasets.timing import pairs as timing
@@ -17,6 +18,17 @@ def test_importing_more_of_the_library_breaks_nothing() -> None:
     import graphnet_datasets.benchmark.upstream.log  # noqa: F401
 
     assert snapshot.find_replaced() is None
+
+
+def test_what_was_there_before_a_fork_is_compared_with_what_it_was_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(harness_snapshot, "_BEFORE", {})
+    monkeypatch.setattr(harness_snapshot, "_MODULES", set())
+    harness_snapshot.prepare_snapshots()
+    assert HarnessSnapshot().find_replaced() is None
+    monkeypatch.setattr(timing, "measure_pairs", lambda *_, **__: None)
+    assert HarnessSnapshot().find_replaced() == "graphnet_datasets.timing.pairs.measure_pairs"
 
 
 def test_a_module_that_came_later_counts_from_when_it_is_included(

@@ -32,6 +32,20 @@ _Place = tuple[str, str]
 _Parts = tuple[int, ...]
 
 
+_BEFORE: dict[_Place, _Parts] = {}
+_MODULES: set[str] = set()
+
+
+def prepare_snapshots() -> None:
+    """Remember the modules of the harness that are there, for the processes that this one forks.
+
+    Nothing of theirs has run here. To look through all modules takes some ten milliseconds, and in
+    a process that was just forked three times as long.
+    """
+    _BEFORE.update(_definitions(_MODULES))
+    _MODULES.update(sys.modules)
+
+
 class HeldObjects:
     """Remembers what objects of the harness are made of.
 
@@ -77,16 +91,11 @@ class HarnessSnapshot(HeldObjects):
 
     def __init__(self) -> None:
         super().__init__()
-        self._before: dict[_Place, _Parts] = {}
-        self._modules: frozenset[str] = frozenset()
+        self._before, self._modules = dict(_BEFORE), frozenset(_MODULES)
         self.include_new_modules()
 
     def include_new_modules(self) -> None:
-        """Remember those modules of the harness too that have been imported meanwhile.
-
-        To look through all of them takes some ten milliseconds, in a process that was just forked
-        three times as long: what is timed had better not wait for it.
-        """
+        """Remember those modules of the harness too that have been imported meanwhile."""
         self._before |= dict(_definitions(self._modules))
         self._modules = frozenset(sys.modules)
 

@@ -11,6 +11,7 @@ from ...frameworks import FRAMEWORK_VARIABLE, module
 from ...inputs import prepare_blocks
 from ...isolation import serve
 from ..handover import COMPILERS_VARIABLE, OPTIONS_VARIABLE
+from .harness_snapshot import prepare_snapshots
 from .worker import work
 
 
@@ -45,6 +46,7 @@ def prepare() -> tuple[str, ...]:
                 compiler(json.loads(os.environ.get(OPTIONS_VARIABLE) or "{}"))
                 compiler.prepare()
     prepare_blocks()
+    prepare_snapshots()
     return seldom
 
 
