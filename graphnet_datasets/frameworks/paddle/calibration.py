@@ -42,10 +42,13 @@ class _Backend(Stepper):
 
     def root_mean_square(self, value: int) -> float | None:
         values = self._array(value)
-        if values is None or not values.size:
+        return None if values is None else _root_mean_square(values)
+
+    def distance(self, value: int, other: _Backend) -> float | None:
+        one, two = self._array(value), other._array(value)
+        if one is None or two is None or one.shape != two.shape:
             return None
-        finite = values[np.isfinite(values)]
-        return float(np.sqrt(np.square(finite, dtype=np.float64).mean())) if finite.size else None
+        return _root_mean_square(one - two)
 
     def channel_moments(self, value: int) -> Moments | None:
         values = self._array(value)
@@ -63,3 +66,8 @@ class _Backend(Stepper):
         if tensor is None or not tensor.is_floating_point():
             return None
         return tensor.detach().astype("float32").numpy()
+
+
+def _root_mean_square(values: npt.NDArray) -> float | None:
+    finite = values[np.isfinite(values)]
+    return float(np.sqrt(np.square(finite, dtype=np.float64).mean())) if finite.size else None

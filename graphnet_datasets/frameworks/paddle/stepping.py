@@ -72,9 +72,9 @@ class Stepper:
         wide = call(*_convert(arguments, NARROW, paddle.float32))
         return _convert(wide, (paddle.float32,), narrow)
 
-    def make_input(self, sample: Sample, index: int) -> None:
+    def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
         """Make input `index` anew from the statistics that it has in `sample`."""
-        self.slots[index] = make_input(sample, index, self.seed)
+        self.slots[index] = make_input(sample, index, self.seed if seed is None else seed)
 
     def tensor(self, value: int) -> paddle.Tensor | None:
         """Return a value, None where it is no tensor or has been freed."""

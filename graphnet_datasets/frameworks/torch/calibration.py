@@ -49,12 +49,13 @@ class _Backend(Stepper):
             return None
         if not tensor.is_floating_point() and not tensor.is_complex():
             return None
-        flat = tensor.detach().abs().reshape(-1)[:_LARGEST_SHARE].to(torch.float32)
-        size = torch.linalg.vector_norm(flat).item() / math.sqrt(flat.numel())
-        if math.isfinite(size):
-            return size
-        finite = flat[torch.isfinite(flat)].to(torch.float64)
-        return finite.square().mean().sqrt().item() if finite.numel() else math.nan
+        return _root_mean_square(tensor)
+
+    def distance(self, value: int, other: _Backend) -> float | None:
+        one, two = self.tensor(value), other.tensor(value)
+        if one is None or two is None or one.shape != two.shape or not one.is_floating_point():
+            return None
+        return _root_mean_square(one.detach().reshape(-1) - two.detach().reshape(-1))
 
     def channel_moments(self, value: int) -> Moments | None:
         tensor = self.tensor(value)
@@ -70,3 +71,12 @@ class _Backend(Stepper):
             variances.mean().item(),
             variances.std(correction=0).item(),
         )
+
+
+def _root_mean_square(tensor: torch.Tensor) -> float:
+    flat = tensor.detach().abs().reshape(-1)[:_LARGEST_SHARE].to(torch.float32)
+    size = torch.linalg.vector_norm(flat).item() / math.sqrt(flat.numel())
+    if math.isfinite(size):
+        return size
+    finite = flat[torch.isfinite(flat)].to(torch.float64)
+    return finite.square().mean().sqrt().item() if finite.numel() else math.nan

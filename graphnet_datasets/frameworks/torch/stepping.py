@@ -83,9 +83,9 @@ class Stepper(torch.fx.Interpreter):
         wide = getattr(self, node.op)(node.target, args, kwargs)
         return _convert(wide, (torch.float32,), narrow)
 
-    def make_input(self, sample: Sample, index: int) -> None:
+    def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
         """Make input `index` anew from the statistics that it has in `sample`."""
-        self.env[self.nodes[index]] = make_input(sample, index, self.seed)
+        self.env[self.nodes[index]] = make_input(sample, index, self.seed if seed is None else seed)
 
     def tensor(self, value: int) -> torch.Tensor | None:
         """Return a value, None where it is no tensor, has been freed, or is one of many under vmap.

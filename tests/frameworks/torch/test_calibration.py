@@ -156,6 +156,40 @@ def test_a_gain_is_scaled_where_the_direction_is_normalised() -> None:
     assert largest(fitted, 4) < 20
 
 
+@pytest.mark.parametrize("padding", [0, 1])
+def test_outputs_that_biases_hold_up_depend_on_the_inputs_once_calibrated(padding: int) -> None:
+    """Layers as `torch.nn.Conv2d` draws them, which pass a third of what the data decide."""
+    bound = 1 / (3 * CHANNELS**0.5)
+    layer = [
+        weight((CHANNELS, CHANNELS, 3, 3), 0.0, bound / 3**0.5, -bound, bound),
+        weight((CHANNELS,), 0.0, bound / 3**0.5, -bound, bound),
+    ]
+    data = Input("input", Value("float32", (1, CHANNELS, 64, 64)), statistics=Statistics(0.0, 1.0))
+    inputs, ops, last = [data, *layer * LAYERS], [], 0
+    for number in range(LAYERS):
+        at, first = len(inputs) + 2 * number, 1 + 2 * number
+        pads = (padding, padding)
+        refs = Ref(last), Ref(first), Ref(first + 1)
+        ops.append(Op("torch.conv2d", (*refs, (1, 1), pads, (1, 1), 1)))
+        ops.append(Op("torch.nn.functional.relu", (Ref(at),)))
+        last = at + 1
+    sample = build(inputs, ops)
+    fitted = calibrate(sample)
+
+    def outputs(each: Sample, seed: int) -> torch.Tensor:
+        module = materialize(each, weights="parameters")
+        return module(**make_inputs(each, seed, weights="parameters")).detach()
+
+    def share(each: Sample) -> float:
+        one, two = outputs(each, 5), outputs(each, 6)
+        return float((one - two).norm() / one.norm())
+
+    assert share(sample) < 1e-5
+    assert share(fitted) > 1e-3
+    assert 1e-3 < outputs(fitted, 5).abs().max() < 1e3
+    assert calibrate(fitted) == fitted
+
+
 def test_a_graph_that_does_not_run_says_where() -> None:
     inputs = [Input("input", Value("float32", (4, 16))), weight((16, 3), 0.0, 1.0)]
     sample = build(inputs, [Op("torch.nn.functional.linear", (Ref(0), Ref(1)))])
