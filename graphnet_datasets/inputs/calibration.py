@@ -28,7 +28,10 @@ from .terms import is_whole
 from .weights import Norm, find_weight_uses
 
 LOWEST, HIGHEST = 3e-3, 8.0
-"""Root mean square of what a product may give; the lowest, of what the data decide of it."""
+"""Root mean square of what a product may give."""
+
+HELD_UP = 1 / 64
+"""Where the data decide a smaller share of a product than this, that part has to be `LOWEST`."""
 
 RAISED, LOWERED = 3e-2, 1.0
 """What a product is brought to that gives less or more. What is small may be so because few of the
@@ -222,13 +225,14 @@ class _Calibration:
     def _sizes(self, value: int) -> tuple[float | None, float]:
         """Return the root mean square of a product, and of what of it the data decide.
 
-        All of it, where that is not known. Of two values that are drawn alike the difference is
-        the root of two times as large as what varies of each.
+        All of it, where that is not known or at least a share of it (`HELD_UP`). Of two values that
+        are drawn alike the difference is the root of two times as large as what varies of each.
         """
         size = self.backend.root_mean_square(value)
         apart = None if self.other is None else self.backend.distance(value, self.other)
         varying = apart / math.sqrt(2) if apart and math.isfinite(apart) else math.inf
-        return size, min(size or 0.0, varying)
+        whole = size or 0.0
+        return size, varying if varying < HELD_UP * whole else whole
 
     def _statistics(self, index: int) -> Statistics:
         each = self.sample.inputs[index]
