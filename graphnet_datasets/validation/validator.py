@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import platform
 import signal
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
 
 from ..errors import RunError, SampleError
 from ..frameworks import FRAMEWORK_VARIABLE, framework_named
@@ -133,7 +135,7 @@ class Validator:
     def validate(self, sample: Sample, checks: Sequence[str] = CHECKS) -> Validation:
         """Make the given checks on one sample; see `validate`."""
         # Here, and not before a server was told to come up, which takes longer than all of it.
-        from ..schema.sample_files import pack_sample
+        from ..schema.sample_files import pack_sample, write_packed
         from .reading import READING, check
 
         for name in checks:
@@ -146,14 +148,19 @@ class Validator:
         # What needs no server is done while one comes up.
         reading = [name for name in chosen if name in READING and not _needs_process(name, sample)]
         results = {name: check(name, sample, versions) for name in reading}
-        packed = pack_sample(sample) if len(reading) < len(chosen) else None
-        for name in chosen:
-            if name not in results:
-                results[name] = self._run(name, sample, packed, versions)
+        if len(reading) < len(chosen):
+            write = functools.partial(write_packed, pack_sample(sample))
+            for name in chosen:
+                if name not in results:
+                    results[name] = self._run(name, sample, write, versions)
         return Validation(sample.id, tuple(results[name] for name in chosen))
 
     def _run(
-        self, name: str, sample: Sample, packed: Any, versions: Mapping[str, str]
+        self,
+        name: str,
+        sample: Sample,
+        write: Callable[[Path], None],
+        versions: Mapping[str, str],
     ) -> CheckResult:
         framework = framework_named(sample.framework)
         if not framework.is_installed:
@@ -163,16 +170,14 @@ class Validator:
             reason = f"No check runs samples of `{framework.name}`."
             return CheckResult(name, "skipped", reason, versions)
         server = self._server(sample.framework)
-        outcome = self._attempt(server, name, packed)
+        outcome = self._attempt(server, name, write)
         if _is_killed_from_outside(outcome):
-            outcome = self._attempt(server, name, packed)
+            outcome = self._attempt(server, name, write)
         return _judge(name, outcome, versions)
 
-    def _attempt(self, server: ForkServer, name: str, packed: Any) -> Outcome:
-        from ..schema.sample_files import write_packed
-
+    def _attempt(self, server: ForkServer, name: str, write: Callable[[Path], None]) -> Outcome:
         with server.directory() as directory:
-            write_packed(packed, directory)
+            write(directory)
             job = CheckJob(
                 check=name,
                 memory_limit_bytes=self._memory_limit_bytes,

@@ -31,15 +31,17 @@ def test_what_was_there_before_a_fork_is_compared_with_what_it_was_then(
     assert HarnessSnapshot().find_replaced() == "graphnet_datasets.timing.pairs.measure_pairs"
 
 
-def test_a_module_that_came_later_counts_from_when_it_is_included(
+def test_a_module_that_came_after_the_fork_is_compared_as_well(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(harness_snapshot, "_BEFORE", {})
+    monkeypatch.setattr(harness_snapshot, "_MODULES", set())
+    harness_snapshot.prepare_snapshots()
     name = f"{clocks.__name__.partition('.')[0]}.came_later"
     module = types.ModuleType(name)
     module.measure = lambda: 1  # pyright: ignore[reportAttributeAccessIssue]
-    snapshot = HarnessSnapshot()
     monkeypatch.setitem(sys.modules, name, module)
-    snapshot.include_new_modules()
+    snapshot = HarnessSnapshot()
     monkeypatch.setattr(module, "measure", lambda: 2)
     assert snapshot.find_replaced() == f"{name}.measure"
 

@@ -39,8 +39,8 @@ _MODULES: set[str] = set()
 def prepare_snapshots() -> None:
     """Remember the modules of the harness that are there, for the processes that this one forks.
 
-    Nothing of theirs has run here. To look through all modules takes some ten milliseconds, and in
-    a process that was just forked three times as long.
+    Their snapshots then look at those alone that were imported since. To look through all takes
+    some ten milliseconds, and in a process that was just forked three times as long.
     """
     _BEFORE.update(_definitions(_MODULES))
     _MODULES.update(sys.modules)
@@ -87,17 +87,11 @@ class HarnessSnapshot(HeldObjects):
     True
     """
 
-    __slots__ = ("_before", "_modules")
+    __slots__ = ("_before",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._before, self._modules = dict(_BEFORE), frozenset(_MODULES)
-        self.include_new_modules()
-
-    def include_new_modules(self) -> None:
-        """Remember those modules of the harness too that have been imported meanwhile."""
-        self._before |= dict(_definitions(self._modules))
-        self._modules = frozenset(sys.modules)
+        self._before = {**_BEFORE, **dict(_definitions(_MODULES))}
 
     def find_replaced(self) -> str | None:
         """Return the name of a function, constant or attribute that is another one now, or None."""

@@ -90,7 +90,6 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     runtime = workload.runtime
     loaded_s = now_s()
     reporter.send({"load_time_s": loaded_s - started_s, "load_span_s": [started_s, loaded_s]})
-    snapshot = HarnessSnapshot()
 
     turnstile = Turnstile(job, reporter)
     turnstile.enter("baseline")
@@ -105,7 +104,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     clock = make_clock(job, runtime)
     evict_caches = evictor_for(job)
     num_sets = job.settings.num_input_sets
-    snapshot.include_new_modules()
+    snapshot = HarnessSnapshot()
     snapshot.hold(workload, baseline, runtime, clock, reporter)
 
     def lay_out() -> None:

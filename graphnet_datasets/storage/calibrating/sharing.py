@@ -7,8 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
-_NUMBERS = ("mean", "std", "min", "max")
+from ...inputs.terms import is_whole
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,10 +21,10 @@ class _Found:
 class SharedCalibrations:
     """What calibration found of each set of weights, for rows that have the same and none of it.
 
-    A set of weights is the names and shapes of all parameters and buffers of floating-point numbers
-    of a framework, whatever their precision: a model at another batch, length, image size or dtype
-    has the same. Running statistics of normalisations are calibrated in evaluation only, so what
-    was found in training serves training.
+    A set of weights is the names and shapes of all parameters and buffers of a framework but those
+    of integers, whatever their precision: a model at another batch, length, image size or dtype has
+    the same. Running statistics of normalisations are calibrated in evaluation only, so what was
+    found in training serves training.
     """
 
     def __init__(self) -> None:
@@ -38,7 +37,7 @@ class SharedCalibrations:
             return
         names = {index: name for name, (index, _) in named.items()}
         by_name = {
-            names[each["input"]]: {number: each[number] for number in _NUMBERS}
+            names[each["input"]]: each
             for each in row.get("calibrated_inputs") or ()
             if each["input"] in names
         }
@@ -61,9 +60,7 @@ class SharedCalibrations:
             kept = self._found.get(_key({**row, "mode": mode}, named), ())
             if kept:
                 best = min(kept, key=lambda each: _rank(each, row))
-                inputs = [
-                    {"input": named[name][0], **numbers} for name, numbers in best.by_name.items()
-                ]
+                inputs = [{**each, "input": named[name][0]} for name, each in best.by_name.items()]
                 inputs.sort(key=lambda each: each["input"])
                 return {"calibration": "shared", "calibrated_inputs": inputs or None}
         return None
@@ -81,7 +78,7 @@ def _weights(row: Mapping[str, Any]) -> dict[str, tuple[int, Sequence[int]]]:
     """Return place and shape of each weight by its name; none where two have the same name."""
     named: dict[str, tuple[int, Sequence[int]]] = {}
     for index, each in enumerate(row.get("inputs") or ()):
-        if each["role"] in ("parameter", "buffer") and each["dtype"] in _FLOATING:
+        if each["role"] in ("parameter", "buffer") and not is_whole(each["dtype"]):
             if each["source_name"] in named or each.get("symbolic_shape"):
                 return {}
             named[each["source_name"]] = index, each["shape"]

@@ -87,10 +87,9 @@ def calibrate_tables(
             write_table(rows, file)
         journal.remove()
     for file in files:
-        kinds = _share(file, shared, too_large)
-        counts.update(str(kind or "none") for kind in kinds.values())
-        for name in too_large & kinds.keys():
-            if kinds[name]:
+        for name, kind in _share(file, shared, too_large).items():
+            counts[kind or "none"] += 1
+            if kind and name in too_large:
                 failures.pop(name, None)
     if root.is_dir():
         write_readme(root)
@@ -102,11 +101,13 @@ def _share(
 ) -> dict[str, str | None]:
     """Give rows that are too large what was found for others; return what each of a file has."""
     told = read_table(file, columns=["id", "calibration"]).to_pylist()
-    if any(row["calibration"] is None and row["id"] in too_large for row in told):
+    kinds: dict[str, str | None] = {row["id"]: row["calibration"] for row in told}
+    wanted = {name for name in too_large if name in kinds and not kinds[name]}
+    if wanted:
         rows = read_table(file).to_pylist()
-        for place, row in enumerate(rows):
-            if row["calibration"] is None and row["id"] in too_large:
-                rows[place] = {**row, **(shared.find(row) or {})}
-        if told != (told := [{name: row[name] for name in told[0]} for row in rows]):
+        found = {row["id"]: shared.find(row) for row in rows if row["id"] in wanted}
+        if any(found.values()):
+            rows = [{**row, **(found.get(row["id"]) or {})} for row in rows]
             write_table(rows, file)
-    return {str(row["id"]): row["calibration"] for row in told}
+            kinds = {row["id"]: row["calibration"] for row in rows}
+    return kinds

@@ -1,4 +1,4 @@
-"""A graph at sizes so small that it takes no more than a share of its operations."""
+"""A graph at sizes so small that it takes about a share of its operations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def at_smaller_sizes(
     >>> small.inputs[0].value.shape, small.ops[0].args[1:]
     ((1, 32, 3), (1, 96))
     """
-    sizes, left = _choose(sample, share) if sample.is_dynamic else ({}, share)
+    sizes, left = _choose(sample, share) if sample.is_dynamic else (sample.hints, 0.0)
     if left < _NEAR:
         try:
             found = symbolise(

@@ -58,6 +58,8 @@ def test_the_same_weights_at_another_batch_and_precision_share() -> None:
     assert found_std(shared, row("a/large", rows=64)) == 0.5
     assert found_std(shared, row("a/half", dtype="bfloat16")) == 0.5
     assert found_std(shared, row("a/train", mode="train")) == 0.5
+    shared.add(fitted(row("a/spectral", dtype="complex64")))
+    assert found_std(shared, row("a/spectral-2", rows=8, dtype="complex64")) == 0.5
 
 
 @pytest.mark.torch

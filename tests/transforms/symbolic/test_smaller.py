@@ -41,7 +41,9 @@ class Encoder(torch.nn.Module):
         return self.layer(self.embedding(tokens) + self.embedding(positions % 50))
 
 
-@pytest.mark.parametrize(("share", "shape"), [(1 / 4, (2, 64)), (1 / 16, (1, 32))])
+@pytest.mark.parametrize(
+    ("share", "shape"), [(5 / 8, (5, 64)), (1 / 4, (2, 64)), (1 / 16, (1, 32))]
+)
 def test_a_batch_gets_smaller_before_a_sequence(share: float, shape: tuple[int, int]) -> None:
     tokens = torch.randint(50, (8, 64))
     sample = capture(Encoder(), tokens)
