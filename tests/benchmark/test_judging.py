@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from graphnet_datasets.benchmark.executors.collecting import read_run
+from graphnet_datasets.benchmark.executors.turns import look_again
 from graphnet_datasets.benchmark.handover import (
     FIRST,
     JUDGED,
@@ -99,6 +100,17 @@ def test_a_doubt_goes_where_eager_alone_takes_as_long_when_it_is_timed_again(
     assert run.record["baseline_alone_ms"] == [first_ms] * 60
     assert run.record["is_noisy"] is (second_ms > 2)
     assert run.record["speedup"] == pytest.approx(2)
+
+
+def test_a_doubt_goes_by_a_look_that_was_taken_for_an_earlier_candidate() -> None:
+    """No process is started for it: there is no sample, and nobody who could start one."""
+    run = Run({**empty_run(), "seed": 0}, outcome(baseline_first_ms=[1.0, 1.0]))
+    run.first = ONES
+    run.judge(eager_alone([1.6] * 60))
+    looks = [eager_alone([1.65] * 60), eager_alone([2.05] * 60)]
+    look_again(cast(Any, None), cast(Any, None), cast(Any, None), run, looks)
+    assert not run.is_doubted
+    assert len(looks) == 2
 
 
 def test_a_doubt_stays_where_eager_alone_fails_when_it_is_timed_again() -> None:

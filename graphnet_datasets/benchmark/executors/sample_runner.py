@@ -152,6 +152,7 @@ class SampleRunner:
 
     def _records(self, job: SampleJob) -> Iterator[dict[str, Any]]:
         eager_alone: EagerAlone | None = None
+        looks: list[EagerAlone] = []
         for run_id, candidate in job.candidates:
             run = self._run_candidate(job, run_id, candidate)
             if run.has_outputs:
@@ -159,7 +160,7 @@ class SampleRunner:
                 run.judge(eager_alone)
                 run.record["num_attempts"] = max(run.record["num_attempts"], attempts)
                 if run.is_doubted:
-                    look_again(self, job, candidate, run)
+                    look_again(self, job, candidate, run, looks)
                 if run.is_doubted:
                     run = time_again(self, job, run_id, candidate, run, eager_alone)
                 if run.record["status"] == Status.OK:

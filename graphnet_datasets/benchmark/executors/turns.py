@@ -31,18 +31,28 @@ GRACE_S = 10.0
 
 
 def look_again(
-    runner: SampleRunner, job: SampleJob, candidate: CandidateCompiler, doubted: judging.Run
+    runner: SampleRunner,
+    job: SampleJob,
+    candidate: CandidateCompiler,
+    doubted: judging.Run,
+    looks: list[EagerAlone],
 ) -> None:
     """Time eager alone once more, `MAX_LOOKS` times at most; a doubt may go by it.
 
-    Each time takes a tenth of what turns do.
+    Each time takes a tenth of what turns do. `looks` are those that were taken for earlier
+    candidates of the sample, which come first: no candidate has a part in them. New ones are added.
     """
+    for look in looks:
+        doubted.look_again(look)
+        if not doubted.is_doubted:
+            return
     worker_job = runner.make_worker_job(candidate, "eager_alone")
     settings = dataclasses.replace(worker_job.settings, has_oracle=False)
     worker_job = dataclasses.replace(worker_job, settings=settings, is_fresh=doubted.is_fresh)
     for _ in range(MAX_LOOKS):
         with runner._attempts(job, worker_job) as (outcome, _, _):
-            doubted.look_again(read_times_alone(outcome))
+            looks.append(read_times_alone(outcome))
+        doubted.look_again(looks[-1])
         if not doubted.is_doubted:
             return
 
