@@ -12,9 +12,7 @@ from typing import Any
 
 from ...atomic import write_text
 from ...compilers import Compiler
-from ...errors import (
-    RunError,
-)
+from ...errors import RunError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
 from ...sample import Sample
