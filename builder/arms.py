@@ -24,9 +24,15 @@ import pyarrow as pa
 
 from graphnet_datasets.benchmark import Settings, TimingSettings
 from graphnet_datasets.benchmark.judging.reported import without_places
-from graphnet_datasets.benchmark.records.records import TABLE_NAME, read_runs, write_runs
+from graphnet_datasets.benchmark.records.records import (
+    TABLE_NAME,
+    read_runs,
+    sample_digest,
+    write_runs,
+)
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.report.site.verdicts import Verdict, verdicts
+from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import Status
 from graphnet_datasets.schema.tables import RUNS
 from graphnet_datasets.scores import error_aware_speedup_score, speedup_score
@@ -36,10 +42,11 @@ from graphnet_datasets.scores.run_sets import split_arms
 from graphnet_datasets.scores.variants import find_variant
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.loading import DEFAULT_NAME
-from graphnet_datasets.storage.table import write_arrow
+from graphnet_datasets.storage.table import read_table, write_arrow
+from graphnet_datasets.terminal import counted
 
 from .breaking import breaking, table
-from .placing import read_columns
+from .placing import read_columns, tables_of
 
 MAX_BYTES = 20 * 2**20
 """What the records of runs may take in the wheel."""
@@ -154,14 +161,14 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
     """Write the records of a directory of runs as the config `runs` of a dataset; return them.
 
     Equal records give equal bytes, in whatever order they were made. They name the dataset instead
-    of the directory that it lay in.
+    of the directory that it lay in. What was made of a graph before its row changed is left out.
 
     Raises:
         DatasetNotFoundError: there are no records.
         GraphNetError: they take more than `MAX_BYTES`.
     """
     keys = ("framework", "compiler", "compiler_options", "sample_id", "run_id")
-    runs = read_runs(pool).sort_by([(key, "ascending") for key in keys])
+    runs = _of_rows(read_runs(pool), out).sort_by([(key, "ascending") for key in keys])
     messages = [text and without_places(text) for text in runs["error_message"].to_pylist()]
     said = {"dataset": [DEFAULT_NAME] * runs.num_rows, "error_message": messages}
     for name, values in said.items():
@@ -179,6 +186,25 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
         staged.replace(path)
     write_readme(out)
     return runs
+
+
+def _of_rows(runs: pa.Table, dataset: Path) -> pa.Table:
+    """Return the records that were made of graphs as the dataset has them now."""
+    names = runs["sample_id"].unique().to_pylist()
+    found = {
+        row["id"]: sample_digest(Sample.from_row(row))
+        for path in tables_of(dataset)
+        for row in read_table(path, filters=[("id", "in", names)]).to_pylist()
+    }
+    told = zip(runs["sample_id"].to_pylist(), runs["sample_digest"].to_pylist(), strict=True)
+    kept = runs.filter(pa.array([digest in (None, found.get(name)) for name, digest in told]))
+    if left_out := runs.num_rows - kept.num_rows:
+        print(
+            f"{counted(left_out, 'record')} left out, of graphs that have changed since: "
+            "`python -m builder measure` makes them anew.",
+            file=sys.stderr,
+        )
+    return kept
 
 
 def _named_arms(runs: pa.Table) -> dict[str, pa.Table]:

@@ -137,12 +137,14 @@ def calibrate(
     grow or vanish from layer to layer. The graph is run on the CPU, on inputs of up to three seeds.
     Where a normalisation's running mean and variance do not fit what arrives, those of what
     arrives take their place; where a product with a weight leaves [0.003, 8] in root mean square,
-    the weight is scaled. What fits stays as it was recorded. The result holds
-    the new statistics beside the recorded ones (`Input.calibrated`), says in `calibration` whether
-    any were needed, and is drawn from as before: the same elements for a seed on every machine.
+    the weight is scaled. What fits stays as it was recorded. The result holds the new statistics
+    beside the recorded ones (`Input.calibrated`), says in `calibration` whether any were needed,
+    and is drawn from as before: the same elements for a seed on every machine.
 
-    The other options are those of `materialize`. `on_end` is given, for each output of the last
-    run, how many elements are NaN and how many are infinite: what no statistics could mend.
+    The other options are those of `materialize`; a graph of torch may have more weights than
+    `memory_limit_bytes`, since each is drawn where it is read and let go of after. `on_end` is
+    given, for each output of the last run, how many elements are NaN and how many are infinite:
+    what no statistics could mend.
 
     Raises:
         CalibrationError: an operator of the graph fails when it is run.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..errors import MemoryLimitError
 from ..inputs import drawn_shape
@@ -52,27 +52,14 @@ def check_inputs(
     48
     """
     limit = memory_limit(memory_limit_bytes)
-    sizes = sample.hints if sizes is None else sizes
     total = largest = 0
     name = ""
-    for position, each in enumerate(sample.inputs):
-        dtype = each.value.dtype
-        if dtype is None or each.role in ("symbol", "scalar"):
+    for position, drawn, held in _taken(sample, sizes, are_laid_out=are_laid_out):
+        if is_weight(sample.inputs[position]) and not with_weights:
             continue
-        if is_weight(each) and not with_weights:
-            continue
-        shape = sample.shape_of(each.value, sizes) or ()
-        stride = each.value.stride
-        steps = (
-            None if stride is None or not are_laid_out else [evaluate(dim, sizes) for dim in stride]
-        )
-        made = drawn_shape(each, shape, sizes) if are_laid_out else shape
-        drawn = math.prod(made) * ITEM_SIZE_BYTES[dtype]
-        total += drawn if steps is None else _span(shape, steps) * ITEM_SIZE_BYTES[dtype]
+        total += held
         if drawn >= largest:
             largest, name = drawn, sample.input_names[position]
-        if any(size >= 2**62 for size in shape):
-            largest = max(largest, 2**62)
     needed = total + (_WORKING_FACTOR - 1) * largest
     if needed > limit:
         raise MemoryLimitError(
@@ -81,6 +68,38 @@ def check_inputs(
             "Raise `memory_limit_bytes`, or skip the sample."
         )
     return needed
+
+
+def input_sizes(sample: Sample) -> dict[int, int]:
+    """Return the bytes that each tensor among the inputs of a sample takes, by its place.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> expanded = Input("input", Value("float32", (8, 3), (0, 1)))
+    >>> input_sizes(Sample("example/identity", "torch", "other", (expanded,), (), ()))
+    {0: 12}
+    """
+    return {place: held for place, _, held in _taken(sample, None, are_laid_out=True)}
+
+
+def _taken(
+    sample: Sample, sizes: Mapping[str, int] | None, *, are_laid_out: bool
+) -> Iterator[tuple[int, int, int]]:
+    """Yield for each tensor among the inputs its place, the bytes drawn of it and those held."""
+    sizes = sample.hints if sizes is None else sizes
+    for position, each in enumerate(sample.inputs):
+        dtype = each.value.dtype
+        if dtype is None or each.role in ("symbol", "scalar"):
+            continue
+        shape = sample.shape_of(each.value, sizes) or ()
+        stride = each.value.stride if are_laid_out else None
+        made = drawn_shape(each, shape, sizes) if are_laid_out else shape
+        drawn = math.prod(made) * ITEM_SIZE_BYTES[dtype]
+        held = drawn
+        if stride is not None:
+            held = _span(shape, [evaluate(dim, sizes) for dim in stride]) * ITEM_SIZE_BYTES[dtype]
+        if any(size >= 2**62 for size in shape):
+            drawn = max(drawn, 2**62)
+        yield position, drawn, held
 
 
 def _span(shape: tuple[int, ...], steps: list[int]) -> int:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import abc
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from ..sample import Sample
+from ..errors import UnknownOperatorError
+from ..inputs.keeping import once_per_sample
+from ..inputs.weights import find_weight_uses
+from ..sample import Op, Sample
 from .contract import module
 from .results import Observed
 
@@ -31,6 +36,96 @@ class Stepper(Protocol):
 
     def free(self, value: int) -> None:
         """Forget a value."""
+
+
+class DrawnWhenRead(abc.ABC):
+    """What the steppers share: an input is drawn when an operator reads it for the first time.
+
+    And let go of with all other values, so that a run holds the weights of a few operators in place
+    of those of the whole graph. What is made of weights alone may be read again after that; then it
+    is made once more for its reader, an input drawn, the value of an operator computed. Where an
+    operator writes to such a value, that and all that has to do with it stays.
+    """
+
+    def __init__(self, sample: Sample, seed: int) -> None:
+        self.sample = sample
+        self.seed = seed
+        self._drawn_as: dict[int, tuple[Sample, int]] = {}
+        self._freed: set[int] = set()
+
+    @abc.abstractmethod
+    def run(self, position: int) -> None:
+        """Run operator `position` and keep its result."""
+
+    @abc.abstractmethod
+    def holds(self, value: int) -> bool:
+        """Tell whether a value is there."""
+
+    @abc.abstractmethod
+    def draw(self, sample: Sample, index: int, seed: int) -> None:
+        """Make input `index` from the statistics that it has in `sample`, and keep it."""
+
+    @abc.abstractmethod
+    def discard(self, value: int) -> None:
+        """Let go of a value, if it is there."""
+
+    def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
+        """Have input `index` drawn anew from the statistics that it has in `sample`."""
+        self._drawn_as[index] = sample, self.seed if seed is None else seed
+        self.discard(index)
+
+    def free(self, value: int) -> None:
+        """Forget a value."""
+        if value not in _find_written(self.sample):
+            self._freed.add(value)
+            self.discard(value)
+
+    def make(self, value: int) -> None:
+        """Make a value that is not there."""
+        if value < len(self.sample.inputs):
+            sample, seed = self._drawn_as.get(value, (self.sample, self.seed))
+            self.draw(sample, value, seed)
+        else:
+            self.run(value - len(self.sample.inputs))
+
+    @contextlib.contextmanager
+    def with_operands(self, position: int) -> Iterator[None]:
+        """Have all that operator `position` takes there while it runs."""
+        wanted = [value for value in self.sample.op_refs[position] if not self.holds(value)]
+        for value in wanted:
+            if not self.holds(value):
+                self.make(value)
+        yield
+        for value in self._freed.intersection(wanted):
+            self.discard(value)
+
+
+@once_per_sample
+def _find_written(sample: Sample) -> frozenset[int]:
+    """Return the values of weights alone that something writes to, and those they share one with.
+
+    A value shares a weight with another where both are made of it.
+    """
+    mutates = module(sample.framework, "operators").mutates
+    dependents = find_weight_uses(sample).dependents
+    num_inputs = len(sample.inputs)
+    written: set[int] = set()
+    for op, refs in zip(sample.ops, sample.op_refs, strict=True):
+        if _may_write(mutates, op):
+            written.update(refs)
+    kept: set[int] = set()
+    for weight in find_weight_uses(sample).weight_only.intersection(range(num_inputs)):
+        of_it = {weight, *(num_inputs + position for position in dependents.get(weight, ()))}
+        if not written.isdisjoint(of_it):
+            kept |= of_it
+    return frozenset(kept)
+
+
+def _may_write(mutates: Callable[[Op], bool], op: Op) -> bool:
+    try:
+        return mutates(op)
+    except UnknownOperatorError:  # a custom one
+        return True
 
 
 def steps(stepper: Stepper) -> Iterator[int]:

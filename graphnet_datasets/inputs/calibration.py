@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ..sample import Sample, Statistics
@@ -70,7 +70,7 @@ class Backend(Protocol):
         """Run operator `position`, once more if it has run, and keep its result."""
 
     def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
-        """Make input `index` anew from the statistics that it has in `sample`.
+        """Have input `index` made anew from the statistics that it has in `sample`.
 
         It is drawn by the seed of all inputs unless there is another `seed`.
         """
@@ -92,7 +92,7 @@ class Backend(Protocol):
         ...
 
     def free(self, value: int) -> None:
-        """Forget a value."""
+        """Forget a value; one of weights alone is made again where it is read once more."""
 
 
 def calibrate_by(
@@ -138,6 +138,7 @@ class _Calibration:
         self.uses = find_weight_uses(self.sample)
         self.met_data: set[int] = set()
         self.has_run: set[int] = set()
+        self.dead: set[int] = set()
         self.roots_of = self._roots_of()
 
     def run(self) -> Sample:
@@ -154,11 +155,14 @@ class _Calibration:
             if num_inputs + position not in self.uses.weight_only:
                 for ref in iterate_refs((op.args, op.kwargs)):
                     self.met_data |= self.roots_of.get(ref, frozenset())
-            for value in dying_values[position]:
-                if value not in self.uses.weight_only:
-                    for each in self.backends:
-                        each.free(value)
+            self.dead.update(dying_values[position])
+            self._free(dying_values[position])
         return self.sample
+
+    def _free(self, values: Iterable[int]) -> None:
+        for value in values:
+            for each in self.backends:
+                each.free(value)
 
     def _step(self, position: int) -> None:
         for each in self.backends:
@@ -253,9 +257,11 @@ class _Calibration:
         self.sample = changed
         for each in self.backends:
             each.make_input(self.sample, index)
-        for position in self.uses.dependents.get(index, ()):
-            if position in self.has_run:
-                self._step(position)
+        num_inputs = len(inputs)
+        again = [each for each in self.uses.dependents.get(index, ()) if each in self.has_run]
+        for position in again:
+            self._step(position)
+        self._free(self.dead.intersection(num_inputs + position for position in again))
 
 
 def _is_plain(sample: Sample) -> bool:

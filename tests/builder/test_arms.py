@@ -27,7 +27,12 @@ from builder.breaking import BEGIN, END, breaking
 from builder.capturing import EMBEDDED
 from builder.placing import read_columns
 from graphnet_datasets import load_dataset
-from graphnet_datasets.benchmark.records.records import read_runs, rows_to_table, write_runs
+from graphnet_datasets.benchmark.records.records import (
+    read_runs,
+    rows_to_table,
+    sample_digest,
+    write_runs,
+)
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.compilers.registry import find_entry
 from graphnet_datasets.errors import GraphNetError
@@ -36,6 +41,7 @@ from graphnet_datasets.schema.runs import empty_run
 from graphnet_datasets.scores import as_table, split_arms
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import write_table
+from tests.embedded import samples
 from tests.tables import chain
 
 pc: Any = pyarrow.compute
@@ -153,6 +159,26 @@ def test_what_the_dataset_has_records_of_is_not_timed_again(tmp_path: Path) -> N
     assert started > first["started_at"][0]
 
 
+def test_records_of_a_graph_that_has_changed_since_are_not_shipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, path = tmp_path / "data", tmp_path / "data" / "cv" / "train-0000.parquet"
+    kept, changing = ({**sample_to_row(chain(name, 2, "cv")), "tags": ["small"]} for name in "ab")
+    write_table([kept, changing], path)
+    write_readme(data)
+    ((_, first),) = measure(data, tmp_path / "first", ["eager"], budget_s=0.05)
+    assert ship_runs(tmp_path / "first", data)["sample_id"].to_pylist() == ["a", "b"]
+    assert not capsys.readouterr().err
+    inputs = [{**each, "mean": 0.5, "std": 0.5} for each in changing["inputs"]]
+    write_table([kept, {**changing, "inputs": inputs}], path)
+    assert ship_runs(tmp_path / "first", data)["sample_id"].to_pylist() == ["a"]
+    assert "1 record left out, of graphs that have changed since" in capsys.readouterr().err
+    ((_, again),) = measure(data, tmp_path / "second", ["eager"], budget_s=0.05)
+    assert again["run_id"][0] == first["run_id"][0]
+    assert again["run_id"][1] != first["run_id"][1]
+    assert ship_runs(tmp_path / "second", data).num_rows == 2
+
+
 # What the package holds.
 
 
@@ -199,6 +225,18 @@ def test_records_say_what_was_timed_on_what_and_how_busy_it_was(
         else:
             assert row["error_message"]
             assert "site-packages" not in row["error_message"]
+
+
+def test_every_record_is_of_its_row_as_it_stands(embedded: dict[str, pa.Table]) -> None:
+    told = {
+        (name, digest)
+        for rows in embedded.values()
+        for name, digest in zip(
+            rows["sample_id"].to_pylist(), rows["sample_digest"].to_pylist(), strict=True
+        )
+    }
+    now = samples(tuple(sorted({name for name, _ in told})))
+    assert told == {(name, sample_digest(sample)) for name, sample in now.items()}
 
 
 def test_eager_is_as_fast_as_itself(embedded: dict[str, pa.Table]) -> None:

@@ -10,15 +10,18 @@ import paddle
 
 from ...errors import CalibrationError
 from ...sample import Sample
+from ..stepping import DrawnWhenRead
 from .plan import Plan, Step
-from .tensors import make_input, make_inputs
+from .tensors import make_input
 
 NARROW = (paddle.float16, paddle.bfloat16)
 _NO_KERNEL = re.compile(r"kernel_key\.backend\(\) == Backend::CPU|is not registered")
 """What paddle says of an operator that has no kernel on the CPU for what it is given."""
 
+_ABSENT = object()
 
-class Stepper:
+
+class Stepper(DrawnWhenRead):
     """Runs single operators of a plan; slot i is value i of the sample.
 
     Where it `emulates`, an operator without a kernel for 16-bit formats is computed in float32, and
@@ -26,13 +29,11 @@ class Stepper:
     """
 
     def __init__(self, plan: Plan, sample: Sample, seed: int, emulates: bool = False) -> None:
+        super().__init__(sample, seed)
         paddle.seed(seed)
         self.emulates = emulates
-        self.seed = seed
-        self.sample = sample
-        self.slots: list[Any] = [
-            *make_inputs(sample, seed).values(), *plan.template[len(sample.inputs) :]
-        ]  # fmt: skip
+        num_values = len(sample.inputs) + sample.num_ops
+        self.slots: list[Any] = [*[_ABSENT] * num_values, *plan.template[num_values:]]
         self.groups: dict[int, list[Step]] = {}
         group: list[Step] = []
         first = len(sample.inputs)
@@ -48,6 +49,10 @@ class Stepper:
         Raises:
             CalibrationError: it fails.
         """
+        with self.with_operands(position):
+            self._keep(position)
+
+    def _keep(self, position: int) -> None:
         try:
             for call, arguments, own, _ in self.groups[position]:
                 self.slots[own] = self._call(call, arguments(self.slots))
@@ -72,18 +77,24 @@ class Stepper:
         wide = call(*_convert(arguments, NARROW, paddle.float32))
         return _convert(wide, (paddle.float32,), narrow)
 
-    def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
-        """Make input `index` anew from the statistics that it has in `sample`."""
-        self.slots[index] = make_input(sample, index, self.seed if seed is None else seed)
+    def holds(self, value: int) -> bool:
+        """Tell whether a value is there."""
+        return self.slots[value] is not _ABSENT
+
+    def draw(self, sample: Sample, index: int, seed: int) -> None:
+        """Make input `index` from the statistics that it has in `sample`, and keep it."""
+        self.slots[index] = make_input(sample, index, seed)
+
+    def discard(self, value: int) -> None:
+        """Let go of a value, if it is there."""
+        self.slots[value] = _ABSENT
 
     def tensor(self, value: int) -> paddle.Tensor | None:
         """Return a value, None where it is no tensor or has been freed."""
+        if value < len(self.sample.inputs) and not self.holds(value):
+            self.make(value)
         found = self.slots[value]
         return found if isinstance(found, paddle.Tensor) else None
-
-    def free(self, value: int) -> None:
-        """Forget a value."""
-        self.slots[value] = None
 
     def is_finite(self, value: int) -> bool:
         """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""

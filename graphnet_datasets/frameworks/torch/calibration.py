@@ -9,8 +9,7 @@ import torch
 
 from ...inputs.calibration import Moments, calibrate_by
 from ...sample import Sample
-from .materialize import materialize
-from .stepping import Stepper
+from .stepping import Stepper, prepare
 
 _LARGEST_SHARE = 2**24
 """Elements of which the moments are taken, from the start of a larger tensor."""
@@ -30,14 +29,14 @@ def calibrate(
         CalibrationError: an operator of the graph fails.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
-    module = materialize(
+    prepared = prepare(
         sample,
-        memory_limit_bytes=memory_limit_bytes,
+        memory_limit_bytes,
         trust_remote_code=trust_remote_code,
         allow_unchecked_operators=allow_unchecked_operators,
     )
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        return calibrate_by(sample, lambda each, seed: _Backend(module, each, seed), on_end)
+        return calibrate_by(sample, lambda each, seed: _Backend(*prepared, each, seed), on_end)
 
 
 class _Backend(Stepper):

@@ -10,9 +10,8 @@ import torch
 
 from ...sample import Sample
 from ..results import Observed
-from .materialize import materialize
 from .statistics import elements_to_store, measure
-from .stepping import Stepper
+from .stepping import Stepper, prepare
 
 
 @contextlib.contextmanager
@@ -24,9 +23,9 @@ def stepping(
     Raises:
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
-    module = materialize(sample, **options)
+    prepared = prepare(sample, **options)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        yield Stepper(module, sample, seed, emulates)
+        yield Stepper(*prepared, sample, seed, emulates)
 
 
 def look_at(tensor: torch.Tensor) -> Observed:

@@ -3,56 +3,109 @@
 from __future__ import annotations
 
 import re
+import weakref
 from typing import Any
 
 import torch
 import torch.utils._pytree
 from torch._C._functorch import is_batchedtensor  # pyright: ignore[reportMissingImports]
 
-from ...errors import CalibrationError, GraphNetError, MaterializeError
+from ...errors import CalibrationError, GraphNetError, MaterializeError, MemoryLimitError
 from ...sample import Sample
 from ...sample.targets import base_name
-from .tensors import make_input, make_inputs
+from ..input_limits import input_sizes, memory_limit
+from ..stepping import DrawnWhenRead
+from .materialize import materialize
+from .operators.python import VMAP
+from .shapes import check_memory
+from .tensors import make_input, packed_on
 
 NARROW = (torch.float16, torch.bfloat16)
 _NO_KERNEL = re.compile(r"not implemented for '(Half|BFloat16)'|[Uu]nsupported (dtype|datatype)")
 """What torch says of an operator that has no kernel on the CPU for what it is given."""
 
 
-class Stepper(torch.fx.Interpreter):
+class Room:
+    """The bytes that are left for inputs; those of one come back with the last tensor on them."""
+
+    def __init__(self, num_bytes: int) -> None:
+        self.num_bytes = num_bytes
+
+    def take(self, num_bytes: int, tensor: torch.Tensor) -> None:
+        """Count a tensor as there for as long as it or a view of it is."""
+        self.num_bytes -= num_bytes
+        weakref.finalize(tensor.untyped_storage(), self._give_back, num_bytes).atexit = False
+
+    def _give_back(self, num_bytes: int) -> None:
+        self.num_bytes += num_bytes
+
+
+def prepare(
+    sample: Sample, memory_limit_bytes: int | None = None, **options: Any
+) -> tuple[torch.fx.GraphModule, int]:
+    """Return what a `Stepper` runs, and the bytes that may be taken at a time for its inputs.
+
+    That is what the values in between leave of the limit (default: the memory of this machine).
+    The options are those of `materialize`.
+
+    Raises:
+        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`, but all inputs
+            together may take more than the limit.
+    """
+    limit = memory_limit(memory_limit_bytes)
+    with_inputs = limit + sum(input_sizes(sample).values())
+    module = materialize(sample, memory_limit_bytes=with_inputs, **options)
+    footprint = check_memory(sample, with_inputs, allow_unchecked_operators=True)  # walked already
+    return module, limit - (footprint.peak_bytes - footprint.input_bytes)
+
+
+class Stepper(DrawnWhenRead, torch.fx.Interpreter):
     """Runs single operators of a materialized sample; node i of the graph is value i of the sample.
 
     Where it `emulates`, an operator without a kernel for 16-bit formats is computed in float32, and
-    its results are rounded.
+    its results are rounded. `module` and `room_bytes` are from `prepare`.
 
     Raises:
         MaterializeError: the graph has not one node per operator.
     """
 
     def __init__(
-        self, module: torch.fx.GraphModule, sample: Sample, seed: int, emulates: bool = False
+        self,
+        module: torch.fx.GraphModule,
+        room_bytes: int,
+        sample: Sample,
+        seed: int,
+        emulates: bool = False,
     ) -> None:
-        super().__init__(module, garbage_collect_values=False)
-        self.sample = sample
+        DrawnWhenRead.__init__(self, sample, seed)
+        torch.fx.Interpreter.__init__(self, module, garbage_collect_values=False)
         self.emulates = emulates
+        self.room = Room(room_bytes)
+        self.input_sizes = input_sizes(sample)
         self.nodes = [
             node for node in module.graph.nodes if node.op not in ("output", "call_module")
         ]
         if len(self.nodes) != len(sample.inputs) + sample.num_ops:
             raise MaterializeError(f"`{sample.id}` was not built one node per operator.")
         torch.manual_seed(seed)
-        self.seed = seed
-        made = make_inputs(sample, seed).values()
-        self.env = dict(zip(self.nodes, made, strict=False))
+        self.env = {}
+        if any(op.target == VMAP for op in sample.ops):  # nothing is drawn within such a region
+            for index in range(len(sample.inputs)):
+                self.make(index)
 
     def run(self, position: int) -> None:  # type: ignore[override]
         """Run operator `position`, once more if it has run, and keep its result.
 
         Raises:
             CalibrationError: it fails.
-            MemoryLimitError, TimeLimitError: only now is it known that it takes too much.
+            MemoryLimitError, TimeLimitError: only now is it known that it takes too much, or an
+                input that it reads.
         """
         node = self.nodes[len(self.sample.inputs) + position]
+        with self.with_operands(position):
+            self._keep(node, position)
+
+    def _keep(self, node: torch.fx.Node, position: int) -> None:
         try:
             if node.prev.op == "call_module":  # the check of its sizes
                 self.run_node(node.prev)
@@ -83,22 +136,43 @@ class Stepper(torch.fx.Interpreter):
         wide = getattr(self, node.op)(node.target, args, kwargs)
         return _convert(wide, (torch.float32,), narrow)
 
-    def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
-        """Make input `index` anew from the statistics that it has in `sample`."""
-        self.env[self.nodes[index]] = make_input(sample, index, self.seed if seed is None else seed)
+    def holds(self, value: int) -> bool:
+        """Tell whether a value is there."""
+        return self.nodes[value] in self.env
+
+    def draw(self, sample: Sample, index: int, seed: int) -> None:
+        """Make input `index` from the statistics that it has in `sample`, and keep it.
+
+        Raises:
+            MemoryLimitError: there is no room for it beside those that something still needs.
+        """
+        num_bytes = self.input_sizes.get(index, 0)
+        if num_bytes > self.room.num_bytes:
+            raise MemoryLimitError(
+                f"Input `{sample.input_names[index]}` of `{sample.id}` takes "
+                f"{num_bytes / 1e9:,.3f} GB, and {max(self.room.num_bytes, 0) / 1e9:,.3f} GB are left "
+                "for it beside what is needed with it. Raise `memory_limit_bytes`, or skip the "
+                "sample."
+            )
+        with packed_on("cpu"):
+            made = self.env[self.nodes[index]] = make_input(sample, index, seed)
+        if isinstance(made, torch.Tensor):
+            self.room.take(num_bytes, made)
+
+    def discard(self, value: int) -> None:
+        """Let go of a value, if it is there."""
+        self.env.pop(self.nodes[value], None)
 
     def tensor(self, value: int) -> torch.Tensor | None:
         """Return a value, None where it is no tensor, has been freed, or is one of many under vmap.
 
         The elements of such a tensor decide nothing before the region ends.
         """
+        if value < len(self.sample.inputs) and not self.holds(value):
+            self.make(value)
         found = self.env.get(self.nodes[value])
         is_tensor = isinstance(found, torch.Tensor)
         return found if is_tensor and not is_batchedtensor(found) else None
-
-    def free(self, value: int) -> None:
-        """Forget a value."""
-        self.env.pop(self.nodes[value], None)
 
     def is_finite(self, value: int) -> bool:
         """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
