@@ -150,8 +150,8 @@ class Stepper(DrawnWhenRead, torch.fx.Interpreter):
         if num_bytes > self.room.num_bytes:
             raise MemoryLimitError(
                 f"Input `{sample.input_names[index]}` of `{sample.id}` takes "
-                f"{num_bytes / 1e9:,.3f} GB, and {max(self.room.num_bytes, 0) / 1e9:,.3f} GB are left "
-                "for it beside what is needed with it. Raise `memory_limit_bytes`, or skip the "
+                f"{num_bytes / 1e9:,.3f} GB, and {max(self.room.num_bytes, 0) / 1e9:,.3f} GB are "
+                "left beside what is needed with it. Raise `memory_limit_bytes`, or skip the "
                 "sample."
             )
         with packed_on("cpu"):
