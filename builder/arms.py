@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 
 from graphnet_datasets.benchmark import Settings, TimingSettings
 from graphnet_datasets.benchmark.judging.reported import without_places
@@ -48,8 +49,14 @@ from graphnet_datasets.terminal import counted
 from .breaking import breaking, table
 from .placing import read_columns, tables_of
 
+pc: Any = pyarrow.compute
+
 MAX_BYTES = 20 * 2**20
 """What the records of runs may take in the wheel."""
+
+KEPT_CALLS = 8
+"""Judged calls that a record tells of in the wheel, those of which all elements were judged first:
+what `graphnet run --again` repeats. Seeds and hashes of some hundred more were two thirds of it."""
 
 ARMS_BEGIN, ARMS_END = "<!-- arms: begin -->", "<!-- arms: end -->"
 
@@ -161,7 +168,8 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
     """Write the records of a directory of runs as the config `runs` of a dataset; return them.
 
     Equal records give equal bytes, in whatever order they were made. They name the dataset instead
-    of the directory that it lay in. What was made of a graph before its row changed is left out.
+    of the directory that it lay in, and of their judged calls the first `KEPT_CALLS`. What was made
+    of a graph before its row changed is left out.
 
     Raises:
         DatasetNotFoundError: there are no records.
@@ -170,10 +178,14 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
     keys = ("framework", "compiler", "compiler_options", "sample_id", "run_id")
     runs = _of_rows(read_runs(pool), out).sort_by([(key, "ascending") for key in keys])
     messages = [text and without_places(text) for text in runs["error_message"].to_pylist()]
-    said = {"dataset": [DEFAULT_NAME] * runs.num_rows, "error_message": messages}
+    said = {
+        "dataset": pa.array([DEFAULT_NAME] * runs.num_rows),
+        "error_message": pa.array(messages, pa.string()),
+        "judged": pc.list_slice(runs["judged"], 0, KEPT_CALLS),
+    }
     for name, values in said.items():
         place = runs.schema.get_field_index(name)
-        runs = runs.set_column(place, runs.schema.field(place), pa.array(values, pa.string()))
+        runs = runs.set_column(place, runs.schema.field(place), values)
     path = out / RUNS.name / "train-0000.parquet"
     with tempfile.TemporaryDirectory(dir=out, prefix=".runs-") as folder:
         staged = write_arrow(runs, Path(folder) / path.name, RUNS)

@@ -17,6 +17,7 @@ from builder.arms import (
     ARMS,
     ARMS_BEGIN,
     ARMS_END,
+    KEPT_CALLS,
     candidates,
     measure,
     ship_runs,
@@ -150,7 +151,10 @@ def test_what_the_dataset_has_records_of_is_not_timed_again(tmp_path: Path) -> N
     write_readme(data)
     ((name, first),) = measure(data, tmp_path / "first", ["eager"], budget_s=0.05)
     assert (name, first["status"][:]) == ("eager", ["ok"])
-    ship_runs(tmp_path / "first", data)
+    shipped = ship_runs(tmp_path / "first", data)
+    (judged,), (kept,) = first["judged"][:], shipped["judged"].to_pylist()
+    assert kept == judged[:KEPT_CALLS] != judged
+    assert kept[0]["start"] is None, "the call of which all elements were judged comes first"
     ((_, again),) = measure(data, tmp_path / "second", ["eager"], budget_s=0.05)
     assert again["started_at"][:] == first["started_at"][:]
     command = ["measure", "eager", "--dataset", str(data), "--budget", "0.05", "--anew"]
