@@ -59,7 +59,10 @@ def _too_large(why: str) -> dict[str, Any]:
 
 
 def _calibrate_smaller(sample: Sample, share: float, num_flops: int) -> dict[str, Any]:
-    """Return what is found at smaller sizes, by the numbers that the inputs have in the sample."""
+    """Return what is found at smaller sizes, by the numbers that the inputs have in the sample.
+
+    Of a graph that cannot be run so it is what is found of the whole, if that is not far too large.
+    """
     try:
         small = at_smaller_sizes(
             sample, share, time_limit_s=SYMBOLS_TIME_S, allow_unchecked_operators=True
@@ -69,6 +72,8 @@ def _calibrate_smaller(sample: Sample, share: float, num_flops: int) -> dict[str
             return _too_large(f"still takes {costs.flops / 1e9:,.1f} billion as `{small.id}`.")
         found = _calibrate(small)
     except GraphNetError as error:
+        if MAX_OVER * share >= 1:
+            return _calibrate(sample)
         return _too_large(f"cannot be run at smaller sizes: {error}")
     # Inputs that were symbols are gone from it, and the others in their order.
     places = [index for index, each in enumerate(sample.inputs) if each.role != "symbol"]
