@@ -23,6 +23,8 @@ from graphnet_datasets.frameworks.torch.operators.schema import keywords_of
         ("torch.arange", {"start", "end", "step", "dtype", "device"}),
         ("torch.linalg.vector_norm", {"ord", "dim", "keepdim"}),
         ("torch.fft.fftn", {"s", "dim", "norm"}),
+        ("torch.nonzero", {"input", "as_tuple"}),
+        ("torch.Tensor.nonzero", {"as_tuple"}),
         ("torch.unique", {"return_inverse", "dim"}),
         ("torch.ops.aten.add.Tensor", {"alpha"}),
         ("torch.ops.aten.index_put_", {"accumulate"}),

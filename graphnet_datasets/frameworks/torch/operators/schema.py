@@ -35,6 +35,8 @@ _WITHOUT_SCHEMA = {
     "torch.Tensor.repeat": words("repeats"),
     "torch.Tensor.permute": words("dims"),
     "torch.Tensor.dim_order": words("ambiguity_check"),
+    "torch.Tensor.nonzero": words("as_tuple"),
+    "torch.nonzero": words("input as_tuple out"),
 }
 _CASTS = words(
     "bfloat16 bool byte cdouble cfloat chalf char double float half int long short cpu cuda xpu"
