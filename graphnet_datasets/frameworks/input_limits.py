@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ..errors import MemoryLimitError
 from ..inputs import drawn_shape
@@ -52,11 +52,13 @@ def check_inputs(
     48
     """
     limit = memory_limit(memory_limit_bytes)
+    sizes = sample.hints if sizes is None else sizes
     total = largest = 0
     name = ""
-    for position, drawn, held in _taken(sample, sizes, are_laid_out=are_laid_out):
-        if is_weight(sample.inputs[position]) and not with_weights:
+    for position, each in enumerate(sample.inputs):
+        if is_weight(each) and not with_weights:
             continue
+        drawn, held = _bytes_of(sample, position, sizes, are_laid_out=are_laid_out)
         total += held
         if drawn >= largest:
             largest, name = drawn, sample.input_names[position]
@@ -70,36 +72,35 @@ def check_inputs(
     return needed
 
 
-def input_sizes(sample: Sample) -> dict[int, int]:
-    """Return the bytes that each tensor among the inputs of a sample takes, by its place.
+def input_bytes(sample: Sample, index: int) -> int:
+    """Return the bytes that an input takes once it is laid out; 0 for what is no tensor.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> expanded = Input("input", Value("float32", (8, 3), (0, 1)))
-    >>> input_sizes(Sample("example/identity", "torch", "other", (expanded,), (), ()))
-    {0: 12}
+    >>> input_bytes(Sample("example/identity", "torch", "other", (expanded,), (), ()), 0)
+    12
     """
-    return {place: held for place, _, held in _taken(sample, None, are_laid_out=True)}
+    _, held = _bytes_of(sample, index, sample.hints, are_laid_out=True)
+    return held
 
 
-def _taken(
-    sample: Sample, sizes: Mapping[str, int] | None, *, are_laid_out: bool
-) -> Iterator[tuple[int, int, int]]:
-    """Yield for each tensor among the inputs its place, the bytes drawn of it and those held."""
-    sizes = sample.hints if sizes is None else sizes
-    for position, each in enumerate(sample.inputs):
-        dtype = each.value.dtype
-        if dtype is None or each.role in ("symbol", "scalar"):
-            continue
-        shape = sample.shape_of(each.value, sizes) or ()
-        stride = each.value.stride if are_laid_out else None
-        made = drawn_shape(each, shape, sizes) if are_laid_out else shape
-        drawn = math.prod(made) * ITEM_SIZE_BYTES[dtype]
-        held = drawn
-        if stride is not None:
-            held = _span(shape, [evaluate(dim, sizes) for dim in stride]) * ITEM_SIZE_BYTES[dtype]
-        if any(size >= 2**62 for size in shape):
-            drawn = max(drawn, 2**62)
-        yield position, drawn, held
+def _bytes_of(
+    sample: Sample, index: int, sizes: Mapping[str, int], *, are_laid_out: bool
+) -> tuple[int, int]:
+    """Return the bytes that are drawn of an input, and those that it takes then."""
+    each = sample.inputs[index]
+    dtype = each.value.dtype
+    if dtype is None or each.role in ("symbol", "scalar"):
+        return 0, 0
+    shape = sample.shape_of(each.value, sizes) or ()
+    stride = each.value.stride if are_laid_out else None
+    made = drawn_shape(each, shape, sizes) if are_laid_out else shape
+    drawn = held = math.prod(made) * ITEM_SIZE_BYTES[dtype]
+    if stride is not None:
+        held = _span(shape, [evaluate(dim, sizes) for dim in stride]) * ITEM_SIZE_BYTES[dtype]
+    if any(size >= 2**62 for size in shape):
+        drawn = max(drawn, 2**62)
+    return drawn, held
 
 
 def _span(shape: tuple[int, ...], steps: list[int]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import UnknownOperatorError
 from ..inputs.keeping import once_per_sample
@@ -15,36 +15,14 @@ from .contract import module
 from .results import Observed
 
 
-class Stepper(Protocol):
-    """Runs the operators of a sample one at a time; values are numbered as in the sample."""
+class Stepper(abc.ABC):
+    """Runs the operators of a sample one at a time; values are numbered as in the sample.
 
-    sample: Sample
-
-    def run(self, position: int) -> None:
-        """Run operator `position` and keep its result.
-
-        Raises:
-            CalibrationError: it fails.
-        """
-
-    def tensor(self, value: int) -> Any:
-        """Return a value, None where it is no tensor or has been freed."""
-
-    def is_finite(self, value: int) -> bool:
-        """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
-        ...
-
-    def free(self, value: int) -> None:
-        """Forget a value."""
-
-
-class DrawnWhenRead(abc.ABC):
-    """What the steppers share: an input is drawn when an operator reads it for the first time.
-
-    And let go of with all other values, so that a run holds the weights of a few operators in place
-    of those of the whole graph. What is made of weights alone may be read again after that; then it
-    is made once more for its reader, an input drawn, the value of an operator computed. Where an
-    operator writes to such a value, that and all that has to do with it stays.
+    An input is drawn when an operator reads it for the first time, and let go of with all other
+    values, so that a run holds the weights of a few operators in place of those of the whole graph.
+    What is made of weights alone may be read again after that; then it is made once more for its
+    reader, an input drawn, the value of an operator computed. Where an operator writes to such a
+    value, that and all that has to do with it stays.
     """
 
     def __init__(self, sample: Sample, seed: int) -> None:
@@ -55,7 +33,19 @@ class DrawnWhenRead(abc.ABC):
 
     @abc.abstractmethod
     def run(self, position: int) -> None:
-        """Run operator `position` and keep its result."""
+        """Run operator `position`, once more if it has run, and keep its result.
+
+        Raises:
+            CalibrationError: it fails.
+        """
+
+    @abc.abstractmethod
+    def tensor(self, value: int) -> Any:
+        """Return a value, None where it is no tensor or has been freed."""
+
+    @abc.abstractmethod
+    def is_finite(self, value: int) -> bool:
+        """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
 
     @abc.abstractmethod
     def holds(self, value: int) -> bool:
@@ -107,15 +97,15 @@ def _find_written(sample: Sample) -> frozenset[int]:
     A value shares a weight with another where both are made of it.
     """
     mutates = module(sample.framework, "operators").mutates
-    dependents = find_weight_uses(sample).dependents
+    uses = find_weight_uses(sample)
     num_inputs = len(sample.inputs)
     written: set[int] = set()
     for op, refs in zip(sample.ops, sample.op_refs, strict=True):
         if _may_write(mutates, op):
             written.update(refs)
     kept: set[int] = set()
-    for weight in find_weight_uses(sample).weight_only.intersection(range(num_inputs)):
-        of_it = {weight, *(num_inputs + position for position in dependents.get(weight, ()))}
+    for weight in uses.weight_only.intersection(range(num_inputs)):
+        of_it = {weight, *(num_inputs + position for position in uses.dependents.get(weight, ()))}
         if not written.isdisjoint(of_it):
             kept |= of_it
     return frozenset(kept)

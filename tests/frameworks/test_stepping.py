@@ -47,7 +47,7 @@ def framework(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def held(stepper: Stepper) -> list[int]:
-    return [index for index in range(len(stepper.sample.inputs)) if stepper.holds(index)]  # type: ignore[attr-defined]
+    return [index for index in range(len(stepper.sample.inputs)) if stepper.holds(index)]
 
 
 def test_of_the_weights_only_those_are_there_that_an_operator_needs(framework: str) -> None:

@@ -10,7 +10,7 @@ import paddle
 
 from ...errors import CalibrationError
 from ...sample import Sample
-from ..stepping import DrawnWhenRead
+from ..stepping import Stepper as BaseStepper
 from .plan import Plan, Step
 from .tensors import make_input
 
@@ -21,7 +21,7 @@ _NO_KERNEL = re.compile(r"kernel_key\.backend\(\) == Backend::CPU|is not registe
 _ABSENT = object()
 
 
-class Stepper(DrawnWhenRead):
+class Stepper(BaseStepper):
     """Runs single operators of a plan; slot i is value i of the sample.
 
     Where it `emulates`, an operator without a kernel for 16-bit formats is computed in float32, and

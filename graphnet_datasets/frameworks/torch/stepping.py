@@ -13,8 +13,8 @@ from torch._C._functorch import is_batchedtensor  # pyright: ignore[reportMissin
 from ...errors import CalibrationError, GraphNetError, MaterializeError, MemoryLimitError
 from ...sample import Sample
 from ...sample.targets import base_name
-from ..input_limits import input_sizes, memory_limit
-from ..stepping import DrawnWhenRead
+from ..input_limits import input_bytes, memory_limit
+from ..stepping import Stepper as BaseStepper
 from .materialize import materialize
 from .operators.python import VMAP
 from .shapes import check_memory
@@ -53,13 +53,13 @@ def prepare(
             together may take more than the limit.
     """
     limit = memory_limit(memory_limit_bytes)
-    with_inputs = limit + sum(input_sizes(sample).values())
+    with_inputs = limit + sum(input_bytes(sample, index) for index in range(len(sample.inputs)))
     module = materialize(sample, memory_limit_bytes=with_inputs, **options)
     footprint = check_memory(sample, with_inputs, allow_unchecked_operators=True)  # walked already
     return module, limit - (footprint.peak_bytes - footprint.input_bytes)
 
 
-class Stepper(DrawnWhenRead, torch.fx.Interpreter):
+class Stepper(BaseStepper, torch.fx.Interpreter):
     """Runs single operators of a materialized sample; node i of the graph is value i of the sample.
 
     Where it `emulates`, an operator without a kernel for 16-bit formats is computed in float32, and
@@ -77,11 +77,10 @@ class Stepper(DrawnWhenRead, torch.fx.Interpreter):
         seed: int,
         emulates: bool = False,
     ) -> None:
-        DrawnWhenRead.__init__(self, sample, seed)
+        BaseStepper.__init__(self, sample, seed)
         torch.fx.Interpreter.__init__(self, module, garbage_collect_values=False)
         self.emulates = emulates
         self.room = Room(room_bytes)
-        self.input_sizes = input_sizes(sample)
         self.nodes = [
             node for node in module.graph.nodes if node.op not in ("output", "call_module")
         ]
@@ -146,7 +145,7 @@ class Stepper(DrawnWhenRead, torch.fx.Interpreter):
         Raises:
             MemoryLimitError: there is no room for it beside those that something still needs.
         """
-        num_bytes = self.input_sizes.get(index, 0)
+        num_bytes = input_bytes(sample, index)
         if num_bytes > self.room.num_bytes:
             raise MemoryLimitError(
                 f"Input `{sample.input_names[index]}` of `{sample.id}` takes "
