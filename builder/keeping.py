@@ -20,7 +20,7 @@ from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema.graphs import CALIBRATION_COLUMNS, VALIDATION_COLUMNS
 from graphnet_datasets.schema.tables import CONFIGS, GRAPHS
 from graphnet_datasets.storage.table import check_file, read_table
-from graphnet_datasets.validation import CHECKS, CheckResult, Validation, Validator
+from graphnet_datasets.validation import CHECKS, RUNNING, CheckResult, Validation, Validator
 
 from .capturing import Keys
 from .catalog import Entry
@@ -30,9 +30,6 @@ ENDING = ".checks.json"
 
 KEPT = (*VALIDATION_COLUMNS, *CALIBRATION_COLUMNS)
 """Columns that cost a run of the graph, and stay true as long as its signature is the same."""
-
-RUNNING = ("runnable", "decomposable", "reextractable")
-"""Checks that run the graph, and so take time by its size."""
 
 Columns = Mapping[str, Any]
 T = TypeVar("T")
@@ -133,7 +130,8 @@ def with_validators(
 
     with contextlib.ExitStack() as stack:
         for _ in range(jobs):
-            idle.put(stack.enter_context(Validator(memory_limit_bytes=round(memory_limit * 1e9))))
+            validator = Validator(memory_limit_bytes=round(memory_limit * 1e9), jobs=1)
+            idle.put(stack.enter_context(validator))
         # Threads, since what takes the time are processes of the validators.
         pool = stack.enter_context(ThreadPoolExecutor(jobs))
         stack.callback(pool.shutdown, cancel_futures=True)

@@ -62,6 +62,10 @@ class _Root(typer.core.TyperGroup):
             if option in args[1:end]:
                 args = [option, *(word for word in args[:end] if word != option), *args[end:]]
                 end = args.index("--") if "--" in args else len(args)
+        command = next((index for index, word in enumerate(args) if word[:1] != "-"), len(args))
+        if args[command : command + 1] == ["validate"]:
+            # Understanding the rest takes a sixth of a second, and its processes start meanwhile.
+            validate.start_early(ctx, args[command + 1 :])
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

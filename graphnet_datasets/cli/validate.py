@@ -22,6 +22,7 @@ app = typer.Typer()
 
 @app.command("validate", epilog="Example: graphnet validate torchvision/resnet18")
 def validate(
+    ctx: typer.Context,
     what: Annotated[
         list[str], typer.Argument(help="Samples' ids, configs, or paths that start with `./`.")
     ],
@@ -67,9 +68,10 @@ def validate(
         memory_limit_bytes=round(memory_limit * 1e9),
         timeout_s=timeout,
         trust_remote_code=trust_remote_code,
+        servers=ctx.obj,
     ) as validator:
         if is_likely_torch(what, framework or ()):
-            validator.start("torch")  # imported while this process reads the table
+            validator.start("torch", checks)  # imported while this process reads the table
         from ..sample import Sample
         from ..storage.selection import Filters, select_rows
 
@@ -100,6 +102,23 @@ def validate(
         echo(f"{counted(len(validations), 'sample')}, {num_invalid} of them not valid{written}")
     if num_invalid:
         raise typer.Exit(1)
+
+
+def start_early(ctx: Any, words: Sequence[str]) -> None:
+    """Start the processes of torch's checks for a command line that is not understood yet.
+
+    They wait in `ctx.obj`. A command line that may ask for other ones starts none.
+    """
+    named = [word for word in words if not word.startswith("-")]
+    chosen = ("--check", "--framework", "--help")
+    if not named or not is_likely_torch(named, ()) or any(w.startswith(chosen) for w in words):
+        return
+    from ..validation.servers import CheckServers
+
+    servers = CheckServers()
+    ctx.obj = servers
+    ctx.call_on_close(servers.close)
+    servers.start("torch")
 
 
 def _counted_off(rows: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:

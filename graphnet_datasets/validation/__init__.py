@@ -1,6 +1,6 @@
 """Whether a sample is what a dataset of graphs needs: named checks, each with its evidence."""
 
-from .outcomes import CHECKS, CheckResult, Validation
+from .outcomes import CHECKS, RUNNING, CheckResult, Validation
 from .validator import Validator, validate
 
-__all__ = ["CHECKS", "CheckResult", "Validation", "Validator", "validate"]
+__all__ = ["CHECKS", "RUNNING", "CheckResult", "Validation", "Validator", "validate"]

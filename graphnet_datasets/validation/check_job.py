@@ -6,6 +6,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+CAPTURES_VARIABLE = "GRAPHNET_DATASETS_CAPTURES"
+"""The environment variable that has a fork server import what captures graphs, unless empty."""
+
+CAPTURING = frozenset({"reextractable"})
+"""The checks that capture graphs."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CheckJob:

@@ -19,6 +19,9 @@ CHECKS = (
 )
 """All checks, the cheap ones first."""
 
+RUNNING = ("runnable", "decomposable", "reextractable")
+"""The checks that run the sample."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckResult:

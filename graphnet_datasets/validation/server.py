@@ -7,17 +7,18 @@ from ..collector import not_collecting
 from ..frameworks import FRAMEWORK_VARIABLE, framework_named, module
 from ..inputs import prepare_blocks
 from ..isolation import serve
+from .check_job import CAPTURES_VARIABLE
 
 
 def main() -> None:
     """Import what all jobs need, and serve them."""
     framework = framework_named(os.environ[FRAMEWORK_VARIABLE])
     with not_collecting():
-        module(framework.name, "runtime").import_all()
+        module(framework.name, "runtime").import_all(with_fakes=True)
         worker = importlib.import_module(framework.validation)
     with not_collecting():  # what the first brought in is old by now, and not looked at again
         prepare_blocks()
-        if hasattr(worker, "prepare"):
+        if os.environ.get(CAPTURES_VARIABLE) and hasattr(worker, "prepare"):
             worker.prepare()
     serve(worker.work)
 

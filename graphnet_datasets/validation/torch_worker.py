@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import torch
 
 from ..analysis.hashes import structure_hash
 from ..errors import CaptureError
-from ..frameworks.torch.extract import extract
+from ..frameworks.torch.building.deferred import settle
+from ..frameworks.torch.capture.dynamo import CaptureSettings, capture
 from ..frameworks.torch.materialize import materialize
 from ..frameworks.torch.tensors import make_inputs
 from ..frameworks.torch.walking.live_memory import tensors_in
@@ -41,9 +42,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 def prepare() -> None:
     """Capture a graph of one operator: four hundred modules are imported on the way."""
-    capturing: Any = extract(name="prepared", warm_up=False)(torch.nn.ReLU())
-    with torch.no_grad():
-        capturing(torch.ones(1))
+    _capture(torch.nn.ReLU(), {"input": torch.ones(1)}, is_dynamic=False)
     torch._dynamo.reset()
 
 
@@ -98,13 +97,20 @@ def captured_again(sample: Sample, terms: Terms) -> list[Sample]:
         CaptureError: it cannot be captured.
     """
     module = materialize(sample, **dataclasses.asdict(terms))
+    settle(module)  # or dynamo would look into how its making is put off
     inputs = make_inputs(sample, SEED)
     _fix_sizes(sample, inputs.values())
-    capturing: Any = extract(name="again", warm_up=False, dynamic=sample.is_dynamic)(_Again(module))
+    return _capture(_Again(module), inputs, is_dynamic=sample.is_dynamic)
+
+
+def _capture(
+    module: torch.nn.Module, inputs: Mapping[str, Any], *, is_dynamic: bool
+) -> list[Sample]:
+    settings = CaptureSettings("again", dynamic=is_dynamic, warm_up=False, is_structure_alone=True)
     torch.manual_seed(SEED)
     with torch.no_grad():
-        capturing(**inputs)
-    return capturing.samples
+        _, samples = capture(module, module.__call__, (), inputs, settings)
+    return samples
 
 
 def _fix_sizes(sample: Sample, inputs: Iterable[Any]) -> None:

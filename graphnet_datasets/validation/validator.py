@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import platform
 import signal
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-from ..errors import RunError, SampleError
-from ..frameworks import FRAMEWORK_VARIABLE, framework_named
+from ..errors import SampleError
+from ..frameworks import framework_named
 from ..isolation import Ending, ForkServer, Limits, Outcome
 from ..sample import Sample
 from ..version import __version__
-from .check_job import CheckJob
+from .check_job import CAPTURING, CheckJob
 from .outcomes import CHECKS, CheckResult, Validation
-
-SERVER = "graphnet_datasets.validation.server"
-"""The module that serves the checks of any framework."""
+from .servers import CheckServers
 
 DEFAULT_TIMEOUT_S = 300.0
 """Seconds that one check of one sample may take."""
 
 DEFAULT_MEMORY_LIMIT_BYTES = 8 * 2**30
+
+_NUM_COPIES = 4
+"""A sample whose inputs fit so often into the memory that it may take is small."""
 
 
 def validate(
@@ -72,7 +72,8 @@ class Validator:
     """Validates samples one after the other; a context that ends its processes.
 
     Each check that runs the sample does so in a fresh process, so that a crash, a hang or a leak
-    costs that check alone.
+    costs that check alone. With two `jobs` or more (default: one a processor) a small sample is
+    captured again while the other checks are made. `servers` may have been started before.
     """
 
     def __init__(
@@ -81,6 +82,8 @@ class Validator:
         memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         trust_remote_code: bool = False,
+        jobs: int | None = None,
+        servers: CheckServers | None = None,
     ) -> None:
         self._trust_remote_code = trust_remote_code
         self._memory_limit_bytes = memory_limit_bytes
@@ -88,49 +91,23 @@ class Validator:
         self._limits = Limits(
             default_timeout_s=timeout_s, memory_bytes=2 * memory_limit_bytes + 2**30
         )
-        self._servers: dict[str, ForkServer] = {}
-        self._starting: dict[str, threading.Thread] = {}
+        self._servers = CheckServers(jobs) if servers is None else servers
+        self._beside = ThreadPoolExecutor(1) if self._servers.are_apart else None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for framework, server in self._servers.items():
-            server.close()
-            starting = self._starting.pop(framework, None)
-            while starting is not None and starting.is_alive():
-                # One that had hardly begun has started it meanwhile, and waits for its imports.
-                starting.join(0.02)
-                server.close()
-        self._servers.clear()
+        self._servers.close()
+        if self._beside is not None:
+            self._beside.shutdown()
 
-    def start(self, framework: str) -> None:
+    def start(self, framework: str, checks: Sequence[str] = CHECKS) -> None:
         """Begin to import a framework for the checks to come, while this process does other work.
 
         Nothing happens where it is not installed, or no check runs its samples.
         """
-        found = framework_named(framework)
-        if found.is_installed and found.validation and framework not in self._servers:
-            server = self._server(framework)
-
-            def begin() -> None:
-                with contextlib.suppress(RunError):  # the first check starts it again, and tells
-                    server.start()
-
-            self._starting[framework] = threading.Thread(target=begin, daemon=True)
-            self._starting[framework].start()
-
-    def _server(self, framework: str) -> ForkServer:
-        """Return the server of a framework's checks; one that is being started is waited for."""
-        if framework in self._starting:
-            self._starting.pop(framework).join()
-        if framework not in self._servers:
-            self._servers[framework] = ForkServer(
-                SERVER,
-                environment={FRAMEWORK_VARIABLE: framework, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"},
-                is_confined=True,
-            )
-        return self._servers[framework]
+        self._servers.start(framework, checks)
 
     def validate(self, sample: Sample, checks: Sequence[str] = CHECKS) -> Validation:
         """Make the given checks on one sample; see `validate`."""
@@ -150,10 +127,34 @@ class Validator:
         results = {name: check(name, sample, versions) for name in reading}
         if len(reading) < len(chosen):
             write = functools.partial(write_packed, pack_sample(sample))
-            for name in chosen:
-                if name not in results:
-                    results[name] = self._run(name, sample, write, versions)
+            waiting = [name for name in chosen if name not in results]
+            results |= self._run_all(waiting, sample, write, versions)
         return Validation(sample.id, tuple(results[name] for name in chosen))
+
+    def _run_all(
+        self,
+        names: Iterable[str],
+        sample: Sample,
+        write: Callable[[Path], None],
+        versions: Mapping[str, str],
+    ) -> dict[str, CheckResult]:
+        """Make the checks that need a process: what captures beside the others, if both fit."""
+        is_small = _NUM_COPIES * sample.input_bytes <= self._memory_limit_bytes
+        beside = [name for name in names if name in CAPTURING and self._beside and is_small]
+        others = [name for name in names if name not in beside]
+
+        def run(chosen: Iterable[str]) -> dict[str, CheckResult]:
+            return {name: self._run(name, sample, write, versions) for name in chosen}
+
+        if self._beside is None or not beside or not others:
+            return run(names)
+        captured = self._beside.submit(run, beside)
+        try:
+            return run(others) | captured.result()
+        except BaseException:  # Ctrl-C above all: the one beside must not go on unwatched
+            captured.cancel()
+            self._servers.close()
+            raise
 
     def _run(
         self,
@@ -169,9 +170,9 @@ class Validator:
         if not framework.validation:
             reason = f"No check runs samples of `{framework.name}`."
             return CheckResult(name, "skipped", reason, versions)
-        server = self._server(sample.framework)
+        server = self._servers.of(sample.framework, name)
         outcome = self._attempt(server, name, write)
-        if _is_killed_from_outside(outcome):
+        if _is_killed_from_outside(outcome) and server in self._servers:
             outcome = self._attempt(server, name, write)
         return _judge(name, outcome, versions)
 

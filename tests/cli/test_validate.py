@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+import click
 import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets import Sample, load_dataset, write_directory, write_table
 from graphnet_datasets.cli.app import app
+from graphnet_datasets.cli.validate import start_early
+from graphnet_datasets.isolation import descendants, keep_servers
 from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.validation import CHECKS, Validation
 from tests.validation.graphs import CUSTOM, UNNAMED_PLACE, VALID
@@ -76,3 +80,43 @@ def test_an_unknown_check_is_a_wrong_option(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["validate", str(path), "--check", "speed"])
     assert result.exit_code == 2
     assert "it is one of" in result.stderr
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("words", "is_early"),
+    [
+        ("torch/mlp", True),
+        ("torch/mlp --json --limit 1", True),
+        ("paddle/lenet", False),
+        ("torch/mlp --check serializable", False),
+        ("torch/mlp --framework paddle", False),
+        ("--help", False),
+        ("", False),
+    ],
+)
+def test_processes_start_before_the_words_are_understood_where_torch_will_be_asked(
+    words: str, is_early: bool
+) -> None:
+    with click.Context(click.Command("graphnet")) as ctx:
+        start_early(ctx, words.split())
+        assert (ctx.obj is not None) == is_early
+        servers = ctx.obj
+    assert servers is None or not len(servers)
+
+
+@pytest.mark.torch
+def test_a_wrong_word_ends_what_was_started_early() -> None:
+    before = set(descendants(os.getpid()))
+    with keep_servers(most=0):
+        result = CliRunner().invoke(app, ["validate", "torch/no-such"])
+    assert result.exit_code == 1
+    assert "no-such" in result.stderr
+    assert not [each for each in {*descendants(os.getpid())} - before if is_validating(each)]
+
+
+def is_validating(pid: int) -> bool:
+    try:
+        return b"graphnet_datasets.validation.server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False

@@ -189,30 +189,6 @@ def test_a_sample_that_comes_back_changed_is_not_serializable(
     )
 
 
-def test_checks_that_need_no_framework_start_no_process() -> None:
-    with Validator() as validator:
-        validator.validate(VALID, ["serializable", "custom_operators_accessible"])
-        assert validator._servers == {}
-
-
-def test_what_was_started_early_serves_the_first_check_and_ends_with_the_context() -> None:
-    with Validator() as validator:
-        validator.start("torch")
-        validator.start("torch")
-        assert validator.validate(VALID, ["runnable"]).is_valid
-        server = validator._servers["torch"]
-        assert server.num_starts == 1
-    assert server.pid is None
-
-
-def test_what_was_started_and_never_used_ends_too() -> None:
-    with Validator() as validator:
-        validator.start("torch")
-        server = validator._servers["torch"]
-    assert server.pid is None
-    assert not validator._starting
-
-
 def test_samples_of_paddle_are_read_without_paddle() -> None:
     # Then only what the sample records is known, which is nothing here.
     found = [

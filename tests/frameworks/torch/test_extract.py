@@ -11,8 +11,10 @@ import pytest
 import torch
 from torch import nn
 
+from graphnet_datasets.analysis.hashes import structure_hash
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.building.unchecked import check_operators
+from graphnet_datasets.frameworks.torch.capture.dynamo import CaptureSettings, capture
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.sample import Statistics, Value
 from graphnet_datasets.sample.arguments import Named, Ref
@@ -501,3 +503,37 @@ def test_an_error_of_the_module_itself_stays_the_error() -> None:
 def test_a_class_captured_many_times_never_falls_back_to_eager() -> None:
     for size in range(1, 20):
         assert capture_one(nn.Linear(size, 1), torch.ones(1, size)).num_params == size + 1
+
+
+class _Adding(nn.Module):
+    def __init__(self, *, breaks: bool) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.breaks = breaks
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        if self.breaks:
+            torch._dynamo.graph_break()
+        return self.linear(x)
+
+
+def test_the_structure_alone_is_that_of_a_capture_that_runs_and_runs_nothing() -> None:
+    module, x = _Adding(breaks=False), torch.zeros(3, 2)
+    settings = CaptureSettings("test/adding", warm_up=False, is_structure_alone=True)
+    outputs, (sample,) = capture(module, module.__call__, (x,), {}, settings)
+    assert outputs is None
+    assert x.abs().max() == 0
+    assert {each.statistics for each in sample.inputs} == {None}
+    wanted = capture_one(module, torch.zeros(3, 2), warm_up=False)
+    assert structure_hash(sample) == structure_hash(wanted)
+
+
+def test_a_graph_that_another_follows_is_run_where_the_structure_alone_is_asked_for() -> None:
+    module, x = _Adding(breaks=True), torch.zeros(3, 2)
+    settings = CaptureSettings("test/adding", warm_up=False, is_structure_alone=True)
+    outputs, samples = capture(module, module.__call__, (x,), {}, settings)
+    assert [each.num_ops for each in samples] == [1, 1]
+    assert samples[0].provenance.break_reason
+    assert x.min() == 1
+    assert outputs is not None

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch._dynamo
 from torch._dynamo.exc import TorchDynamoException
+from torch._guards import CompileContext
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ....errors import CaptureError, GraphNetError
@@ -49,7 +50,9 @@ class CaptureSettings:
 
     `dynamic` makes the sizes of data inputs symbols (`torch._dynamo.mark_dynamic` marks single
     ones). `warm_up` calls the module once, on copies of the arguments, before the capture: modules
-    that fill caches in their first call break the graph there and only there.
+    that fill caches in their first call break the graph there and only there. With
+    `is_structure_alone` nothing is recorded of the elements of inputs, and a graph that is all of
+    the module is not run: the call gives None.
     """
 
     name: str
@@ -57,6 +60,7 @@ class CaptureSettings:
     dynamic: bool = False
     warm_up: bool = True
     provenance: Provenance = dataclasses.field(default_factory=Provenance)
+    is_structure_alone: bool = False
 
 
 def capture(
@@ -97,6 +101,8 @@ def capture(
         outputs = None
         try:
             outputs = compiled(*args, **kwargs)
+        except _AllCaptured:
+            pass
         except TorchDynamoException as error:
             if backend.error is None:
                 raise CaptureError(
@@ -105,6 +111,10 @@ def capture(
     if backend.error is not None:
         raise backend.error
     return outputs, backend.finish()
+
+
+class _AllCaptured(BaseException):
+    """Ends a call whose graph is captured; no module's handler of exceptions is in its way."""
 
 
 class _Backend:
@@ -130,6 +140,8 @@ class _Backend:
                 self._reasons.append(_break_reason(graph_module))
             except GraphNetError as error:
                 self.error = error  # raised here it would be wrapped, and its type lost
+            if self.settings.is_structure_alone and _is_all(graph_module):
+                return _end_call
         return graph_module.forward
 
     @functools.cached_property
@@ -183,8 +195,11 @@ class _Backend:
             number = example if isinstance(example, bool | int | float) else None
             return Binding("scalar", placeholder, number=number)
         if id(example) not in self._weights:
-            return Binding("input", placeholder, _real(example))
+            values = None if self.settings.is_structure_alone else _real(example)
+            return Binding("input", placeholder, values)
         role, path, tensor = self._weights[id(example)]
+        if self.settings.is_structure_alone:
+            return Binding(role, source_name(path, role))
         return bind_weight(role, source_name(path, role), tensor, self.fakes is not None)
 
     def _module_path(self, stack: Mapping[str, Any]) -> str:
@@ -307,6 +322,18 @@ def _has_setting(name: str) -> bool:
     except AttributeError:
         return False
     return True
+
+
+def _is_all(graph_module: torch.fx.GraphModule) -> bool:
+    """Tell whether a graph is the whole of the first frame that dynamo traced since its reset."""
+    compile_id = CompileContext.current_compile_id()
+    reason = getattr(graph_module, "compile_subgraph_reason", None)
+    is_first = compile_id is not None and str(compile_id) == "0/0"
+    return is_first and reason is not None and not getattr(reason, "graph_break", True)
+
+
+def _end_call(*_: Any) -> Any:
+    raise _AllCaptured
 
 
 def _break_reason(graph_module: torch.fx.GraphModule) -> str:
