@@ -11,6 +11,7 @@ records that the dataset has.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import sys
@@ -32,6 +33,7 @@ from graphnet_datasets.benchmark.records.records import (
     write_runs,
 )
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.isolation import keep_servers
 from graphnet_datasets.report.site.verdicts import Verdict, verdicts
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import Status
@@ -119,9 +121,13 @@ def measure(
     max_flops: float = MAX_BILLIONS * 1e9,
     budget_s: float = 0.5,
     compile_timeout_s: float = 300.0,
+    num_together: int | None = None,
     is_anew: bool = False,
 ) -> Iterator[tuple[str, Any]]:
     """Time the graphs of a dataset under each arm, and yield its name with its records.
+
+    One arm follows the other. With `num_together` each takes so many graphs before the next ones
+    are begun, so that what is done of a run that is stopped is done under every arm.
 
     Where `out` holds no records it begins with those that the dataset has: what they tell of equal
     graphs, compilers and machines is not timed again. With `is_anew` it begins with none.
@@ -142,18 +148,36 @@ def measure(
         timing=TimingSettings(budget_s=budget_s),
         phase_timeouts_s={"compile": compile_timeout_s, "run": 60.0},
     )
-    for name in arms or ARMS:
-        framework, compiler, options = ARMS[name]
-        of_framework = [row for row in rows if row["framework"] == framework]
-        ids = [row["id"] for row in candidates(of_framework, max_flops)][:limit]
-        if not ids:
-            continue
-        try:
-            records = run(ids, compiler, out=out, options=options, settings=settings, source=source)
-        except GraphNetError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            continue
-        yield name, records
+    ids = {
+        framework: [row["id"] for row in candidates(of_framework, max_flops)][:limit]
+        for framework, of_framework in _by_framework(rows).items()
+    }
+    chosen = {name: ids.get(ARMS[name][0], []) for name in arms or ARMS}
+    count = max(map(len, chosen.values()), default=0)
+    step = num_together or max(count, 1)
+    with keep_servers(len(chosen)) if num_together else contextlib.nullcontext():
+        for start in range(0, count, step):
+            for name in list(chosen):
+                _, compiler, options = ARMS[name]
+                part = chosen[name][start : start + step]
+                if not part:
+                    continue
+                try:
+                    records = run(
+                        part, compiler, out=out, options=options, settings=settings, source=source
+                    )
+                except GraphNetError as error:
+                    print(f"{name}: {error}", file=sys.stderr)
+                    del chosen[name]
+                    continue
+                yield name, records
+
+
+def _by_framework(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["framework"], []).append(row)
+    return found
 
 
 def _take_records(source: Path, out: Path) -> None:

@@ -66,6 +66,9 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, help="at most so many graphs of each framework")
     parser.add_argument("--max-gflops", type=float, default=50.0, help="of graphs not tagged small")
     parser.add_argument("--budget", type=float, default=0.5, help="seconds to measure a graph")
+    parser.add_argument(
+        "--together", type=int, help="so many graphs under every arm before the next ones"
+    )
     parser.add_argument("--anew", action="store_true", help="time what it has records of, too")
 
 
@@ -87,6 +90,7 @@ def _measure(options: argparse.Namespace) -> int:
         limit=options.limit,
         max_flops=options.max_gflops * 1e9,
         budget_s=options.budget,
+        num_together=options.together,
         is_anew=options.anew,
     )
     for name, records in found:

@@ -163,6 +163,25 @@ def test_what_the_dataset_has_records_of_is_not_timed_again(tmp_path: Path) -> N
     assert started > first["started_at"][0]
 
 
+def test_so_many_graphs_together_are_timed_under_every_arm_before_the_next_ones(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    graphs = [
+        {**sample_to_row(chain(name, count, "cv")), "tags": ["small"], "flops": count}
+        for count, name in enumerate("abc", start=2)
+    ]
+    write_table(graphs, data / "cv" / "train-0000.parquet")
+    write_readme(data)
+    arms = ["eager", "torchscript"]
+    found = [
+        (name, records["sample_id"][:])
+        for name, records in measure(data, tmp_path / "runs", arms, budget_s=0.05, num_together=2)
+    ]
+    assert found == [(arm, ids) for ids in (["a", "b"], ["c"]) for arm in arms]
+    assert read_runs(tmp_path / "runs").num_rows == 6
+
+
 def test_records_of_a_graph_that_has_changed_since_are_not_shipped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
