@@ -20,6 +20,7 @@ ORDER = [
         "json_text",
         "suggestions",
         "terminal",
+        "user_cache",
         "verbosity",
         "sample",
     },

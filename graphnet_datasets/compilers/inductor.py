@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, ClassVar, cast
 
 import torch
 
 from ..errors import CompilerError
+from ..user_cache import private_directory
 from .dynamo import DYNAMO_OPTIONS, DynamoCompiler
 from .options import Option
 
@@ -44,10 +47,11 @@ class Inductor(DynamoCompiler):
 
     @classmethod
     def prepare(cls) -> None:
-        """Find the CPU's vector instructions, for which four programs are compiled and started.
+        """Find the CPU's vector instructions, and compile the header that every kernel includes.
 
-        With empty caches that is most of what the first compilation in a process takes on a CPU,
-        and says nothing of the graph.
+        For the former four programs are compiled and started; the latter takes as long as several
+        kernels, and is kept for the user's next runs. With empty caches they are most of what the
+        first compilation in a process takes on a CPU, and say nothing of the graph.
         """
         from torch._inductor.cpu_vec_isa import pick_vec_isa
 
@@ -56,6 +60,7 @@ class Inductor(DynamoCompiler):
             os.environ["TORCHINDUCTOR_CACHE_DIR"] = directory
             try:
                 pick_vec_isa()
+                _precompile_header()
             finally:
                 del os.environ["TORCHINDUCTOR_CACHE_DIR"]
                 if before is not None:
@@ -99,3 +104,28 @@ class Inductor(DynamoCompiler):
                     "`torch._inductor.config`."
                 )
         return {**patches, **self.options["config"]}
+
+
+def _precompile_header() -> None:
+    """Compile the header of the CPU's kernels, unless it is there, and have jobs know where it is.
+
+    What torch has for it is not public: where that is another, or there is no place to keep the
+    header, or it cannot be compiled, the first kernel of each process sees to it, as anywhere else.
+    """
+    from torch._inductor import codecache
+
+    with contextlib.suppress(Exception):
+        directory = private_directory("inductor_headers")
+        places = {"_HEADER_DIR": directory, "_HEADER_LOCK_DIR": directory / "locks"}
+        before = {name: getattr(codecache, name) for name in places}
+        for name, place in places.items():
+            setattr(codecache, name, str(place))
+        try:
+            # The header comes first; the kernel itself would be compiled by what is submitted.
+            codecache.CppPythonBindingsCodeCache.load_pybinding_async(
+                [], 'extern "C" void kernel() {}', submit_fn=lambda _: Future()
+            )
+        except BaseException:
+            for name, place in before.items():
+                setattr(codecache, name, place)
+            raise

@@ -6,8 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from graphnet_datasets.compilers import find_entry
+from graphnet_datasets.user_cache import cache_directory
 
 _CODE = """
 import json, sys, threading
@@ -66,3 +71,56 @@ def test_a_compiler_of_somebody_else_finds_all_imported() -> None:
         "exporter": False,
         "threads": 1,
     }
+
+
+_HEADERS = """
+import json, threading
+from pathlib import Path
+from graphnet_datasets.benchmark.child import server
+
+def serve(work, seldom):
+    from torch._inductor import codecache
+    print(json.dumps({
+        "directory": codecache._HEADER_DIR,
+        "headers": [each.name for each in Path(codecache._HEADER_DIR).glob("*.gch")],
+        "known": codecache._precompile_header.cache_info().currsize,
+        "threads": threading.active_count(),
+    }))
+
+server.serve = serve
+server.main()
+"""
+
+
+def headers_for_inductor(**environment: str) -> dict[str, Any]:
+    """Return what a server for inductor knows of the header of its kernels."""
+    is_available, reason = find_entry("inductor").load().is_available()
+    if not is_available:
+        pytest.skip(reason)
+    done = subprocess.run(
+        [sys.executable, "-c", _HEADERS],
+        env={
+            **os.environ,
+            "GRAPHNET_DATASETS_FRAMEWORK": "torch",
+            "GRAPHNET_DATASETS_COMPILERS": "eager,inductor",
+            "OPENBLAS_NUM_THREADS": "1",
+            **environment,
+        },
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_header_of_inductor_s_kernels_is_compiled_before_the_fork_and_kept() -> None:
+    found = headers_for_inductor()
+    assert Path(found["directory"]) == cache_directory("inductor_headers")
+    assert found["headers"]
+    assert found["known"] == 1
+    assert found["threads"] == 1
+
+
+def test_where_there_is_no_place_for_the_header_inductor_keeps_it_as_ever(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no directory")
+    found = headers_for_inductor(XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert "graphnet_datasets" not in found["directory"]
+    assert found["known"] == 0

@@ -21,6 +21,7 @@ from ...atomic import write_text
 from ...errors import MissingExtraError, RunError
 from ...frameworks.runtime import find_device_problem
 from ...timing.caches import cache_bytes
+from ...user_cache import cache_directory
 from ..records.environment import describe_environment, environment_id
 
 PEAK_DTYPES = ("float32", "bfloat16", "float16")
@@ -163,9 +164,8 @@ def _nothing() -> None:
 
 
 def _cache_path(device: str, environment: str, num_threads: int) -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     name = f"peaks-{device.replace(':', '-')}-{num_threads}-{environment}.json"
-    return Path(base) / "graphnet_datasets" / name
+    return cache_directory() / name
 
 
 def _read(path: Path) -> PeakRates | None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import platform
 import shutil
-import stat
 import subprocess
 import threading
 from pathlib import Path
@@ -19,6 +17,7 @@ from pathlib import Path
 from ...atomic import write_bytes
 from ...errors import KernelCompileError
 from ...isolation import ForkServer, Limits
+from ...user_cache import private_directory
 from .program import Program
 
 WORKER = "graphnet_datasets.tensor_comprehensions.codegen.compile_worker"
@@ -48,16 +47,10 @@ def object_directory() -> Path:
     Raises:
         KernelCompileError: somebody else owns it or may write it.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    path = Path(base) / "graphnet_datasets" / "tensor_comprehensions"
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = path.stat()
-    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise KernelCompileError(
-            f"Compiled kernels would be loaded from `{path}`, which others may write. Take the "
-            "directory's permissions from them (`chmod 700`), or set XDG_CACHE_HOME to another."
-        )
-    return path
+    try:
+        return private_directory("tensor_comprehensions")
+    except PermissionError as error:
+        raise KernelCompileError(str(error)) from error
 
 
 @functools.cache

@@ -79,6 +79,21 @@ def test_huge_sizes_stop_at_the_limit_before_anything_is_made() -> None:
     assert reify(sample, {"batch": 3}).inputs[0].data == bytes(6)
 
 
+def test_weights_that_no_memory_holds_are_no_reason_against_smaller_sizes() -> None:
+    # Nothing is made of them, and who runs the graph may draw each where it is read.
+    weight = Input("parameter", Value("float32", (2**24, 2**24)))
+    sample = Sample(
+        "test/wide",
+        "torch",
+        "other",
+        (Input("input", Value("float32", ("batch", 2**24))), weight),
+        (Op("torch.matmul", (Ref(0), Ref(1))),),
+        Ref(2),
+        (Symbol("batch", 8, 1, 64),),
+    )
+    assert reify(sample, {"batch": 2}).inputs[0].value.shape == (2, 2**24)
+
+
 def test_a_graph_at_many_sizes_runs_at_each() -> None:
     made = list(make_ladder(reify(image()), 5, memory_limit_bytes=2**22))
     assert len(made) == 5

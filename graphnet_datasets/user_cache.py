@@ -1,0 +1,35 @@
+"""Where a user's own cache lies: what is slow to find out or to make, and may be lost."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+
+def cache_directory(name: str = "") -> Path:
+    """Return a folder of the cache, `$XDG_CACHE_HOME/graphnet_datasets`; it may not be there yet.
+
+    >>> cache_directory("peaks").parts[-2:]
+    ('graphnet_datasets', 'peaks')
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "graphnet_datasets" / name
+
+
+def private_directory(name: str) -> Path:
+    """Return a folder of the cache for code that will be run, made if need be.
+
+    Raises:
+        PermissionError: somebody else owns it or may write it; the message says so.
+        OSError: it cannot be made.
+    """
+    path = cache_directory(name)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = path.stat()
+    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(
+            f"Code would be loaded from `{path}`, which others may write. Take the directory's "
+            "permissions from them (`chmod 700`), or set XDG_CACHE_HOME to another."
+        )
+    return path
