@@ -148,36 +148,30 @@ def measure(
         timing=TimingSettings(budget_s=budget_s),
         phase_timeouts_s={"compile": compile_timeout_s, "run": 60.0},
     )
-    ids = {
-        framework: [row["id"] for row in candidates(of_framework, max_flops)][:limit]
-        for framework, of_framework in _by_framework(rows).items()
-    }
-    chosen = {name: ids.get(ARMS[name][0], []) for name in arms or ARMS}
-    count = max(map(len, chosen.values()), default=0)
+    chosen = arms or list(ARMS)
+    ids: dict[str, list[str]] = {}
+    for framework in {ARMS[name][0] for name in chosen}:
+        of_framework = [row for row in rows if row["framework"] == framework]
+        ids[framework] = [row["id"] for row in candidates(of_framework, max_flops)][:limit]
+    count = max(map(len, ids.values()), default=0)
     step = num_together or max(count, 1)
+    turns = [(start, name) for start in range(0, count, step) for name in chosen]
+    failed: set[str] = set()
     with keep_servers(len(chosen)) if num_together else contextlib.nullcontext():
-        for start in range(0, count, step):
-            for name in list(chosen):
-                _, compiler, options = ARMS[name]
-                part = chosen[name][start : start + step]
-                if not part:
-                    continue
-                try:
-                    records = run(
-                        part, compiler, out=out, options=options, settings=settings, source=source
-                    )
-                except GraphNetError as error:
-                    print(f"{name}: {error}", file=sys.stderr)
-                    del chosen[name]
-                    continue
-                yield name, records
-
-
-def _by_framework(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(row["framework"], []).append(row)
-    return found
+        for start, name in turns:
+            framework, compiler, options = ARMS[name]
+            part = ids[framework][start : start + step]
+            if not part or name in failed:
+                continue
+            try:
+                records = run(
+                    part, compiler, out=out, options=options, settings=settings, source=source
+                )
+            except GraphNetError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                failed.add(name)
+                continue
+            yield name, records
 
 
 def _take_records(source: Path, out: Path) -> None:

@@ -107,11 +107,14 @@ def validate(
 def start_early(ctx: Any, words: Sequence[str]) -> None:
     """Start the processes of torch's checks for a command line that is not understood yet.
 
-    They wait in `ctx.obj`. A command line that may ask for other ones starts none.
+    They wait in `ctx.obj`. A command line that may ask for other ones starts none, nor does one
+    that a shell asks to complete.
     """
     named = [word for word in words if not word.startswith("-")]
     chosen = ("--check", "--framework", "--help")
-    if not named or not is_likely_torch(named, ()) or any(w.startswith(chosen) for w in words):
+    if ctx.resilient_parsing or not named or any(word.startswith(chosen) for word in words):
+        return
+    if not is_likely_torch(named, ()):
         return
     from ..validation.servers import CheckServers
 

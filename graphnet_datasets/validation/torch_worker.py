@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import torch
 
 from ..analysis.hashes import structure_hash
 from ..errors import CaptureError
-from ..frameworks.torch.building.deferred import settle
-from ..frameworks.torch.capture.dynamo import CaptureSettings, capture
+from ..frameworks.torch.capture.dynamo import CaptureSettings
+from ..frameworks.torch.extract import capture_module
 from ..frameworks.torch.materialize import materialize
 from ..frameworks.torch.tensors import make_inputs
 from ..frameworks.torch.walking.live_memory import tensors_in
@@ -97,19 +97,16 @@ def captured_again(sample: Sample, terms: Terms) -> list[Sample]:
         CaptureError: it cannot be captured.
     """
     module = materialize(sample, **dataclasses.asdict(terms))
-    settle(module)  # or dynamo would look into how its making is put off
     inputs = make_inputs(sample, SEED)
     _fix_sizes(sample, inputs.values())
     return _capture(_Again(module), inputs, is_dynamic=sample.is_dynamic)
 
 
-def _capture(
-    module: torch.nn.Module, inputs: Mapping[str, Any], *, is_dynamic: bool
-) -> list[Sample]:
+def _capture(module: torch.nn.Module, inputs: dict[str, Any], *, is_dynamic: bool) -> list[Sample]:
     settings = CaptureSettings("again", dynamic=is_dynamic, warm_up=False, is_structure_alone=True)
     torch.manual_seed(SEED)
     with torch.no_grad():
-        _, samples = capture(module, module.__call__, (), inputs, settings)
+        _, samples = capture_module(settings, module, module.__call__, (), inputs)
     return samples
 
 

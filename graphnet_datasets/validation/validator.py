@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import platform
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
@@ -133,20 +133,20 @@ class Validator:
 
     def _run_all(
         self,
-        names: Iterable[str],
+        names: Sequence[str],
         sample: Sample,
         write: Callable[[Path], None],
         versions: Mapping[str, str],
     ) -> dict[str, CheckResult]:
         """Make the checks that need a process: what captures beside the others, if both fit."""
+        beside = [name for name in names if name in CAPTURING]
+        others = [name for name in names if name not in CAPTURING]
         is_small = _NUM_COPIES * sample.input_bytes <= self._memory_limit_bytes
-        beside = [name for name in names if name in CAPTURING and self._beside and is_small]
-        others = [name for name in names if name not in beside]
 
-        def run(chosen: Iterable[str]) -> dict[str, CheckResult]:
+        def run(chosen: Sequence[str]) -> dict[str, CheckResult]:
             return {name: self._run(name, sample, write, versions) for name in chosen}
 
-        if self._beside is None or not beside or not others:
+        if self._beside is None or not is_small or not beside or not others:
             return run(names)
         captured = self._beside.submit(run, beside)
         try:

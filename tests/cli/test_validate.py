@@ -105,6 +105,12 @@ def test_processes_start_before_the_words_are_understood_where_torch_will_be_ask
     assert servers is None or not len(servers)
 
 
+def test_completing_a_command_line_starts_nothing() -> None:
+    with click.Context(click.Command("graphnet"), resilient_parsing=True) as ctx:
+        start_early(ctx, ["torch/mlp"])
+        assert ctx.obj is None
+
+
 @pytest.mark.torch
 def test_a_wrong_word_ends_what_was_started_early() -> None:
     before = set(descendants(os.getpid()))

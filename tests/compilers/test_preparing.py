@@ -16,33 +16,51 @@ from graphnet_datasets.user_cache import cache_directory
 
 _CODE = """
 import json, sys, threading
+from pathlib import Path
 from graphnet_datasets.benchmark.child import server
 
 def serve(work, seldom):
-    print(json.dumps({
-        "inductor": "torch._inductor.compile_fx" in sys.modules,
-        "dynamo": "torch._dynamo" in sys.modules,
-        "exporter": "torch.onnx._internal.exporter._core" in sys.modules,
-        "threads": threading.active_count(),
-    }))
+    print(json.dumps({TOLD}))
 
 server.serve = serve
 server.main()
 """
 
+_IMPORTED = """
+    "inductor": "torch._inductor.compile_fx" in sys.modules,
+    "dynamo": "torch._dynamo" in sys.modules,
+    "exporter": "torch.onnx._internal.exporter._core" in sys.modules,
+    "threads": threading.active_count(),
+"""
 
-def prepared_for(*compilers: str) -> dict[str, object]:
-    """Return what a server for these compilers has imported when it begins to serve."""
+_CODECACHE = 'sys.modules["torch._inductor.codecache"]'
+_HEADERS = f"""
+    "directory": {_CODECACHE}._HEADER_DIR,
+    "headers": [each.name for each in Path({_CODECACHE}._HEADER_DIR).glob("*.gch")],
+    "known": {_CODECACHE}._precompile_header.cache_info().currsize,
+    "threads": threading.active_count(),
+"""
+
+
+def told_by_server(told: str, *compilers: str, **variables: str) -> dict[str, Any]:
+    """Return what a server for these compilers tells of itself when it begins to serve."""
     environment = {
         **os.environ,
         "GRAPHNET_DATASETS_FRAMEWORK": "torch",
         "GRAPHNET_DATASETS_COMPILERS": ",".join(compilers),
         "OPENBLAS_NUM_THREADS": "1",
+        **variables,
     }
+    code = _CODE.replace("TOLD", told)
     done = subprocess.run(
-        [sys.executable, "-c", _CODE], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def prepared_for(*compilers: str) -> dict[str, object]:
+    """Return what a server for these compilers has imported when it begins to serve."""
+    return told_by_server(_IMPORTED, *compilers)
 
 
 def test_eager_and_torchscript_need_nothing_of_the_framework_s_compiler() -> None:
@@ -73,42 +91,12 @@ def test_a_compiler_of_somebody_else_finds_all_imported() -> None:
     }
 
 
-_HEADERS = """
-import json, threading
-from pathlib import Path
-from graphnet_datasets.benchmark.child import server
-
-def serve(work, seldom):
-    from torch._inductor import codecache
-    print(json.dumps({
-        "directory": codecache._HEADER_DIR,
-        "headers": [each.name for each in Path(codecache._HEADER_DIR).glob("*.gch")],
-        "known": codecache._precompile_header.cache_info().currsize,
-        "threads": threading.active_count(),
-    }))
-
-server.serve = serve
-server.main()
-"""
-
-
 def headers_for_inductor(**environment: str) -> dict[str, Any]:
     """Return what a server for inductor knows of the header of its kernels."""
     is_available, reason = find_entry("inductor").load().is_available()
     if not is_available:
         pytest.skip(reason)
-    done = subprocess.run(
-        [sys.executable, "-c", _HEADERS],
-        env={
-            **os.environ,
-            "GRAPHNET_DATASETS_FRAMEWORK": "torch",
-            "GRAPHNET_DATASETS_COMPILERS": "eager,inductor",
-            "OPENBLAS_NUM_THREADS": "1",
-            **environment,
-        },
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return json.loads(done.stdout.splitlines()[-1])
+    return told_by_server(_HEADERS, "eager", "inductor", **environment)
 
 
 def test_the_header_of_inductor_s_kernels_is_compiled_before_the_fork_and_kept() -> None:

@@ -30,7 +30,7 @@ def extract(
     `on_samples` is called with the samples as soon as the first call has been captured.
     """
     settings = CaptureSettings(name, task, dynamic, warm_up, provenance)
-    first_call = FirstCall(functools.partial(_capture_module, settings), on_samples)
+    first_call = FirstCall(functools.partial(capture_module, settings), on_samples)
     return make_decorator(torch.nn.Module, CapturingModule, first_call)
 
 
@@ -45,13 +45,14 @@ class CapturingModule(CapturingWrapper, torch.nn.Module):
         return self.module.load_state_dict(*args, **kwargs)
 
 
-def _capture_module(
+def capture_module(
     settings: CaptureSettings,
     module: torch.nn.Module,
     call: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, list[Sample]]:
+    """Capture a call of a module, which may hold materialized ones; see `capture`."""
     for each in module.modules():  # or dynamo would look into how their making is put off
         settle(each)
     return capture(
