@@ -11,7 +11,7 @@ from ...sample import Sample
 from ...sample.arguments import iterate_refs
 from .building.regions import AUTOCAST
 
-_PRODUCTS = frozenset(
+PRODUCTS = frozenset(
     {"linear", "bilinear", "matmul", "mm", "bmm", "mv", "dot", "addmm", "addbmm", "baddbmm",
      "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
      "convolution"}
@@ -38,7 +38,7 @@ def mixed_dtypes(sample: Sample) -> list[str]:
     for position, op in enumerate(sample.ops):
         if op.results is not None and len(op.results) == 1:
             dtypes[len(sample.inputs) + position] = op.results[0].dtype
-        if short_name(op.target) not in _PRODUCTS:
+        if short_name(op.target) not in PRODUCTS:
             continue
         used = {dtypes.get(ref) for ref in iterate_refs((op.args, op.kwargs))} & _FLOATS
         if len(used) > 1:

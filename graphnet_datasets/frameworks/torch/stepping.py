@@ -11,7 +11,7 @@ import torch.utils._pytree
 from torch._C._functorch import is_batchedtensor  # pyright: ignore[reportMissingImports]
 
 from ...errors import CalibrationError, GraphNetError, MaterializeError, MemoryLimitError
-from ...sample import Sample
+from ...sample import Op, Sample
 from ...sample.targets import base_name
 from ..input_limits import input_bytes, memory_limit
 from ..stepping import Stepper as BaseStepper
@@ -108,7 +108,7 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
         try:
             if node.prev.op == "call_module":  # the check of its sizes
                 self.run_node(node.prev)
-            self.env[node] = self._run(node)
+            self.env[node] = self.compute(node, self.sample.ops[position])
         except GraphNetError:
             raise
         except Exception as error:
@@ -119,19 +119,26 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
                 operator=op.target,
             ) from error
 
-    def _run(self, node: torch.fx.Node) -> Any:
+    def compute(self, node: torch.fx.Node, op: Op) -> Any:
+        """Return the result of an operator, whose operands are there."""
         try:
             return self.run_node(node)
         except RuntimeError as error:
             if not self.emulates or not _NO_KERNEL.search(str(error)):
                 raise
-            args, kwargs = self.fetch_args_kwargs_from_env(node)
-            given = torch.utils._pytree.tree_leaves((args, kwargs))
-            formats = [each.dtype for each in given if isinstance(each, torch.Tensor)]
-            narrow = next((each for each in formats if each in NARROW), None)
-            if narrow is None or base_name(str(node.target)).endswith("_"):
+            narrow = next((each for each in self.operand_dtypes(node) if each in NARROW), None)
+            if narrow is None or base_name(op.target).endswith("_"):
                 raise
-        args, kwargs = _convert((args, kwargs), NARROW, torch.float32)
+        return self.compute_in_float32(node, narrow)
+
+    def operand_dtypes(self, node: torch.fx.Node) -> list[torch.dtype]:
+        """Return the dtypes of the tensors that an operator is given."""
+        given = torch.utils._pytree.tree_leaves(self.fetch_args_kwargs_from_env(node))
+        return [each.dtype for each in given if isinstance(each, torch.Tensor)]
+
+    def compute_in_float32(self, node: torch.fx.Node, narrow: torch.dtype) -> Any:
+        """Return the result of an operator in a 16-bit format, rounded once, at its end."""
+        args, kwargs = _convert(self.fetch_args_kwargs_from_env(node), NARROW, torch.float32)
         wide = getattr(self, node.op)(node.target, args, kwargs)
         return _convert(wide, (torch.float32,), narrow)
 

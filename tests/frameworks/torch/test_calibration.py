@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.overrides import TorchFunctionMode
 
 from graphnet_datasets import Sample, calibrate, make_inputs, materialize
 from graphnet_datasets.errors import CalibrationError
@@ -248,3 +250,41 @@ def test_any_network_stays_in_range_on_draws_that_calibration_has_not_seen(sampl
     assert kept == list(sample.inputs), "what was recorded stays"
     assert calibrate(fitted) == fitted, "and again finds the same"
     assert Sample.from_row(fitted.to_row()) == fitted
+
+
+class _Products(TorchFunctionMode):
+    """Keeps the dtypes that a product is called with, and that of its result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[tuple[torch.dtype, torch.dtype]] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func is torch.nn.functional.linear:
+            self.seen.add((args[0].dtype, result.dtype))
+        return result
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_products_in_float16_are_computed_in_float32_and_rounded(dtype: str) -> None:
+    given = torch.float32 if dtype == "float16" else torch.bfloat16
+    value = Value(dtype, (16, 16))
+    inputs = [Input("input", value), Input("parameter", value, statistics=Statistics(0.0, 1e-3))]
+    sample = build(inputs, [
+        Op("torch.nn.functional.linear", (Ref(0), Ref(1))),
+        Op("torch.nn.functional.linear", (Ref(2), Ref(1))),
+        Op("torch.nn.functional.relu", (Ref(3),)),
+    ])  # fmt: skip
+    with _Products() as products:
+        fitted = calibrate(sample)
+    assert products.seen == {(given, given)}
+    module = materialize(fitted)
+    assert module(**make_inputs(fitted)).dtype == getattr(torch, dtype)
+
+
+def test_operands_of_two_dtypes_are_refused_by_calibration_as_by_a_run() -> None:
+    inputs = [Input("input", Value("float16", (4, 4))), weight((4, 4), 0.0, 1.0)]
+    sample = build(inputs, [Op("torch.nn.functional.linear", (Ref(0), Ref(1)))])
+    with pytest.raises(CalibrationError, match="dtype"):
+        calibrate(sample)
