@@ -31,6 +31,9 @@ os.environ.update(
     HF_HUB_DISABLE_PROGRESS_BARS="1",
 )
 os.environ.pop("GRAPHNET_DATASETS_REPO", None)
+# Threads of OpenMP wait for each other in a loop, and where as many workers as processors run, each
+# waits for a processor that the loop of another takes: a small run takes three times as long.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import filelock  # noqa: E402 - after the environment is set
 import hypothesis  # noqa: E402
@@ -64,7 +67,7 @@ def progress_bars_as_before() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def servers_are_kept() -> Iterator[None]:
     """Have tests take over each other's worker processes: most of a small run is their imports."""
-    with keep_servers(most=6, ignoring=["PYTEST_CURRENT_TEST"]):
+    with keep_servers(most=10, ignoring=["PYTEST_CURRENT_TEST"]):
         yield
 
 

@@ -115,11 +115,13 @@ def _larger(walked: Walked, given: str, inputs: dict[str, str]) -> Iterator[str]
 def _context(name: str, positions: int | None = None) -> int:
     """Return how many tokens stand in the cache; the next one has a position of its own.
 
-    >>> _context("BertLMHeadModel", 4096), _context("BertLMHeadModel", 512)
-    (512, 256)
+    Of the positions two may come before the first token's, as where padding has one.
+
+    >>> [_context("BertLMHeadModel", positions) for positions in (4096, 515, 514, 512)]
+    [512, 512, 256, 256]
     """
     held = [
-        each for each in CONTEXTS if positions is None or positions < 4 or each < positions
+        each for each in CONTEXTS if positions is None or positions < 4 or each + 2 < positions
     ] or [CONTEXTS[0]]
     return min(CONTEXTS[zlib.crc32(name.encode()) % len(CONTEXTS)], max(held))
 
