@@ -64,7 +64,7 @@ def workload_of(name: str, *, is_language_model: bool = False) -> Workload:
     """Return the workload of a model; every other language model is deployed in bfloat16.
 
     >>> workload_of("resnet50")
-    Workload(batch=1, dtype='float32', mode='eval', is_dynamic=False)
+    Workload(batch=4, dtype='float32', mode='eval', is_dynamic=True)
     """
     number = zlib.crc32(name.encode())
     workload = _CYCLE[number % len(_CYCLE)]
@@ -79,7 +79,7 @@ def tokens_of(name: str, positions: int | None, *, is_language_model: bool = Fal
     At most three quarters of the positions are taken, since models reserve some of them.
 
     >>> tokens_of("bert", 512), tokens_of("clip", 77), tokens_of("tiny", 130)
-    (128, 77, 64)
+    (384, 77, 64)
     """
     if positions is not None and 4 <= positions <= _ALL_POSITIONS:
         return positions
@@ -125,7 +125,7 @@ def vision_line(
     """Return the catalog line of a model of pictures, whose arguments come by position.
 
     >>> vision_line("timm/vit", "timm", "vit", "", {"_0": "normal(1,3,224,224)"})
-    'timm/vit | cv | timm | vit |  | _0=normal(1,3,224,224) | float32 | eval |  | '
+    'timm/vit-bfloat16 | cv | timm | vit |  | _0=normal(1,3,224,224) | bfloat16 | eval |  | '
     """
     workload = workload_of(name)
     inputs = batched(inputs, workload.batch)
