@@ -54,7 +54,7 @@ class _Backend(Stepper):
 
     def compute(self, node: torch.fx.Node, op: Op) -> Any:
         is_product = base_name(op.target) in _SLOW_IN_FLOAT16
-        if is_product and set(self.operand_dtypes(node)) <= _FLOAT16_OR_MASK:
+        if is_product and {torch.float16} <= set(self.operand_dtypes(node)) <= _FLOAT16_OR_MASK:
             return self.compute_in_float32(node, torch.float16)
         return super().compute(node, op)
 
