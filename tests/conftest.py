@@ -31,8 +31,8 @@ os.environ.update(
     HF_HUB_DISABLE_PROGRESS_BARS="1",
 )
 os.environ.pop("GRAPHNET_DATASETS_REPO", None)
-# Threads of OpenMP wait for each other in a loop, and where as many workers as processors run, each
-# waits for a processor that the loop of another takes: a small run takes three times as long.
+# Threads of OpenMP wait for each other in a loop. Where other processes take the processors too,
+# they wait for one that such a loop holds, and a small run takes up to three times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import filelock  # noqa: E402 - after the environment is set

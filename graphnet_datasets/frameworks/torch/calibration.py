@@ -15,6 +15,7 @@ from .mixed_dtypes import PRODUCTS
 from .stepping import Stepper, prepare
 
 _SLOW_IN_FLOAT16 = PRODUCTS | {"einsum", "scaled_dot_product_attention"}
+"""Products by the names in graphs, where one that writes to an operand ends in `_` and is none."""
 _FLOAT16_OR_MASK = {torch.float16, torch.bool}
 
 _LARGEST_SHARE = 2**24
@@ -49,7 +50,7 @@ class _Backend(Stepper):
     """What the calibration asks of the values of a run.
 
     Products in float16 are computed in float32, in which they are rounded once, as in the kernels
-    of an accelerator: those of a CPU take 20 to 100 times as long.
+    of an accelerator: those of a CPU take some twenty times as long.
     """
 
     def compute(self, node: torch.fx.Node, op: Op) -> Any:

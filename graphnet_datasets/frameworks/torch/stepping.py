@@ -105,14 +105,14 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
             self._keep(node, position)
 
     def _keep(self, node: torch.fx.Node, position: int) -> None:
+        op = self.sample.ops[position]
         try:
             if node.prev.op == "call_module":  # the check of its sizes
                 self.run_node(node.prev)
-            self.env[node] = self.compute(node, self.sample.ops[position])
+            self.env[node] = self.compute(node, op)
         except GraphNetError:
             raise
         except Exception as error:
-            op = self.sample.ops[position]
             raise CalibrationError(
                 f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
                 f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}",
