@@ -21,8 +21,12 @@ def calibrate(
     path: Annotated[
         Path, typer.Argument(help="A dataset directory, or a file that ends in .parquet.")
     ],
+    device: Annotated[
+        str, typer.Option(help="cpu, cuda or cuda:N; graphs of paddle need the CPU.")
+    ] = "cpu",
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+        int | None,
+        typer.Option(min=1, help="Processes at a time. Default: one a processor, 4 on a GPU."),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Also graphs that were calibrated before.")
@@ -35,7 +39,7 @@ def calibrate(
         typer.Option(min=0, help="Run graphs of more billion operations at smaller sizes."),
     ] = None,
 ) -> None:
-    """Run each graph on the CPU and make its input statistics fit it, in place.
+    """Run each graph on the CPU or a GPU and make its input statistics fit it, in place.
 
     Drawn from recorded statistics alone, many networks overflow or vanish; calibrated ones behave
     as trained models do. What was recorded stays in the table. Graphs that cannot be run get what
@@ -44,7 +48,12 @@ def calibrate(
     named with the reason).
     """
     if not run_calibration(
-        path, jobs=jobs, is_again=again, max_input_gb=max_input_gb, max_gflop=max_gflop
+        path,
+        device=device,
+        jobs=jobs,
+        is_again=again,
+        max_input_gb=max_input_gb,
+        max_gflop=max_gflop,
     ):
         raise typer.Exit(PARTLY)
 
@@ -52,6 +61,7 @@ def calibrate(
 def run_calibration(
     path: Path,
     *,
+    device: str = "cpu",
     jobs: int | None = None,
     is_again: bool = False,
     max_input_gb: float = 2.0,
@@ -64,6 +74,7 @@ def run_calibration(
     with new_output(*places), show_count("Calibrating", "graphs") as count:
         done = calibrate_tables(
             path,
+            device=device,
             jobs=jobs,
             is_again=is_again,
             max_input_bytes=int(max_input_gb * 2**30),

@@ -126,6 +126,7 @@ def make_inputs(
 def calibrate(
     sample: Sample,
     *,
+    device: str = "cpu",
     memory_limit_bytes: int | None = None,
     trust_remote_code: bool = False,
     allow_unchecked_operators: bool = False,
@@ -134,7 +135,9 @@ def calibrate(
     """Return the sample with input statistics that make its graph behave as a trained model's.
 
     Recorded statistics describe each tensor alone; drawn anew they do not fit together, and values
-    grow or vanish from layer to layer. The graph is run on the CPU, on inputs of up to three seeds.
+    grow or vanish from layer to layer. The graph is run on inputs of up to three seeds, on the CPU
+    or on another `device` of torch, where sums are taken in another order, so that the last digits
+    of what is found may differ.
     Where a normalisation's running mean and variance do not fit what arrives, those of what
     arrives take their place; where a product with a weight leaves [0.003, 8] in root mean square,
     the weight is scaled. What fits stays as it was recorded. The result holds the new statistics
@@ -147,7 +150,8 @@ def calibrate(
     what no statistics could mend.
 
     Raises:
-        CalibrationError: an operator of the graph fails when it is run.
+        CalibrationError: an operator of the graph fails when it is run, or the framework
+            calibrates on the CPU only.
         UnknownOperatorError, UntrustedCodeError, MemoryLimitError, MaterializeError: as
             `materialize`.
         MissingExtraError: the sample's framework is not installed.
@@ -167,6 +171,7 @@ def calibrate(
         memory_limit_bytes=memory_limit_bytes,
         allow_unchecked_operators=allow_unchecked_operators,
         trust_remote_code=trust_remote_code,
+        **({} if device == "cpu" else {"device": device}),
         **({} if on_end is None else {"on_end": on_end}),
     )
 

@@ -15,7 +15,8 @@ from ..sample import Input, Sample
 from ..sample.symbols import evaluate
 from .boxes import Boxes, find_boxes, order_corners
 from .defaults import default_statistics
-from .distributions import Distribution, complete, draw, spread_constants
+from .distributions import Distribution, Normals, as_normals, complete, draw, spread_constants
+from .draws import BLOCK_SIZE
 from .encoding import decode, narrow
 from .offsets import find_offsets, put_in_order
 from .redraws import draw_by_role, jitter, redraw
@@ -101,17 +102,12 @@ def make_array(
         if stored.dtype.kind == "f" and (boxes := find_boxes(sample).get(index)) is not None:
             order_corners(moved, boxes, 0.0, math.inf)
         return moved
-    where = f"Input `{sample.input_names[index]}` of `{sample.id}`"
-    statistics = each.calibrated or each.statistics
-    if statistics is None:
-        statistics = default_statistics(each.role, each.source_name, shape, dtype)
-    wanted = complete(statistics, where)
+    wanted = _recorded(sample, index, shape, dtype)
     if each.role == "input" and is_whole(dtype):
         drawn = _draw_whole(sample, index, key, shape, wanted, mode)
         if drawn is not None:
             return _in_order(sample, index, drawn)
-    if mode == "probe" or (is_fresh and not is_whole(dtype)):
-        wanted = spread_constants(wanted, dtype)
+    wanted = _in_mode(wanted, dtype, mode, is_fresh=is_fresh)
     is_positive = wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
     drawn = drawn_shape(each, shape, sizes)
     elements = draw(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
@@ -121,6 +117,60 @@ def make_array(
     elif (boxes := find_boxes(sample).get(index)) is not None:
         elements = _boxes_in_order(elements, dtype, boxes, wanted)
     return np.broadcast_to(elements, shape) if drawn != shape else elements
+
+
+def find_normals(
+    sample: Sample,
+    index: int,
+    seed: int = 0,
+    mode: Mode = "replay",
+    sizes: Mapping[str, int] | None = None,
+) -> tuple[Normals, tuple[int, ...], tuple[int, ...]] | None:
+    """Return what a device needs to make input `index` itself, as `make_array` does.
+
+    With it the shape that is drawn and the one that this is expanded to. None for what is not a
+    large tensor of normals in float32, float16 or bfloat16: it is made in the host's memory.
+
+    Raises:
+        SampleError: the statistics contradict themselves.
+
+    >>> from graphnet_datasets.sample import Value
+    >>> sample = Sample("example/identity", "torch", "other",
+    ...     (Input("input", Value("float32", (2**10, 2**9))),), (), ())
+    >>> normals, drawn, shape = find_normals(sample, 0)
+    >>> normals.size, normals.addresses.shape, drawn == shape == (1024, 512)
+    (524288, (2, 32), True)
+    """
+    each = sample.inputs[index]
+    sizes = sample.hints if sizes is None else sizes
+    dtype, shape = each.value.dtype, sample.shape_of(each.value, sizes)
+    is_made_otherwise = each.role in ("symbol", "scalar") or mode not in MODES
+    is_stored = each.data is not None and each.calibrated is None
+    if is_made_otherwise or is_stored or not dtype or shape is None or min(shape, default=0) < 0:
+        return None
+    drawn = drawn_shape(each, shape, sizes)
+    if is_whole(dtype) or math.prod(drawn) < BLOCK_SIZE or index in find_boxes(sample):
+        return None
+    is_fresh = mode != "replay" and each.role == "input"
+    wanted = _in_mode(_recorded(sample, index, shape, dtype), dtype, mode, is_fresh=is_fresh)
+    is_positive = wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
+    key = _key(seed, sample.id, sample.input_names[index])
+    normals = as_normals(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
+    return None if normals is None else (normals, drawn, shape)
+
+
+def _recorded(sample: Sample, index: int, shape: tuple[int, ...], dtype: str) -> Distribution:
+    each = sample.inputs[index]
+    statistics = each.calibrated or each.statistics
+    if statistics is None:
+        statistics = default_statistics(each.role, each.source_name, shape, dtype)
+    return complete(statistics, f"Input `{sample.input_names[index]}` of `{sample.id}`")
+
+
+def _in_mode(wanted: Distribution, dtype: str, mode: Mode, *, is_fresh: bool) -> Distribution:
+    if mode == "probe" or (is_fresh and not is_whole(dtype)):
+        return spread_constants(wanted, dtype)
+    return wanted
 
 
 def _in_order(

@@ -13,7 +13,15 @@ import numpy.typing as npt
 
 from ..errors import SampleError
 from ..sample import Statistics
-from .draws import BLOCK_SIZE, SEGMENT_SIZE, Float32, fill_bits, fill_normals, scaled_block
+from .draws import (
+    BLOCK_SIZE,
+    SEGMENT_SIZE,
+    Float32,
+    all_addresses,
+    fill_bits,
+    fill_normals,
+    scaled_block,
+)
 from .elementary import exp, log
 from .encoding import FORMATS, cut_codes, finite_range, narrow
 from .integers import fill_uniform, key_of_part
@@ -34,6 +42,9 @@ _SELDOM = 2.5
 
 _FURTHEST = 7.0
 """Standard deviations: nothing in the blocks is further from the mean."""
+
+_WORK: dict[str, type[np.floating]] = {"float64": np.float64}
+"""What elements of a dtype are shaped in, where that is not float32."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,14 +142,8 @@ _scratch = _Scratch()
 def _fill_floats(
     key: int, out: npt.NDArray, dtype: str, wanted: Distribution, *, is_positive: bool = False
 ) -> None:
-    work = np.float64 if dtype == "float64" else np.float32
-    shaping = _shaper(
-        _within(wanted, dtype),
-        work,
-        is_positive=is_positive,
-        is_recorded_positive=wanted.minimum >= 0,  # not because the dtype has no sign
-        is_large=out.size >= BLOCK_SIZE,
-    )
+    work = _WORK.get(dtype, np.float32)
+    shaping = _floats_shaper(dtype, out.size, wanted, is_positive=is_positive)
     is_narrow = dtype in FORMATS or dtype in ("float16", "float8_e8m0fnu")
     limits = shaping.limits_as_codes(dtype)
     chunk = _NARROW_CHUNK if is_narrow else _CHUNK
@@ -160,6 +165,46 @@ def _fill_floats(
                 piece[:] = values
             if limits is not None:
                 cut_codes(piece, *limits)
+
+
+def _floats_shaper(dtype: str, size: int, wanted: Distribution, *, is_positive: bool) -> _Shaping:
+    return _shaper(
+        _within(wanted, dtype),
+        _WORK.get(dtype, np.float32),
+        is_positive=is_positive,
+        is_recorded_positive=wanted.minimum >= 0,  # not because the dtype has no sign
+        is_large=size >= BLOCK_SIZE,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Normals:
+    """A large tensor of normals, by what a device needs to draw it: no memory of the host's.
+
+    Element i of segment s is block[addresses[0, s] + i] + block[addresses[1, s] + i], in float32,
+    cut at the `bounds` (None: none is beyond them) and then rounded.
+    """
+
+    size: int
+    block: Float32
+    addresses: npt.NDArray[np.int64]
+    bounds: tuple[float, float] | None = None
+
+
+def as_normals(
+    key: int, size: int, dtype: str, wanted: Distribution, *, is_positive: bool = False
+) -> Normals | None:
+    """Return what `draw` makes of the same as `Normals`, None where it is made another way."""
+    if dtype not in ("float32", "float16", "bfloat16"):
+        return None
+    shaping = _floats_shaper(dtype, size, wanted, is_positive=is_positive)
+    if shaping.block is None:
+        return None
+    addresses = all_addresses(key, -(-size // SEGMENT_SIZE))
+    if shaping.bounds is None:
+        return Normals(size, shaping.block, addresses)
+    lowest, highest = shaping.bounds
+    return Normals(size, shaping.block, addresses, (float(lowest), float(highest)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

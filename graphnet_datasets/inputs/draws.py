@@ -26,6 +26,7 @@ import contextvars
 import functools
 import math
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,8 @@ _WORD = 2**64 - 1
 
 Float32 = npt.NDArray[np.float32]
 UInt32 = npt.NDArray[np.uint32]
+Words = TypeVar("Words", int, npt.NDArray[np.uint64])
+"""Integers modulo 2**64: one, of which the low 64 bits are taken, or an array, which wraps."""
 
 
 def prepare_blocks() -> None:
@@ -85,6 +88,12 @@ def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
         _interruption.reset(token)
 
 
+def check_interruption() -> None:
+    """End the drawing of a tensor where what it is `interrupted_by` says so."""
+    if (check := _interruption.get()) is not None:
+        check()
+
+
 def scaled_block(mean: float, std: float) -> Float32:
     """Return the normals scaled and moved, so that sums of two have this mean and deviation.
 
@@ -110,8 +119,7 @@ def fill_bits(key: int, start: int, out: UInt32) -> None:
 
 
 def _fill(block: npt.NDArray, combine: np.ufunc, key: int, start: int, out: npt.NDArray) -> None:
-    if (check := _interruption.get()) is not None:
-        check()
+    check_interruption()
     begin, size = 0, out.size
     addresses = _addresses(key, start // SEGMENT_SIZE, -(-size // SEGMENT_SIZE))
     # Positional arguments, no calls in between: at 4 µs a segment Python's share would show.
@@ -128,7 +136,7 @@ def _addresses(key: int, first_segment: int, num_segments: int) -> list[tuple[in
     segment, end = first_segment, first_segment + num_segments
     while segment < end:
         epoch, position = divmod(segment, SEGMENTS_PER_EPOCH)
-        (first, first_step), (second, second_step) = _ways(key, epoch)
+        (first, first_step), (second, second_step) = _kept_ways(key, epoch)
         places = range(position, min(SEGMENTS_PER_EPOCH, position + end - segment))
         found += [
             ((first + first_step * place) & _IN_BLOCK, (second + second_step * place) & _IN_BLOCK)
@@ -138,19 +146,41 @@ def _addresses(key: int, first_segment: int, num_segments: int) -> list[tuple[in
     return found
 
 
-@functools.lru_cache(maxsize=64)
-def _ways(key: int, epoch: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def all_addresses(key: int, num_segments: int) -> npt.NDArray[np.int64]:
+    """Return where in the block the two summands of the first segments start: (2, num_segments).
+
+    For those who add them up elsewhere, many at a time.
+
+    >>> addresses = all_addresses(5, 20)
+    >>> addresses.shape, addresses.T.tolist() == [list(each) for each in _addresses(5, 0, 20)]
+    ((2, 20), True)
+    """
+    epochs = np.arange(-(-num_segments // SEGMENTS_PER_EPOCH), dtype=np.uint64)
+    places = np.arange(SEGMENTS_PER_EPOCH, dtype=np.uint64)
+    starts = [
+        (start[:, None] + step[:, None] * places).reshape(-1)[:num_segments] & _IN_BLOCK
+        for start, step in _ways(key, epochs)
+    ]
+    return np.stack(starts).astype(np.int64)
+
+
+def _ways(key: int, epoch: Words) -> tuple[tuple[Words, Words], tuple[Words, Words]]:
     """Return where the two summands start in an epoch, and by how many entries they go on."""
     # One summand starts at even entries, the other at odd ones: never an entry twice in one sum.
-    first, second = _mix(2 * epoch + key), _mix(2 * epoch + key + 1)
+    first, second = _mix(2 * epoch + key), _mix(2 * epoch + (key + 1 & _WORD))
     return (
         (first & (BLOCK_SIZE - 2), ((first >> 32) | 1) * SEGMENT_SIZE & _IN_BLOCK),
         (second & (BLOCK_SIZE - 2) | 1, ((second >> 32) | 1) * SEGMENT_SIZE & _IN_BLOCK),
     )
 
 
-def _mix(state: int) -> int:
-    """Return the output function of SplitMix64 (Steele, Lea, Flood 2014) of a state."""
+@functools.lru_cache(maxsize=64)
+def _kept_ways(key: int, epoch: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    return _ways(key, epoch)
+
+
+def _mix(state: Words) -> Words:
+    """Return the output function of SplitMix64 (Steele, Lea, Flood 2014) of a state, or of many."""
     mixed = state * 0x9E3779B97F4A7C15 & _WORD
     mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _WORD

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import paddle
 
+from ...errors import CalibrationError
 from ...inputs.calibration import Moments, calibrate_by
 from ...sample import Sample
 from .materialize import materialize
@@ -17,6 +18,7 @@ from .stepping import Stepper
 def calibrate(
     sample: Sample,
     *,
+    device: str = "cpu",
     memory_limit_bytes: int | None = None,
     allow_unchecked_operators: bool = False,
     trust_remote_code: bool = False,  # noqa: ARG001 - its table refuses every custom operator
@@ -25,9 +27,14 @@ def calibrate(
     """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
 
     Raises:
-        CalibrationError: an operator of the graph fails.
+        CalibrationError: an operator of the graph fails, or the device is not the CPU.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
+    if device != "cpu":
+        raise CalibrationError(
+            f"`{sample.id}` is a sample of paddle, which is calibrated on the CPU, not on "
+            f"{device[:40]!r}. Leave `device` out."
+        )
     layer = materialize(
         sample,
         memory_limit_bytes=memory_limit_bytes,

@@ -1,9 +1,10 @@
-"""Calibrate a sample of torch: its graph, run operator by operator on the CPU."""
+"""Calibrate a sample of torch: its graph, run operator by operator."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ _LARGEST_SHARE = 2**24
 def calibrate(
     sample: Sample,
     *,
+    device: str = "cpu",
     memory_limit_bytes: int | None = None,
     trust_remote_code: bool = False,
     allow_unchecked_operators: bool = False,
@@ -39,22 +41,43 @@ def calibrate(
     prepared = prepare(
         sample,
         memory_limit_bytes,
+        device,
         trust_remote_code=trust_remote_code,
         allow_unchecked_operators=allow_unchecked_operators,
     )
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        return calibrate_by(sample, lambda each, seed: _Backend(*prepared, each, seed), on_end)
+
+    def start(each: Sample, seed: int) -> _Backend:
+        return _Backend(*prepared, each, seed, device=device)
+
+    is_cuda = torch.device(device).type == "cuda"
+    with (
+        torch.random.fork_rng([device] if is_cuda else []),
+        torch.no_grad(),
+        _quick_products() if is_cuda else contextlib.nullcontext(),
+    ):
+        return calibrate_by(sample, start, on_end)
+
+
+@contextlib.contextmanager
+def _quick_products() -> Iterator[None]:
+    """Let a GPU take float32 products in TF32: four digits of their moments stay as they are."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 class _Backend(Stepper):
     """What the calibration asks of the values of a run.
 
-    Products in float16 are computed in float32, in which they are rounded once, as in the kernels
-    of an accelerator: those of a CPU take some twenty times as long.
+    On a CPU products in float16 are computed in float32, in which they are rounded once, as in the
+    kernels of an accelerator: its own take some twenty times as long.
     """
 
     def compute(self, node: torch.fx.Node, op: Op) -> Any:
-        is_product = base_name(op.target) in _SLOW_IN_FLOAT16
+        is_product = self.device.type == "cpu" and base_name(op.target) in _SLOW_IN_FLOAT16
         if is_product and {torch.float16} <= set(self.operand_dtypes(node)) <= _FLOAT16_OR_MASK:
             return self.compute_in_float32(node, torch.float16)
         return super().compute(node, op)

@@ -1,4 +1,4 @@
-"""A sample of torch, run operator by operator on the CPU."""
+"""A sample of torch, run operator by operator."""
 
 from __future__ import annotations
 
@@ -41,20 +41,25 @@ class Room:
 
 
 def prepare(
-    sample: Sample, memory_limit_bytes: int | None = None, **options: Any
+    sample: Sample,
+    memory_limit_bytes: int | None = None,
+    device: str | torch.device = "cpu",
+    **options: Any,
 ) -> tuple[torch.fx.GraphModule, int]:
     """Return what a `Stepper` runs, and the bytes that may be taken at a time for its inputs.
 
-    That is what the values in between leave of the limit (default: the memory of this machine).
-    The options are those of `materialize`.
+    That is what the values in between leave of the limit (default: the memory of this machine, or
+    what is free of a GPU's). The options are those of `materialize`.
 
     Raises:
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`, but all inputs
             together may take more than the limit.
     """
+    if memory_limit_bytes is None and torch.device(device).type == "cuda":
+        memory_limit_bytes, _ = torch.cuda.mem_get_info(device)
     limit = memory_limit(memory_limit_bytes)
     with_inputs = limit + sum(input_bytes(sample, index) for index in range(len(sample.inputs)))
-    module = materialize(sample, memory_limit_bytes=with_inputs, **options)
+    module = materialize(sample, device=device, memory_limit_bytes=with_inputs, **options)
     footprint = check_memory(sample, with_inputs, allow_unchecked_operators=True)  # walked already
     return module, limit - (footprint.peak_bytes - footprint.input_bytes)
 
@@ -63,7 +68,7 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
     """Runs single operators of a materialized sample; node i of the graph is value i of the sample.
 
     Where it `emulates`, an operator without a kernel for 16-bit formats is computed in float32, and
-    its results are rounded. `module` and `room_bytes` are from `prepare`.
+    its results are rounded. `module` and `room_bytes` are from `prepare`, for the same device.
 
     Raises:
         MaterializeError: the graph has not one node per operator.
@@ -76,10 +81,12 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
         sample: Sample,
         seed: int,
         emulates: bool = False,
+        device: str | torch.device = "cpu",
     ) -> None:
         BaseStepper.__init__(self, sample, seed)
         torch.fx.Interpreter.__init__(self, module, garbage_collect_values=False)
         self.emulates = emulates
+        self.device = torch.device(device)
         self.room = Room(room_bytes)
         self.nodes = [
             node for node in module.graph.nodes if node.op not in ("output", "call_module")
@@ -112,6 +119,8 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
             self.env[node] = self.compute(node, op)
         except GraphNetError:
             raise
+        except torch.OutOfMemoryError as error:
+            raise _exhausted(f"Op {position} (`{op.target}`)", self.sample, error) from error
         except Exception as error:
             raise CalibrationError(
                 f"Op {position} (`{op.target}`) of `{self.sample.id}` fails when it is run: "
@@ -160,8 +169,12 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
                 "left beside what is needed with it. Raise `memory_limit_bytes`, or skip the "
                 "sample."
             )
-        with packed_on("cpu"):
-            made = self.env[self.nodes[index]] = make_input(sample, index, seed)
+        try:
+            with packed_on(self.device):
+                made = make_input(sample, index, seed, device=self.device)
+        except torch.OutOfMemoryError as error:
+            raise _exhausted(f"Making `{sample.input_names[index]}`", sample, error) from error
+        self.env[self.nodes[index]] = made
         if isinstance(made, torch.Tensor):
             self.room.take(num_bytes, made)
 
@@ -193,6 +206,13 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
         if tensor is None or self.is_finite(value):
             return 0, 0
         return int(torch.isnan(tensor).sum()), int(torch.isinf(tensor).sum())
+
+
+def _exhausted(what: str, sample: Sample, error: Exception) -> MemoryLimitError:
+    return MemoryLimitError(
+        f"{what} of `{sample.id}` finds no room on the device, which others may use as well: "
+        f"{str(error).splitlines()[0][:300]} Run fewer at a time, or on another device."
+    )
 
 
 def _convert(values: Any, formats: tuple[torch.dtype, ...], wanted: torch.dtype) -> Any:

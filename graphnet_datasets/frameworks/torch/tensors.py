@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from ...errors import MaterializeError
-from ...inputs import MODES, Mode, make_array, packed
+from ...inputs import MODES, Mode, find_normals, make_array, packed
 from ...inputs.encoding import convert_with
 from ...sample import Sample
 from ...sample.symbols import evaluate
@@ -19,6 +19,7 @@ from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..choices import check_choice, is_weight
 from ..deadline import Deadline, drawing_until
 from ..input_limits import check_inputs
+from .device_draws import draw_normals, draws_on
 
 Weights: TypeAlias = Literal["inputs", "parameters"]
 TensorOrScalar: TypeAlias = "torch.Tensor | int | float | bool"
@@ -156,17 +157,30 @@ def make_tensor(
         MaterializeError: the stride does not fit the shape.
     """
     each = sample.inputs[index]
+    dtype, device = cast(str, each.value.dtype), torch.device(device)
+    if draws_on(device) and (found := find_normals(sample, index, seed, mode, sizes)) is not None:
+        normals, drawn, shape = found
+        whole = draw_normals(normals, dtype_of(dtype), device).view(drawn)
+        stride = concrete_stride(sample, index, shape, sizes)
+        return whole if stride is None else _laid_out(whole, shape, stride)
     array = make_array(sample, index, seed, mode, sizes)
     stride = concrete_stride(sample, index, array.shape, sizes)
-    dtype = cast(str, each.value.dtype)
     if stride is None:
         return to_tensor(array, dtype).to(device)
     # Of elements that share a place in memory the first stay; the others are not even copied.
-    first = array[tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)]
-    tensor = to_tensor(first, dtype)
-    if array.shape != first.shape or stride != tensor.stride():
-        tensor = _with_stride(tensor, array.shape, stride)
-    return tensor.to(device)
+    first = array[_firsts(stride)]
+    return _laid_out(to_tensor(first, dtype), array.shape, stride).to(device)
+
+
+def _firsts(stride: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)
+
+
+def _laid_out(first: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...]) -> torch.Tensor:
+    first = first[_firsts(stride)]
+    if shape == first.shape and stride == first.stride():
+        return first
+    return _with_stride(first, shape, stride)
 
 
 def make_inputs(
@@ -226,7 +240,7 @@ def _with_stride(
     size = storage_elements(tuple(first.shape), stride)
     if size < first.numel():
         return first.reshape(-1)[:size].clone().as_strided(shape, stride)
-    storage = torch.zeros(size, dtype=first.dtype)
+    storage = torch.zeros(size, dtype=first.dtype, device=first.device)
     try:
         storage.as_strided(first.shape, stride).copy_(first)
     except RuntimeError as error:

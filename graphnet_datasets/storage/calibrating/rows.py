@@ -13,7 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...errors import RunError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
+from ...frameworks.runtime import find_device_problem
 from ...isolation import Limits, LocalPool, PoolJob, Work, num_processors
 from ..table import to_arrow
 from .worker import PHASES
@@ -21,6 +23,9 @@ from .worker import PHASES
 GIB = 2**30
 MAX_INPUT_BYTES = 2 * GIB
 """Samples whose inputs take more are not calibrated unless it is asked for."""
+
+MAX_DEVICE_JOBS = 4
+"""Processes that share a GPU's memory unless it is said how many: each holds a few operators."""
 
 CALIBRATION_LIMITS = Limits(phase_timeouts_s={"calibrate": 900.0}, memory_bytes=12 * GIB)
 
@@ -41,6 +46,7 @@ class CalibratedRow:
 def calibrate_rows(
     rows: Sequence[Mapping[str, Any]],
     *,
+    device: str = "cpu",
     jobs: int | None = None,
     max_input_bytes: int = MAX_INPUT_BYTES,
     max_flops: float = math.inf,
@@ -52,13 +58,14 @@ def calibrate_rows(
     operations is run at smaller sizes, where it has any, and what that finds is `shared`
     (`transforms.symbolic.at_smaller_sizes`). A row whose inputs take more than `max_input_bytes`,
     whose graph fails or goes beyond the limits comes back as it was, with the reason. Each
-    framework has `jobs` processes (default: one a processor).
+    framework has `jobs` processes (default: one a processor, and no more than four on a GPU). Only
+    graphs of torch are run on another `device` than the CPU.
 
     Raises:
         SchemaError: a row does not fit the columns of the table.
         UnknownFrameworkError: a row names a framework that there is not.
         MissingExtraError: the framework of a row is not installed.
-        RunError: the processes cannot be started.
+        RunError: the processes cannot be started, or there is no such device.
     """
     waiting: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
@@ -73,14 +80,16 @@ def calibrate_rows(
     for framework in map(framework_named, waiting):
         if not framework.is_installed:
             raise framework.missing("Calibrating its graphs")
+        if problem := find_device_problem(framework.name, device):
+            raise RunError(f"There is no device `{device[:40]}` to calibrate on: {problem}.")
     for framework, indices in waiting.items():
         environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
         work = Work(f"{__package__}.server", PHASES, limits, environment)
         with (
             tempfile.TemporaryDirectory(prefix="graphnet-calibrate-") as folder,
-            contextlib.closing(LocalPool(work, jobs or num_processors())) as pool,
+            contextlib.closing(LocalPool(work, jobs or _default_jobs(device))) as pool,
         ):
-            for finished in pool.run(_jobs(rows, indices, max_flops, Path(folder))):
+            for finished in pool.run(_jobs(rows, indices, device, max_flops, Path(folder))):
                 index = int(finished.job.payload["index"])
                 Path(finished.job.payload["row"]).unlink(missing_ok=True)
                 found = json.loads(finished.result) if finished.result else {}
@@ -89,8 +98,16 @@ def calibrate_rows(
                 yield CalibratedRow(index, {**rows[index], **found}, reason, is_too_large)
 
 
+def _default_jobs(device: str) -> int:
+    return num_processors() if device == "cpu" else min(num_processors(), MAX_DEVICE_JOBS)
+
+
 def _jobs(
-    rows: Sequence[Mapping[str, Any]], indices: list[int], max_flops: float, folder: Path
+    rows: Sequence[Mapping[str, Any]],
+    indices: list[int],
+    device: str,
+    max_flops: float,
+    folder: Path,
 ) -> Iterator[PoolJob]:
     for index in indices:
         path = folder / f"{index}.arrow"
@@ -98,6 +115,5 @@ def _jobs(
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
         share = min(1.0, max_flops / (rows[index].get("flops") or 1))
-        yield PoolJob(
-            str(rows[index].get("id")), {"index": index, "row": str(path), "share": share}
-        )
+        payload = {"index": index, "row": str(path), "share": share, "device": device}
+        yield PoolJob(str(rows[index].get("id")), payload)

@@ -31,6 +31,7 @@ class CalibrationReport:
 def calibrate_tables(
     path: str | os.PathLike[str],
     *,
+    device: str = "cpu",
     jobs: int | None = None,
     is_again: bool = False,
     max_input_bytes: int = MAX_INPUT_BYTES,
@@ -45,9 +46,10 @@ def calibrate_tables(
     and those that take more than `max_flops` operations at smaller sizes only. In the end those
     that were not run at all are given what was found for another of the same weights
     (`SharedCalibrations`). Tables of runs and of parts are left alone. In a dataset directory the
-    README is renewed.
+    README is renewed. Graphs are run on the CPU, those of torch on another `device` if it is given.
 
     Raises:
+        RunError: there is no such device.
         DatasetNotFoundError: there is no such file, or no table in the directory.
         SchemaError, FormatVersionError: a file is not a table of graphs of this format.
     """
@@ -70,7 +72,7 @@ def calibrate_tables(
             if place < len(rows):
                 rows[place] = {**rows[place], **columns}
         for found in calibrate_rows(
-            rows, jobs=jobs, max_input_bytes=max_input_bytes, max_flops=max_flops
+            rows, device=device, jobs=jobs, max_input_bytes=max_input_bytes, max_flops=max_flops
         ):
             if found.row.get("calibration") and not rows[found.place].get("calibration"):
                 journal.add(found.place, found.row)

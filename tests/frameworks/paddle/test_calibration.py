@@ -61,3 +61,8 @@ def test_a_graph_that_does_not_run_says_where() -> None:
     )  # fmt: skip
     with pytest.raises((CalibrationError, RuntimeError), match="calibration/sample"):
         calibrate(broken)
+
+
+def test_another_device_than_the_cpu_is_refused() -> None:
+    with pytest.raises(CalibrationError, match="is calibrated on the CPU, not on 'cuda:0'"):
+        calibrate(on_paddle("kernels too small"), device="cuda:0")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.overrides import TorchFunctionMode
 
 from graphnet_datasets import Sample, calibrate, make_inputs, materialize
-from graphnet_datasets.errors import CalibrationError
+from graphnet_datasets.errors import CalibrationError, MemoryLimitError
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
 
@@ -288,3 +288,25 @@ def test_operands_of_two_dtypes_are_refused_by_calibration_as_by_a_run() -> None
     sample = build(inputs, [Op("torch.nn.functional.linear", (Ref(0), Ref(1)))])
     with pytest.raises(CalibrationError, match="dtype"):
         calibrate(sample)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", HARD)
+def test_a_gpu_finds_what_the_cpu_finds(name: str) -> None:
+    on_cpu, on_gpu = calibrate(HARD[name]), calibrate(HARD[name], device="cuda")
+    assert on_gpu.calibration == on_cpu.calibration
+    for one, two in zip(on_cpu.inputs, on_gpu.inputs, strict=True):
+        assert (one.calibrated is None) == (two.calibrated is None)
+        if one.calibrated is not None and two.calibrated is not None:
+            found = dataclasses.astuple(one.calibrated), dataclasses.astuple(two.calibrated)
+            for expected, got in zip(*found, strict=True):
+                assert got == expected or got == pytest.approx(expected, rel=0.02, abs=1e-3)
+
+
+@pytest.mark.gpu
+def test_a_gpu_without_room_is_told() -> None:
+    large = weight((2**10, 2**20), 0.0, 1.0)
+    sample = build([weight((4, 2**10), 0.0, 1.0, role="input"), large],
+                   [Op("torch.matmul", (Ref(0), Ref(1)))])  # fmt: skip
+    with pytest.raises(MemoryLimitError, match=r"takes 4\.295 GB, and"):
+        calibrate(sample, device="cuda", memory_limit_bytes=2**30)

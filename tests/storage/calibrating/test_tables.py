@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.errors import DatasetNotFoundError
+from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.sample import Input, Op, Statistics, Symbol, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.storage.calibrating import calibrate_rows, calibrate_tables
@@ -193,3 +193,28 @@ def test_the_command_says_what_it_did(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.output.strip().endswith("graphs.parquet: 1 calibrated")
     assert read_table(path)["calibration"].to_pylist() == ["calibrated"]
+
+
+@pytest.mark.torch
+def test_a_device_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    path = write_table([linear("a/large", 90.0)], tmp_path / "graphs.parquet")
+    with pytest.raises(RunError, match="There is no device `cuda:99` to calibrate on: "):
+        calibrate_tables(path, device="cuda:99")
+    result = CliRunner().invoke(app, ["calibrate", str(path), "--device", "cuda:99"])
+    assert result.exit_code != 0
+    assert read_table(path)["calibration"].to_pylist() == [None]
+
+
+@pytest.mark.torch
+@pytest.mark.gpu
+def test_a_gpu_finds_what_the_cpu_finds(tmp_path: Path) -> None:
+    samples = [linear("a/fits", 0.25), linear("a/large", 90.0), linear("a/broken", 1.0, width=3)]
+    found = []
+    for device in ("cpu", "cuda"):
+        path = write_table(samples, tmp_path / device / "graphs.parquet")
+        report = calibrate_tables(path, device=device, jobs=2)
+        assert report.counts == {"calibrated": 1, "unneeded": 1, "none": 1}, report.failures
+        found.append(Sample.from_row(read_table(path).to_pylist()[1]).inputs[1].calibrated)
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[1].std == pytest.approx(found[0].std, rel=1e-3)
