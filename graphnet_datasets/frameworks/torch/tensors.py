@@ -168,8 +168,9 @@ def make_tensor(
     if stride is None:
         return to_tensor(array, dtype).to(device)
     # Of elements that share a place in memory the first stay; the others are not even copied.
+    # They are laid out on the device: a copy from another one has its gaps and overlaps filled.
     first = array[_firsts(stride)]
-    return _laid_out(to_tensor(first, dtype), array.shape, stride).to(device)
+    return _laid_out(to_tensor(first, dtype).to(device), array.shape, stride)
 
 
 def _firsts(stride: tuple[int, ...]) -> tuple[slice, ...]:
