@@ -15,7 +15,12 @@ from tests.benchmark.samples import LINEAR, make_sample, quick
 pytestmark = pytest.mark.gpu
 
 SYNCHRONIZING = make_sample(
-    "nonzero", Op("torch.nonzero", (Ref(0),)), Op("torch.Tensor.float", (Ref(1),))
+    "nonzero",
+    Op("torch.relu", (Ref(0),)),
+    Op("torch.nonzero", (Ref(1),)),
+    Op("torch.Tensor.float", (Ref(2),)),
+    Op("torch.sum", (Ref(3),)),
+    Op("torch.mul", (Ref(0), Ref(4))),
 )
 """How many elements there are is asked of the device, which a capture does not allow."""
 
