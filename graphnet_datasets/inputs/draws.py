@@ -26,7 +26,7 @@ import contextvars
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -167,7 +167,8 @@ def all_addresses(key: int, num_segments: int) -> npt.NDArray[np.int64]:
 def _ways(key: int, epoch: Words) -> tuple[tuple[Words, Words], tuple[Words, Words]]:
     """Return where the two summands start in an epoch, and by how many entries they go on."""
     # One summand starts at even entries, the other at odd ones: never an entry twice in one sum.
-    first, second = _mix(2 * epoch + key), _mix(2 * epoch + (key + 1 & _WORD))
+    first: Any = _mix(2 * epoch + key)
+    second: Any = _mix(2 * epoch + (key + 1 & _WORD))
     return (
         (first & (BLOCK_SIZE - 2), ((first >> 32) | 1) * SEGMENT_SIZE & _IN_BLOCK),
         (second & (BLOCK_SIZE - 2) | 1, ((second >> 32) | 1) * SEGMENT_SIZE & _IN_BLOCK),
@@ -181,7 +182,7 @@ def _kept_ways(key: int, epoch: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def _mix(state: Words) -> Words:
     """Return the output function of SplitMix64 (Steele, Lea, Flood 2014) of a state, or of many."""
-    mixed = state * 0x9E3779B97F4A7C15 & _WORD
+    mixed: Any = state * 0x9E3779B97F4A7C15 & _WORD
     mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _WORD
     return mixed ^ (mixed >> 31)

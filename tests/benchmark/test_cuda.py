@@ -56,6 +56,7 @@ def test_what_cannot_be_captured_is_timed_as_it_is_and_says_so() -> None:
 
 def test_a_captured_call_takes_new_arguments() -> None:
     import torch
+
     from graphnet_datasets.frameworks.torch.cuda_graphs import CapturedCall
 
     weight = torch.ones(4, device="cuda")

@@ -32,7 +32,7 @@ from .building.run_checks import SizeChecks
 from .building.scalars import find_scalars
 from .building.unchecked import check_operators
 from .operators import Operator, lookup, resolve
-from .operators.schema import check_keywords
+from .operators.schema import check_keywords, is_factory
 from .shapes import Footprint, check_memory
 from .tensors import Weights, make_tensor, packed_on
 
@@ -216,6 +216,8 @@ class _Builder:
         kwargs = {name: self._argument(arg, is_device=name == "device") for name, arg in op.kwargs}
         if kwargs.get("pin_memory"):
             kwargs["pin_memory"] = False
+        if self.device.type != "cpu" and kwargs.get("device") is None and is_factory(operator):
+            kwargs["device"] = self.device  # a model that runs on a CPU need not say so
         if operator.kind == "attribute":
             self._check_receiver(op, 1)
             return Step("call_function", getattr, (args[0], operator.last_name), {})

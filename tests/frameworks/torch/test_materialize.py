@@ -177,6 +177,47 @@ def test_devices_follow_the_argument() -> None:
     assert "cuda" not in module.code
 
 
+@pytest.mark.parametrize(
+    ("target", "args"),
+    [
+        ("torch.arange", (3,)),
+        ("torch.linspace", (0.0, 1.0, 3)),
+        ("torch.tensor", (ListArg((1.0, 2.0, 3.0)),)),
+        ("torch.as_tensor", (ListArg((1.0, 2.0, 3.0)),)),
+        ("torch.zeros", (2, 3)),
+        ("torch.full", ((2, 3), 4.0)),
+        ("torch.rand", (2, 3)),
+        ("torch.eye", (2, 3)),
+        ("torch.hann_window", (3,)),
+        ("torch.fft.fftfreq", (3,)),
+        ("torch.ops.aten.arange.start_step", (0, 3, 1)),
+        ("torch.ops.aten.full.default", ((2, 3), 4.0)),
+        ("torch.ops.aten.scalar_tensor.default", (2.0,)),
+    ],
+)
+@pytest.mark.parametrize("kwargs", [(), (("device", None),)], ids=["silent", "none"])
+def test_what_is_made_without_a_device_follows_the_argument(
+    target: str, args: tuple, kwargs: tuple
+) -> None:
+    sample = build(Op(target, args, kwargs), Op("torch.add", (Ref(0), Ref(1))))
+    assert run(sample).device.type == "cpu"
+    module = materialize(sample, device="meta", allow_unchecked_operators=True)
+    assert module(torch.empty(2, 3, device="meta")).device.type == "meta"
+    made = next(node for node in module.graph.nodes if node.op == "call_function")
+    assert made.kwargs["device"] == torch.device("meta")
+
+
+def test_what_is_like_a_tensor_stays_with_it() -> None:
+    sample = build(
+        ("torch.zeros_like", Ref(0)),
+        ("torch.Tensor.new_ones", Ref(1), (2, 3)),
+        ("torch.add", Ref(1), Ref(2)),
+    )
+    module = materialize(sample, device="meta")
+    assert module(torch.empty(2, 3, device="meta")).device.type == "meta"
+    assert "device" not in module.code
+
+
 def test_autocast_regions_are_kept_and_follow_the_device() -> None:
     sample = build(
         (ENTER, "cuda", None, True, None),

@@ -38,6 +38,13 @@ _WITHOUT_SCHEMA = {
     "torch.Tensor.nonzero": words("as_tuple"),
     "torch.nonzero": words("input as_tuple out"),
 }
+_FACTORIES = words(
+    "arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_quantized "
+    "empty_strided eye fft_fftfreq fft_rfftfreq fftfreq full hamming_window hann_window iota "
+    "kaiser_window linspace logspace ones rand randint randn randperm range rfftfreq "
+    "scalar_tensor sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor "
+    "sparse_csc_tensor sparse_csr_tensor tensor tril_indices triu_indices zeros"
+)
 _CASTS = words(
     "bfloat16 bool byte cdouble cfloat chalf char double float half int long short cpu cuda xpu"
 )
@@ -56,6 +63,22 @@ def check_keywords(op: Op, operator: Operator) -> None:
                 f"passes the keyword `{name[:60]}`, which `{operator.name}` does not take "
                 f"(accepted: {', '.join(sorted(accepted)) or 'none'})."
             )
+
+
+def is_factory(operator: Operator) -> bool:
+    """Tell whether what an operator gives is on torch's default device unless it is told one.
+
+    >>> from . import lookup
+    >>> is_factory(lookup("torch.arange")), is_factory(lookup("torch.ops.aten.full.default"))
+    (True, True)
+    >>> is_factory(lookup("torch.zeros_like")), is_factory(lookup("torch.ops.aten.arange.out"))
+    (False, False)
+    """
+    if operator.kind != "function" or not operator.name.startswith("torch."):
+        return False
+    is_overload = operator.name.count(".") > 3 and operator.name.startswith("torch.ops.")
+    last = operator.name.split(".")[3] if is_overload else operator.last_name
+    return last in _FACTORIES and "device" in keywords_of(operator)
 
 
 @functools.lru_cache(maxsize=4096)
