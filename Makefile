@@ -72,10 +72,11 @@ soak: $(VENV)/.test
 	$(BIN)/python benchmarks/soak.py
 
 # Two hundred graphs, in float32 and bfloat16, under four compilers, on the first GPU. Needs a torch
-# for CUDA; nvidia-ml-py tells clocks and throttling.
+# for CUDA; nvidia-ml-py tells clocks and throttling. Nothing else may use the GPU.
 gpu: $(VENV)/.test
 	$(INSTALL) --editable '.[cuda]'
 	$(BIN)/python -m pytest -m gpu
+	$(BIN)/python benchmarks/device_draws.py
 	$(BIN)/graphnet run all --device cuda --max-params 400000000 --limit 200 \
 	    --compiler eager --compiler inductor --compiler cudagraphs --out $(DEMO)/gpu
 	$(BIN)/graphnet run all --device cuda --max-params 400000000 --limit 200 \

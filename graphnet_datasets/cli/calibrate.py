@@ -22,7 +22,7 @@ def calibrate(
         Path, typer.Argument(help="A dataset directory, or a file that ends in .parquet.")
     ],
     device: Annotated[
-        str, typer.Option(help="cpu, cuda or cuda:N; graphs of paddle need the CPU.")
+        str, typer.Option(help="cpu, cuda or cuda:N, for graphs of torch; others take the CPU.")
     ] = "cpu",
     jobs: Annotated[
         int | None,

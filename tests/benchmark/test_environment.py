@@ -31,3 +31,17 @@ def test_where_caches_lie_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_packages_are_listed_by_version() -> None:
 
     assert describe_environment()["packages"]["torch"] == importlib.metadata.version("torch")
+
+
+def test_what_the_image_of_a_container_says_of_itself_is_no_flag(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = ("NVIDIA_REQUIRE_CUDA", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_PRODUCT_NAME",
+            "NVIDIA_VISIBLE_DEVICES", "CUDA_VERSION", "CUDNN_VERSION")  # fmt: skip
+    for name in said:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
+    monkeypatch.setenv("CUDA_MODULE_LOADING", "EAGER")
+    flags = describe_environment()["flags"]
+    assert {"NVIDIA_TF32_OVERRIDE", "CUDA_MODULE_LOADING"} <= set(flags)
+    assert not set(said) & set(flags)

@@ -31,7 +31,10 @@ OVERRIDDEN = frozenset(
      "PYTORCH_NVML_BASED_CUDA_CHECK", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}
 )  # fmt: skip
 """Variables that processes of samples are given other values of, whatever they were before."""
-_NOT_FLAGS = re.compile(r"(CACHE|DIR|HOME|PATH|ROOT|VISIBLE_DEVICES|NVIDIA_.*VERSION)")
+_NOT_FLAGS = re.compile(
+    r"CACHE|DIR|HOME|PATH|ROOT|VISIBLE_DEVICES|VERSION"
+    r"|NVIDIA_(REQUIRE|DRIVER_CAPABILITIES|PRODUCT_NAME)"  # what images of containers say of theirs
+)
 
 _GPU_FIELDS = (
     "name", "driver_version", "vbios_version", "memory.total", "compute_cap", "power.limit",

@@ -58,8 +58,8 @@ def calibrate_rows(
     operations is run at smaller sizes, where it has any, and what that finds is `shared`
     (`transforms.symbolic.at_smaller_sizes`). A row whose inputs take more than `max_input_bytes`,
     whose graph fails or goes beyond the limits comes back as it was, with the reason. Each
-    framework has `jobs` processes (default: one a processor, and no more than four on a GPU). Only
-    graphs of torch are run on another `device` than the CPU.
+    framework has `jobs` processes (default: one a processor, and no more than four on a GPU).
+    Graphs of torch are run on the `device`, those of other frameworks on the CPU.
 
     Raises:
         SchemaError: a row does not fit the columns of the table.
@@ -80,22 +80,27 @@ def calibrate_rows(
     for framework in map(framework_named, waiting):
         if not framework.is_installed:
             raise framework.missing("Calibrating its graphs")
-        if problem := find_device_problem(framework.name, device):
+        if problem := find_device_problem(framework.name, _device_for(framework.name, device)):
             raise RunError(f"There is no device `{device[:40]}` to calibrate on: {problem}.")
     for framework, indices in waiting.items():
+        on = _device_for(framework, device)
         environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
         work = Work(f"{__package__}.server", PHASES, limits, environment)
         with (
             tempfile.TemporaryDirectory(prefix="graphnet-calibrate-") as folder,
-            contextlib.closing(LocalPool(work, jobs or _default_jobs(device))) as pool,
+            contextlib.closing(LocalPool(work, jobs or _default_jobs(on))) as pool,
         ):
-            for finished in pool.run(_jobs(rows, indices, device, max_flops, Path(folder))):
+            for finished in pool.run(_jobs(rows, indices, on, max_flops, Path(folder))):
                 index = int(finished.job.payload["index"])
                 Path(finished.job.payload["row"]).unlink(missing_ok=True)
                 found = json.loads(finished.result) if finished.result else {}
                 is_too_large = found.pop("is_too_large", not found)
                 reason = found.pop("reason", "" if found else finished.reason)
                 yield CalibratedRow(index, {**rows[index], **found}, reason, is_too_large)
+
+
+def _device_for(framework: str, device: str) -> str:
+    return device if framework == "torch" else "cpu"
 
 
 def _default_jobs(device: str) -> int:

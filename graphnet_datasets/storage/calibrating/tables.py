@@ -46,7 +46,7 @@ def calibrate_tables(
     and those that take more than `max_flops` operations at smaller sizes only. In the end those
     that were not run at all are given what was found for another of the same weights
     (`SharedCalibrations`). Tables of runs and of parts are left alone. In a dataset directory the
-    README is renewed. Graphs are run on the CPU, those of torch on another `device` if it is given.
+    README is renewed. Graphs of torch are run on the `device`, others on the CPU.
 
     Raises:
         RunError: there is no such device.

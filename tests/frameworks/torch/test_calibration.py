@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from graphnet_datasets import Sample, calibrate, make_inputs, materialize
 from graphnet_datasets.errors import CalibrationError, MemoryLimitError
+from graphnet_datasets.frameworks.torch import stepping
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
 
@@ -301,6 +302,21 @@ def test_a_gpu_finds_what_the_cpu_finds(name: str) -> None:
             found = dataclasses.astuple(one.calibrated), dataclasses.astuple(two.calibrated)
             for expected, got in zip(*found, strict=True):
                 assert got == expected or got == pytest.approx(expected, rel=0.02, abs=1e-3)
+
+
+def test_a_device_that_others_have_filled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore text.")
+
+    def exhausted(*_: Any, **__: Any) -> None:
+        raise full
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stepping, "make_input", exhausted)
+        with pytest.raises(MemoryLimitError, match=r"^Making `input_0` .* finds no room"):
+            calibrate(HARD["kernels too small"])
+    monkeypatch.setattr(torch.fx.Interpreter, "run_node", exhausted)
+    with pytest.raises(MemoryLimitError, match=r"2\.00 GiB\. Run fewer at a time"):
+        calibrate(HARD["kernels too small"])
 
 
 @pytest.mark.gpu

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from graphnet_datasets import Sample, load_dataset
+from graphnet_datasets import Sample, load_dataset, translate
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.sample import Input, Op, Statistics, Symbol, Value
@@ -203,6 +203,14 @@ def test_a_device_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["calibrate", str(path), "--device", "cuda:99"])
     assert result.exit_code != 0
     assert read_table(path)["calibration"].to_pylist() == [None]
+
+
+@pytest.mark.torch
+@pytest.mark.paddle
+def test_graphs_of_another_framework_than_torch_stay_on_the_cpu(tmp_path: Path) -> None:
+    paddle = translate(linear("a/large", 90.0))
+    path = write_table([paddle], tmp_path / "graphs.parquet")
+    assert calibrate_tables(path, device="cuda:99", jobs=1).counts == {"calibrated": 1}
 
 
 @pytest.mark.torch
