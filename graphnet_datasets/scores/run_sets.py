@@ -210,12 +210,18 @@ def _filled(values: list[str], compilers: list[str]) -> list[str]:
 
 
 def _arm_names(keys: list[tuple[str, ...]]) -> list[str]:
+    """Say what tells arms of one compiler apart; what differs by the device, only on the device.
+
+    Versions and threads of another machine than this one tell nothing beside its device.
+    """
+    device = ARM_COLUMNS.index("device")
     names = []
     for key in keys:
         same_compiler = [other for other in keys if other[0] == key[0]]
+        same_device = [other for other in same_compiler if other[device] == key[device]]
         details: list[str] = []
         for i in range(1, len(key)):
-            values = {other[i] for other in same_compiler}
+            values = {other[i] for other in (same_compiler if i == device else same_device)}
             if len(values) == 1:
                 continue
             if ARM_COLUMNS[i] == "compiler_options":

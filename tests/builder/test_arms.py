@@ -207,7 +207,7 @@ def test_records_of_a_graph_that_has_changed_since_are_not_shipped(
 
 @pytest.fixture(scope="module")
 def embedded() -> dict[str, pa.Table]:
-    return split_arms(as_table(EMBEDDED / "runs"))
+    return split_arms(as_table(EMBEDDED / "runs").filter(pc.field("device") == "cpu"))
 
 
 def test_hundreds_of_graphs_are_timed_under_each_of_many_arms(
@@ -273,6 +273,16 @@ def test_eager_is_as_fast_as_itself(embedded: dict[str, pa.Table]) -> None:
     assert abs(np.log(np.median(speedups))) < 0.005
     assert abs(np.log(speedups).mean()) < 0.01
     assert max(faster, slower) < 0.08, (faster, slower)
+
+
+def test_records_of_a_gpu_say_which_and_under_what_it_was() -> None:
+    rows = as_table(EMBEDDED / "runs").filter(pc.field("device") != "cpu").to_pylist()
+    assert {row["compiler"] for row in rows} >= {"eager", "inductor", "cudagraphs"}
+    for row in rows:
+        assert json.loads(row["environment"])["gpu"]["name"]
+        assert row["clock"] == "cuda_event"
+        assert row["device_before"]["sm_clock_mhz"] > 0
+        assert row["baseline_kernel_ms"] > 0
 
 
 def test_docs_have_the_tables_of_the_records() -> None:

@@ -144,6 +144,23 @@ def test_runs_with_other_numbers_of_threads_are_another_arm() -> None:
     ]
 
 
+def test_what_comes_with_another_device_is_told_by_the_device() -> None:
+    gpu = {"device": "cuda", "compiler_version": "2.11", "num_threads": 16}
+    cpu = {"device": "cpu", "compiler_version": "2.13", "num_threads": 2}
+    runs = [
+        make_run("a", 1.0, **gpu),
+        make_run("a", 1.0, **cpu),
+        make_run("a", 1.0, **cpu, compiler_options='{"mode": "max"}'),
+        make_run("a", 1.0, compiler="other", **gpu),
+    ]
+    assert list(split_arms(as_table(runs))) == [
+        "inductor (device cuda)",
+        "inductor (device cpu)",
+        "inductor (mode=max, device cpu)",
+        "other",
+    ]
+
+
 def test_a_score_of_two_compilers_is_refused() -> None:
     with pytest.raises(ScoreError) as error:
         speedup_score([*FOUR, make_run("fast", 3.0, compiler="torchscript")])

@@ -26,6 +26,8 @@ from .verdicts import FAILED, Verdict, verdicts
 
 _TELLS_SUBTASK = pc.field("subtask").is_valid() & (pc.field("subtask") != "")
 _MEDIAN = SHARES.index(0.5)
+MAX_PLACE = 60
+"""Characters of a device's name that a page shows."""
 MAX_MESSAGE = 2_000
 """Characters of an error message that a page shows."""
 
@@ -88,6 +90,16 @@ class Arm:
         """What the arm is made of, as `split_arms` tells arms apart."""
         record = self.table.slice(0, 1).select(list(ARM_COLUMNS)).to_pylist()[0]
         return {name: str(value) for name, value in record.items() if value not in (None, "", "{}")}
+
+    @functools.cached_property
+    def place(self) -> str:
+        """Where its records were made, as far as scores are to be compared: CPU, or which GPU."""
+        device = self.conditions.get("device", "cpu")
+        if device == "cpu":
+            return "CPU"
+        texts = (row["environment"] for row in self.rows if row["environment"])
+        name = environment_parts(next(texts, "{}")).get("gpu.name")
+        return name[:MAX_PLACE] if name else device[:MAX_PLACE]
 
     @functools.cached_property
     def error_classes(self) -> list[ErrorClass]:

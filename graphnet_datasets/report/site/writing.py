@@ -91,8 +91,12 @@ def _write_pages(
     pictures: Mapping[str, str],
 ) -> None:
     tasks = sorted({sample.task for sample in samples})
-    are_alike = len({frozenset(arm.table["sample_id"].to_pylist()) for arm in arms}) == 1
-    renderer.write(place / "index.html", "index.html", tasks=tasks, are_alike=are_alike)
+    places = sorted({arm.place for arm in arms})
+    of_places = {(arm.place, frozenset(arm.table["sample_id"].to_pylist())) for arm in arms}
+    are_alike = len(of_places) == len(places)
+    renderer.write(
+        place / "index.html", "index.html", tasks=tasks, are_alike=are_alike, places=places
+    )
     renderer.write(place / "records.html", "records.html")
     renderer.write_parts(place / "samples.html", "samples.html", samples)
     for arm in arms:
@@ -181,7 +185,10 @@ def _counts(arms: list[Arm]) -> dict[str, Any]:
         "samples": len({row["sample_id"] for arm in arms for row in arm.rows}),
         "first": min(starts, default="")[:10],
         "last": max(starts, default="")[:10],
-        "score_range": _score_range(arms),
+        "score_ranges": {
+            each: _score_range([arm for arm in arms if arm.place == each])
+            for each in {arm.place for arm in arms}
+        },
     }
 
 

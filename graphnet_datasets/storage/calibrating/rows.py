@@ -90,7 +90,7 @@ def calibrate_rows(
             tempfile.TemporaryDirectory(prefix="graphnet-calibrate-") as folder,
             contextlib.closing(LocalPool(work, jobs or _default_jobs(on))) as pool,
         ):
-            for finished in pool.run(_jobs(rows, indices, on, max_flops, Path(folder))):
+            for finished in pool.run(_jobs(rows, indices, on, max_flops, limits, Path(folder))):
                 index = int(finished.job.payload["index"])
                 Path(finished.job.payload["row"]).unlink(missing_ok=True)
                 found = json.loads(finished.result) if finished.result else {}
@@ -112,13 +112,17 @@ def _jobs(
     indices: list[int],
     device: str,
     max_flops: float,
+    limits: Limits,
     folder: Path,
 ) -> Iterator[PoolJob]:
+    # That of a GPU is what is free of it when a job begins.
+    memory = limits.memory_bytes if device == "cpu" else None
     for index in indices:
         path = folder / f"{index}.arrow"
         table = to_arrow([rows[index]])
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
         share = min(1.0, max_flops / (rows[index].get("flops") or 1))
-        payload = {"index": index, "row": str(path), "share": share, "device": device}
+        payload = {"index": index, "row": str(path), "share": share}
+        payload |= {"device": device, "memory_limit_bytes": memory}
         yield PoolJob(str(rows[index].get("id")), payload)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...analysis.costs import measure_costs
 from ...analysis.finite import explain_not_finite
-from ...errors import GraphNetError
+from ...errors import GraphNetError, MemoryLimitError, TimeLimitError
 from ...frameworks import calibrate
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
@@ -29,27 +29,31 @@ MAX_OVER = 4
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Write the columns of calibration of the payload's row, or why there are none.
 
-    `share` is that of its operations which the graph may take on the `device`.
+    `share` is that of its operations which the graph may take on the `device`, and
+    `memory_limit_bytes` the memory.
     """
     del reporter  # there is one phase, in which each job begins
     with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
         (row,) = reader.read_all().to_pylist()
-    sample, share, device = Sample.from_row(row), float(payload["share"]), payload["device"]
+    sample, share = Sample.from_row(row), float(payload["share"])
+    where = {name: payload[name] for name in ("device", "memory_limit_bytes")}
     try:
         found = (
-            _calibrate(sample, device)
+            _calibrate(sample, where)
             if share >= 1
-            else _calibrate_smaller(sample, device, share, row["flops"])
+            else _calibrate_smaller(sample, where, share, row["flops"])
         )
+    except (MemoryLimitError, TimeLimitError) as error:
+        found = {"reason": str(error), "is_too_large": True}
     except GraphNetError as error:
         found = {"reason": str(error)}
     (directory / RESULT_FILE).write_text(json.dumps(found))
 
 
-def _calibrate(sample: Sample, device: str) -> dict[str, Any]:
+def _calibrate(sample: Sample, where: Mapping[str, Any]) -> dict[str, Any]:
     counted: list[tuple[int, int]] = []
     fitted = sample_to_row(
-        calibrate(sample, device=device, allow_unchecked_operators=True, on_end=counted.extend)
+        calibrate(sample, **where, allow_unchecked_operators=True, on_end=counted.extend)
     )
     found = {name: fitted[name] for name in CALIBRATION_COLUMNS}
     text, is_meant = explain_not_finite(counted, sample)
@@ -62,7 +66,9 @@ def _too_large(why: str) -> dict[str, Any]:
     return {"reason": f"it takes too many operations, and {why}", "is_too_large": True}
 
 
-def _calibrate_smaller(sample: Sample, device: str, share: float, num_flops: int) -> dict[str, Any]:
+def _calibrate_smaller(
+    sample: Sample, where: Mapping[str, Any], share: float, num_flops: int
+) -> dict[str, Any]:
     """Return what is found at smaller sizes, by the numbers that the inputs have in the sample.
 
     Of a graph that cannot be run so it is what is found of the whole, if that is not far too large.
@@ -74,10 +80,10 @@ def _calibrate_smaller(sample: Sample, device: str, share: float, num_flops: int
         costs = measure_costs(small)
         if costs is not None and costs.flops > MAX_OVER * share * num_flops:
             return _too_large(f"still takes {costs.flops / 1e9:,.1f} billion as `{small.id}`.")
-        found = _calibrate(small, device)
+        found = _calibrate(small, where)
     except GraphNetError as error:
         if MAX_OVER * share >= 1:
-            return _calibrate(sample, device)
+            return _calibrate(sample, where)
         return _too_large(f"cannot be run at smaller sizes: {error}")
     # Inputs that were symbols are gone from it, and the others in their order.
     places = [index for index, each in enumerate(sample.inputs) if each.role != "symbol"]

@@ -110,6 +110,27 @@ def test_the_overview_says_where_compilers_were_run_on_other_samples(
     assert warning not in (other / "index.html").read_text()
 
 
+def test_each_device_has_a_table_of_its_own(tmp_path: Path) -> None:
+    gpu = {"device": "cuda", "environment": json.dumps({"gpu": {"name": f"GPU <b>{'x' * 90}"}})}
+    sets = {
+        "inductor (device cpu)": [timed("a", 2.0), timed("b", 2.0)],
+        "inductor (device cuda)": [timed("a", 9.0, **gpu), timed("b", 9.0, **gpu)],
+        "inductor (device xpu)": [timed("a", 7.0, device="xpu", environment=None)],
+    }
+    pages = read_pages(write_site(sets, tmp_path / "site", dataset=None))
+    for page in (pages["index.html"], named(pages, "tasks/cv")):
+        ids = [each["id"] for each in page.named("table") if "compilers" in each.get("id", "")]
+        assert ids == ["compilers", "compilers-2", "compilers-3"]
+        name = f"GPU <b>{'x' * 53}"
+        places = [page.text.index(f", {each}\n") for each in ("CPU", name, "xpu")]
+        assert places == sorted(places)
+    warning = "Not all compilers were run on the same samples"
+    assert warning not in pages["index.html"].text
+    assert "Each device has a table of its own" in pages["index.html"].text
+    alone = write_site(two_arms(), tmp_path / "alone", dataset=None)
+    assert "Each device" not in (alone / "index.html").read_text()
+
+
 def test_the_page_of_a_compiler_tells_regressions_head_room_and_errors(
     pages: dict[str, Page],
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,11 @@ from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.sample import Input, Op, Statistics, Symbol, Value
 from graphnet_datasets.sample.arguments import Ref
-from graphnet_datasets.storage.calibrating import calibrate_rows, calibrate_tables
+from graphnet_datasets.storage.calibrating import (
+    CALIBRATION_LIMITS,
+    calibrate_rows,
+    calibrate_tables,
+)
 from graphnet_datasets.storage.calibrating.journal import Journal
 from graphnet_datasets.storage.table import read_table, write_table
 
@@ -117,6 +122,18 @@ def test_a_graph_that_is_too_large_is_named() -> None:
     assert found.row == row
     assert found.is_too_large
     assert found.reason == "its inputs take 0.0 GiB; 0.0 are allowed"
+
+
+@pytest.mark.torch
+def test_a_graph_that_takes_too_much_memory_is_named_before_it_does() -> None:
+    wide = Input("input", Value("float32", (2**14, 16)), statistics=Statistics(0.0, 1.0))
+    ops = (Op("torch.matmul", (Ref(0), Ref(1))), Op("torch.sum", (Ref(2),)))
+    turned = dataclasses.replace(wide, value=Value("float32", (16, 2**14)))
+    sample = Sample("a/wide", "torch", "other", (wide, turned), ops, Ref(3))
+    limits = dataclasses.replace(CALIBRATION_LIMITS, memory_bytes=2**29)
+    (found,) = calibrate_rows([sample.to_row()], jobs=1, limits=limits)
+    assert found.is_too_large
+    assert re.search(r"`a/wide` brings .* to 1\.07\d GB; the limit is 0\.53\d GB", found.reason)
 
 
 @pytest.mark.torch
