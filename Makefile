@@ -56,8 +56,9 @@ demo: $(VENV)/.demo
 	$(BIN)/graphnet score $(DEMO)/runs
 	$(BIN)/graphnet plot $(DEMO)/runs --out $(DEMO)/plots
 
+# The tests of a file go to one worker, so that fewer of them start processes of the same kind.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not gpu and not network"
 
 # What depends on the version of Python rather than on frameworks and compilers. It runs without
 # torch, whose wheels for other versions are large: the few tests that need it are skipped then.

@@ -137,12 +137,13 @@ def calibrate(
     Recorded statistics describe each tensor alone; drawn anew they do not fit together, and values
     grow or vanish from layer to layer. The graph is run on inputs of up to three seeds, on the CPU
     or on another `device` of torch, where sums are taken in another order, so that the last digits
-    of what is found may differ.
-    Where a normalisation's running mean and variance do not fit what arrives, those of what
-    arrives take their place; where a product with a weight leaves [0.003, 8] in root mean square,
-    the weight is scaled. What fits stays as it was recorded. The result holds the new statistics
-    beside the recorded ones (`Input.calibrated`), says in `calibration` whether any were needed,
-    and is drawn from as before: the same elements for a seed on every machine.
+    of what is found may differ. Where a normalisation's running mean and variance do not fit what
+    arrives, those of what arrives take their place; where a product with a weight leaves
+    [0.003, 8] in root mean square, the weight is scaled. What fits stays as it was recorded.
+
+    The result holds the new statistics beside the recorded ones (`Input.calibrated`), says in
+    `calibration` whether any were needed, and is drawn from as before: the same elements for a seed
+    on every machine.
 
     The other options are those of `materialize`; a graph of torch may have more weights than
     `memory_limit_bytes`, since each is drawn where it is read and let go of after. `on_end` is
@@ -150,8 +151,8 @@ def calibrate(
     what no statistics could mend.
 
     Raises:
-        CalibrationError: an operator of the graph fails when it is run, or the framework
-            calibrates on the CPU only.
+        CalibrationError: an operator of the graph fails when it is run, there is no such device,
+            or the framework calibrates on the CPU only.
         UnknownOperatorError, UntrustedCodeError, MemoryLimitError, MaterializeError: as
             `materialize`.
         MissingExtraError: the sample's framework is not installed.

@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 
+from ...errors import CalibrationError
 from ...inputs.calibration import Moments, calibrate_by
 from ...sample import Op, Sample
 from ...sample.targets import base_name
+from ..runtime import find_device_problem
 from .mixed_dtypes import PRODUCTS
 from .stepping import Stepper, prepare
 
@@ -35,9 +37,14 @@ def calibrate(
     """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
 
     Raises:
-        CalibrationError: an operator of the graph fails.
+        CalibrationError: an operator of the graph fails, or there is no such device.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
+    if problem := find_device_problem("torch", device):
+        raise CalibrationError(
+            f"`{sample.id}` cannot be calibrated on {device[:40]!r}: {problem}. Leave `device` out "
+            "to run it on the CPU."
+        )
     prepared = prepare(
         sample,
         memory_limit_bytes,

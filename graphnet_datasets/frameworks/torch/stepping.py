@@ -55,7 +55,7 @@ def prepare(
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`, but all inputs
             together may take more than the limit.
     """
-    if memory_limit_bytes is None and torch.device(device).type == "cuda":
+    if memory_limit_bytes is None and str(device).startswith("cuda"):
         memory_limit_bytes, _ = torch.cuda.mem_get_info(device)
     limit = memory_limit(memory_limit_bytes)
     with_inputs = limit + sum(input_bytes(sample, index) for index in range(len(sample.inputs)))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.overrides import TorchFunctionMode
 
 from graphnet_datasets import Sample, calibrate, make_inputs, materialize
-from graphnet_datasets.errors import CalibrationError, MemoryLimitError
+from graphnet_datasets.errors import CalibrationError, MaterializeError, MemoryLimitError
 from graphnet_datasets.frameworks.torch import stepping
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
@@ -289,6 +289,13 @@ def test_operands_of_two_dtypes_are_refused_by_calibration_as_by_a_run() -> None
     sample = build(inputs, [Op("torch.nn.functional.linear", (Ref(0), Ref(1)))])
     with pytest.raises(CalibrationError, match="dtype"):
         calibrate(sample)
+
+
+def test_what_is_no_device_is_refused() -> None:
+    with pytest.raises(MaterializeError, match="`device='warp'` is not a device of torch: "):
+        calibrate(HARD["kernels too small"], device="warp")
+    with pytest.raises(CalibrationError, match="cannot be calibrated on 'cuda:99': "):
+        calibrate(HARD["kernels too small"], device="cuda:99")
 
 
 @pytest.mark.gpu
