@@ -92,7 +92,7 @@ def make_array(
         )
     key = _key(seed, sample.id, sample.input_names[index])
     is_fresh = mode != "replay" and each.role == "input"
-    if each.data is not None and each.calibrated is None:
+    if _is_stored(each):
         stored = _stored(sample, each, dtype, shape)
         if not is_fresh:
             return stored
@@ -107,8 +107,7 @@ def make_array(
         drawn = _draw_whole(sample, index, key, shape, wanted, mode)
         if drawn is not None:
             return _in_order(sample, index, drawn)
-    wanted = _in_mode(wanted, dtype, mode, is_fresh=is_fresh)
-    is_positive = wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
+    wanted, is_positive = _in_mode(sample, index, wanted, mode)
     drawn = drawn_shape(each, shape, sizes)
     elements = draw(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
     elements = elements.reshape(drawn)
@@ -145,18 +144,22 @@ def find_normals(
     sizes = sample.hints if sizes is None else sizes
     dtype, shape = each.value.dtype, sample.shape_of(each.value, sizes)
     is_made_otherwise = each.role in ("symbol", "scalar") or mode not in MODES
-    is_stored = each.data is not None and each.calibrated is None
-    if is_made_otherwise or is_stored or not dtype or shape is None or min(shape, default=0) < 0:
+    if is_made_otherwise or _is_stored(each) or not dtype:
+        return None
+    if shape is None or min(shape, default=0) < 0:
         return None
     drawn = drawn_shape(each, shape, sizes)
     if is_whole(dtype) or math.prod(drawn) < BLOCK_SIZE or index in find_boxes(sample):
         return None
-    is_fresh = mode != "replay" and each.role == "input"
-    wanted = _in_mode(_recorded(sample, index, shape, dtype), dtype, mode, is_fresh=is_fresh)
-    is_positive = wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
+    wanted, is_positive = _in_mode(sample, index, _recorded(sample, index, shape, dtype), mode)
     key = _key(seed, sample.id, sample.input_names[index])
     normals = as_normals(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
     return None if normals is None else (normals, drawn, shape)
+
+
+def _is_stored(each: Input) -> bool:
+    """Tell whether an input's elements are on record, and drawn from nothing."""
+    return each.data is not None and each.calibrated is None
 
 
 def _recorded(sample: Sample, index: int, shape: tuple[int, ...], dtype: str) -> Distribution:
@@ -167,10 +170,16 @@ def _recorded(sample: Sample, index: int, shape: tuple[int, ...], dtype: str) ->
     return complete(statistics, f"Input `{sample.input_names[index]}` of `{sample.id}`")
 
 
-def _in_mode(wanted: Distribution, dtype: str, mode: Mode, *, is_fresh: bool) -> Distribution:
+def _in_mode(
+    sample: Sample, index: int, wanted: Distribution, mode: Mode
+) -> tuple[Distribution, bool]:
+    """Return what a mode makes of what was recorded, and whether it has to be positive."""
+    each = sample.inputs[index]
+    dtype = each.value.dtype or "bool"
+    is_fresh = mode != "replay" and each.role == "input"
     if mode == "probe" or (is_fresh and not is_whole(dtype)):
-        return spread_constants(wanted, dtype)
-    return wanted
+        wanted = spread_constants(wanted, dtype)
+    return wanted, wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
 
 
 def _in_order(
@@ -217,8 +226,12 @@ def drawn_shape(each: Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -
     (1, 3)
     """
     stride = each.value.stride
-    is_stored = each.data is not None and each.calibrated is None
-    if stride is None or len(stride) != len(shape) or is_stored or is_whole(each.value.dtype or ""):
+    if (
+        stride is None
+        or len(stride) != len(shape)
+        or _is_stored(each)
+        or is_whole(each.value.dtype or "")
+    ):
         return shape
     cut = list(shape)
     for axis, step in enumerate(stride):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ..sample import Op
 from ..sample.arguments import Arg, ListArg, Ref
+from ..sample.targets import base_name
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,8 +122,7 @@ def short_name(target: str) -> str:
     >>> short_name("torch.ops.aten.scatter_.src"), short_name("paddle._C_ops.add_")
     ('scatter', 'add')
     """
-    parts = target.split(".")
-    name = parts[3] if target.startswith("torch.ops.") and len(parts) > 3 else parts[-1]
+    name = base_name(target)
     return name if name.endswith("__") else name.rstrip("_") or name
 
 

@@ -162,7 +162,7 @@ def make_tensor(
         normals, drawn, shape = found
         whole = draw_normals(normals, dtype_of(dtype), device).view(drawn)
         stride = concrete_stride(sample, index, shape, sizes)
-        return whole if stride is None else _laid_out(whole, shape, stride)
+        return whole if stride is None else _laid_out(whole[_firsts(stride)], shape, stride)
     array = make_array(sample, index, seed, mode, sizes)
     stride = concrete_stride(sample, index, array.shape, sizes)
     if stride is None:
@@ -178,7 +178,6 @@ def _firsts(stride: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 def _laid_out(first: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...]) -> torch.Tensor:
-    first = first[_firsts(stride)]
     if shape == first.shape and stride == first.stride():
         return first
     return _with_stride(first, shape, stride)

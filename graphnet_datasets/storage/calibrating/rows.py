@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ...errors import RunError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
+from ...frameworks.input_limits import memory_limit
 from ...frameworks.runtime import find_device_problem
 from ...isolation import Limits, LocalPool, PoolJob, Work, num_processors
 from ..table import to_arrow
@@ -115,8 +116,9 @@ def _jobs(
     limits: Limits,
     folder: Path,
 ) -> Iterator[PoolJob]:
-    # That of a GPU is what is free of it when a job begins.
-    memory = limits.memory_bytes if device == "cpu" else None
+    memory = None  # what is free of a GPU when a job begins
+    if device == "cpu":
+        memory = min(memory_limit(limits.memory_bytes), memory_limit(None))
     for index in indices:
         path = folder / f"{index}.arrow"
         table = to_arrow([rows[index]])

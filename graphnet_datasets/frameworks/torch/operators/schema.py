@@ -12,6 +12,7 @@ import torch
 
 from ....errors import MaterializeError
 from ....sample import Op
+from ....sample.targets import base_name
 from . import Operator, resolve
 from .words import words
 
@@ -76,9 +77,7 @@ def is_factory(operator: Operator) -> bool:
     """
     if operator.kind != "function" or not operator.name.startswith("torch."):
         return False
-    is_overload = operator.name.count(".") > 3 and operator.name.startswith("torch.ops.")
-    last = operator.name.split(".")[3] if is_overload else operator.last_name
-    return last in _FACTORIES and "device" in keywords_of(operator)
+    return base_name(operator.name) in _FACTORIES and "device" in keywords_of(operator)
 
 
 @functools.lru_cache(maxsize=4096)
