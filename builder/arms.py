@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import statistics
 import sys
 import tempfile
 from collections import Counter
@@ -36,7 +37,7 @@ from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.isolation import keep_servers
 from graphnet_datasets.report.site.verdicts import Verdict, verdicts
 from graphnet_datasets.sample import Sample
-from graphnet_datasets.schema import Status
+from graphnet_datasets.schema import Reason, Status
 from graphnet_datasets.schema.tables import RUNS
 from graphnet_datasets.scores import error_aware_speedup_score, speedup_score
 from graphnet_datasets.scores.records import is_counted
@@ -88,6 +89,12 @@ MAX_BILLIONS = 50.0
 """Floating-point operations of the largest graphs that are timed, in billions: a call of them takes
 an eager core of a CPU about a second, so that all of a sample stays under its budget."""
 
+MAX_CALL_S = 2.0
+"""Graphs of which a call of eager takes longer have a record under the first arm alone: ten pairs
+with their warming up are some 25 calls, which must end before the timeout of a run does."""
+
+RUN_TIMEOUT_S = 60.0
+
 
 def candidates(rows: Sequence[Mapping[str, Any]], max_flops: float) -> list[Mapping[str, Any]]:
     """Return the graphs to time: `small` ones, the quickest first, then those of few operations.
@@ -127,7 +134,8 @@ def measure(
     """Time the graphs of a dataset under each arm, and yield its name with its records.
 
     One arm follows the other. With `num_together` each takes so many graphs before the next ones
-    are begun, so that what is done of a run that is stopped is done under every arm.
+    are begun, so that what is done of a run that is stopped is done under every arm. A graph of
+    which a call of eager takes more than `MAX_CALL_S` is left out of the arms that follow.
 
     Where `out` holds no records it begins with those that the dataset has: what they tell of equal
     graphs, compilers and machines is not timed again. With `is_anew` it begins with none.
@@ -146,7 +154,7 @@ def measure(
     rows = load_dataset(source, split="all", columns=columns).to_list()
     settings = Settings(
         timing=TimingSettings(budget_s=budget_s),
-        phase_timeouts_s={"compile": compile_timeout_s, "run": 60.0},
+        phase_timeouts_s={"compile": compile_timeout_s, "run": RUN_TIMEOUT_S},
     )
     chosen = arms or list(ARMS)
     ids: dict[str, list[str]] = {}
@@ -157,10 +165,11 @@ def measure(
     step = num_together or max(count, 1)
     turns = [(start, name) for start in range(0, count, step) for name in chosen]
     failed: set[str] = set()
+    slow: set[str] = set()
     with keep_servers(len(chosen)) if num_together else contextlib.nullcontext():
         for start, name in turns:
             framework, compiler, options = ARMS[name]
-            part = ids[framework][start : start + step]
+            part = [each for each in ids[framework][start : start + step] if each not in slow]
             if not part or name in failed:
                 continue
             try:
@@ -171,7 +180,17 @@ def measure(
                 print(f"{name}: {error}", file=sys.stderr)
                 failed.add(name)
                 continue
+            slow.update(_too_slow(records))
             yield name, records
+
+
+def _too_slow(records: Any) -> Iterator[str]:
+    """Yield the ids of graphs of which a call of eager takes more than `MAX_CALL_S`."""
+    columns = ("sample_id", "status", "reason", "baseline_alone_ms")
+    for name, status, reason, times_ms in zip(*(records[each] for each in columns), strict=True):
+        is_ended = (status, reason) == (Status.BASELINE_FAILED, Reason.TIMEOUT)
+        if is_ended or (times_ms and statistics.median(times_ms) > MAX_CALL_S * 1e3):
+            yield name
 
 
 def _take_records(source: Path, out: Path) -> None:

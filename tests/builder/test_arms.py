@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from graphnet_datasets.benchmark.records.records import (
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.compilers.registry import find_entry
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.sample import Value
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.runs import empty_run
 from graphnet_datasets.scores import as_table, split_arms
@@ -180,6 +182,32 @@ def test_so_many_graphs_together_are_timed_under_every_arm_before_the_next_ones(
     ]
     assert found == [(arm, ids) for ids in (["a", "b"], ["c"]) for arm in arms]
     assert read_runs(tmp_path / "runs").num_rows == 6
+
+
+def test_a_graph_that_eager_takes_long_for_has_a_record_under_the_first_arm_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, large = tmp_path / "data", Value("float32", (2048, 2048))
+    quick, slow = chain("quick", 2, "cv"), chain("slow", 20, "cv")
+    slow = dataclasses.replace(
+        slow,
+        inputs=tuple(dataclasses.replace(each, value=large) for each in slow.inputs),
+        ops=tuple(dataclasses.replace(each, results=(large,)) for each in slow.ops),
+    )
+    graphs = [
+        {**sample_to_row(sample), "tags": ["small"], "flops": place}
+        for place, sample in enumerate((quick, slow))
+    ]
+    write_table(graphs, data / "cv" / "train-0000.parquet")
+    write_readme(data)
+    monkeypatch.setattr("builder.arms.MAX_CALL_S", 0.02)
+    found = [
+        (name, records["sample_id"][:])
+        for name, records in measure(
+            data, tmp_path / "runs", ["eager", "torchscript"], budget_s=0.05
+        )
+    ]
+    assert found == [("eager", ["quick", "slow"]), ("torchscript", ["quick"])]
 
 
 def test_records_of_a_graph_that_has_changed_since_are_not_shipped(
