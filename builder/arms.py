@@ -72,6 +72,7 @@ ARMS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "onnxruntime": ("torch", "onnxruntime", {}),
     "openvino": ("torch", "openvino", {}),
     "openvino-f32": ("torch", "openvino", {"precision": "f32"}),
+    "jax": ("torch", "jax", {}),
     "iree": ("torch", "iree", {}),
     "tvm": ("torch", "tvm", {}),
     "tc": ("torch", "tc", {}),

@@ -33,8 +33,8 @@ def export_flat(
         writes: whether the caller carries out what the graph writes to inputs and buffers.
 
     Raises:
-        CompilerError: the graph writes to an input or a buffer. The tools behind would leave that
-            out without a word.
+        CompilerError: the graph writes to an input or a buffer, which the tools behind would leave
+            out without a word; or it returns a number that is known after a call only.
     """
     flat = FlatModule(module, example_inputs).eval()
     arguments = flat.arguments(example_inputs)
@@ -50,6 +50,11 @@ def export_flat(
         raise CompilerError(
             f"The graph writes to `{flat.written[0]}`, which belongs to its caller; `{compiler}` "
             "has no way to express that."
+        )
+    if flat.symbols:
+        raise CompilerError(
+            f"The graph returns the number `{flat.symbols[0]}`, which data or sizes decide; the "
+            f"program that `{compiler}` gets returns tensors only."
         )
     spell_out_sums(program.graph_module)
     return flat, program

@@ -70,6 +70,12 @@ class FlatModule(torch.nn.Module):
         return self._learned.written
 
     @property
+    def symbols(self) -> list[Any]:
+        """The numbers among the outputs that had no value in the first call, which traced them."""
+        kinds = (torch.SymInt, torch.SymFloat, torch.SymBool)
+        return [leaf for leaf in self._learned.leaves if isinstance(leaf, kinds)]
+
+    @property
     def num_tensors(self) -> int:
         """The number of tensors among the outputs, as the first call showed it."""
         return sum(leaf is _SLOT for leaf in self._learned.leaves)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import torch
+from torch._ops import OpOverloadPacket
 
 from .base import Compiler
 from .exporting import EXPORT_OPTIONS, check_count, export_flat
@@ -14,7 +17,7 @@ from .options import Option
 
 
 class Jax(Compiler):
-    """Translate through torchax, then lower and compile ahead of time for the shapes at hand."""
+    """Translate through torchax, then lower and compile ahead of time for the sizes at hand."""
 
     name = "jax"
     package = "jax"
@@ -29,7 +32,7 @@ class Jax(Compiler):
         if not is_installed:
             return is_installed, reason
         try:
-            importlib.import_module("torchax.export")
+            _import_torchax()
         except ModuleNotFoundError:
             return False, "`torchax` is not installed (pip install 'graphnet-datasets[jax]')"
         except (AttributeError, ImportError) as error:
@@ -37,26 +40,92 @@ class Jax(Compiler):
             return False, f"`torchax` does not work with torch {torch.__version__}: {error}"
         return True, ""
 
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._compiled: dict[tuple[torch.Size, ...], Callable[..., Any]] = {}
+
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
-        jax: Any = importlib.import_module("jax")
-        torchax_export: Any = importlib.import_module("torchax.export")
-        # Without it JAX narrows 64-bit numbers to 32 bits.
-        jax.config.update("jax_enable_x64", True)
-        flat, program = export_flat(self.name, module, example_inputs, dynamic=False)
-        weights, function = torchax_export.exported_program_to_jax(program)
-        arguments = self._to_jax(flat.arguments(example_inputs))
-        compiled = jax.jit(function).lower(weights, arguments).compile()
-        check_count(self.name, flat, len(compiled.out_avals))
+        self._compile_for(module, example_inputs)
 
         def run(**inputs: Any) -> Any:
-            results = compiled(weights, self._to_jax(flat.arguments(inputs)))
-            jax.block_until_ready(results)
-            return flat.rebuild([torch.from_dlpack(each) for each in results])
+            compiled = self._compiled.get(_sizes(inputs)) or self._compile_for(module, inputs)
+            return compiled(inputs)
 
         return run
 
-    def _to_jax(self, tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
-        jax_dlpack: Any = importlib.import_module("jax.dlpack")
-        return tuple(jax_dlpack.from_dlpack(tensor.contiguous()) for tensor in tensors)
+    def num_compilations(self) -> int:
+        """Return for how many sizes of the inputs the module was compiled: JAX has no others."""
+        return len(self._compiled)
+
+    def _compile_for(
+        self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+    ) -> Callable[..., Any]:
+        """Compile for the sizes of these inputs, and return what takes inputs of such sizes."""
+        jax: Any = importlib.import_module("jax")
+        torchax_export = _import_torchax()
+        # Without it JAX narrows 64-bit numbers to 32 bits.
+        jax.config.update("jax_enable_x64", True)
+        flat, program = export_flat(self.name, module, example_inputs, dynamic=False)
+        with warnings.catch_warnings():
+            # torch 2.13 warns of its own copying of tree specifications.
+            warnings.simplefilter("ignore", FutureWarning)
+            weights, function = torchax_export.exported_program_to_jax(program)
+        arguments = _to_jax(flat.arguments(example_inputs))
+        compiled = jax.jit(function).lower(weights, arguments).compile()
+        check_count(self.name, flat, len(jax.tree_util.tree_leaves(compiled.out_info)))
+
+        def run(inputs: Mapping[str, Any]) -> Any:
+            results = compiled(weights, _to_jax(flat.arguments(inputs)))
+            jax.block_until_ready(results)
+            return flat.rebuild([torch.from_dlpack(each) for each in results])
+
+        self._compiled[_sizes(example_inputs)] = run
+        return run
+
+
+def _sizes(inputs: Mapping[str, Any]) -> tuple[torch.Size, ...]:
+    return tuple(each.shape for each in inputs.values() if isinstance(each, torch.Tensor))
+
+
+def _to_jax(tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
+    jax_dlpack: Any = importlib.import_module("jax.dlpack")
+    return tuple(jax_dlpack.from_dlpack(tensor.contiguous()) for tensor in tensors)
+
+
+def _import_torchax() -> Any:
+    """Import torchax's translation of exported programs, and leave eager as it was.
+
+    Importing it switches off torch's fast path of attention, which eager is timed with.
+    """
+    has_fast_path = torch.backends.mha.get_fastpath_enabled()
+    try:
+        with _overloads_for_named_dimensions():
+            return importlib.import_module("torchax.export")
+    finally:
+        torch.backends.mha.set_fastpath_enabled(has_fast_path)
+
+
+@contextlib.contextmanager
+def _overloads_for_named_dimensions() -> Iterator[None]:
+    """Have operators give a string for each overload for named dimensions that torch lacks.
+
+    torchax 0.0.13 has such overloads in two tables, of decompositions and of autocast, which it
+    makes when it is imported. torch 2.13 has no named dimensions, so that no program calls them.
+    """
+    look_up = OpOverloadPacket.__getattr__
+
+    def find(packet: Any, key: str) -> Any:
+        try:
+            return look_up(packet, key)
+        except AttributeError:
+            if key.startswith("__") or "name" not in key.lower():
+                raise
+            return f"{packet}.{key}"
+
+    OpOverloadPacket.__getattr__ = find
+    try:
+        yield
+    finally:
+        OpOverloadPacket.__getattr__ = look_up
