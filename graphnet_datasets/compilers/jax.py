@@ -95,37 +95,46 @@ def _to_jax(tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
 
 
 def _import_torchax() -> Any:
-    """Import torchax's translation of exported programs, and leave eager as it was.
+    """Import torchax's translation of exported programs, and leave torch as it was.
 
-    Importing it switches off torch's fast path of attention, which eager is timed with.
+    For its own tensors, which are not used here, importing it makes `jax` the accelerator of torch,
+    which `torch.compile` then asks for its devices, and switches off the fast path of attention,
+    with which eager is timed.
     """
     has_fast_path = torch.backends.mha.get_fastpath_enabled()
     try:
-        with _overloads_for_named_dimensions():
+        with (
+            _replaced(torch.utils, "rename_privateuse1_backend", lambda _: None),
+            _replaced(torch, "_register_device_module", lambda *_: None),
+            _replaced(OpOverloadPacket, "__getattr__", _find_overload),
+        ):
             return importlib.import_module("torchax.export")
     finally:
         torch.backends.mha.set_fastpath_enabled(has_fast_path)
 
 
-@contextlib.contextmanager
-def _overloads_for_named_dimensions() -> Iterator[None]:
-    """Have operators give a string for each overload for named dimensions that torch lacks.
+_look_up = OpOverloadPacket.__getattr__
+
+
+def _find_overload(packet: Any, key: str) -> Any:
+    """Return an overload of an operator, or a string for one with names of dimensions.
 
     torchax 0.0.13 has such overloads in two tables, of decompositions and of autocast, which it
     makes when it is imported. torch 2.13 has no named dimensions, so that no program calls them.
     """
-    look_up = OpOverloadPacket.__getattr__
+    try:
+        return _look_up(packet, key)
+    except AttributeError:
+        if key.startswith("__") or "name" not in key.lower():
+            raise
+        return f"{packet}.{key}"
 
-    def find(packet: Any, key: str) -> Any:
-        try:
-            return look_up(packet, key)
-        except AttributeError:
-            if key.startswith("__") or "name" not in key.lower():
-                raise
-            return f"{packet}.{key}"
 
-    OpOverloadPacket.__getattr__ = find
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
     try:
         yield
     finally:
-        OpOverloadPacket.__getattr__ = look_up
+        setattr(owner, name, before)

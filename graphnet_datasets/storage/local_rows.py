@@ -20,12 +20,16 @@ from .table import check_file, unreadable
 
 
 def read_local_rows(
-    place: Path, config: str | None = None, ids: Sequence[str] | None = None
+    place: Path,
+    config: str | None = None,
+    ids: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a dataset directory's config, or of one Parquet file, of all splits.
 
     They are those of `load_dataset(place, config, split="all")`, in its order; with `ids` those
-    whose column `id` is one of them. Files are checked before the first row is yielded.
+    whose column `id` is one of them, and of `columns` those that there are. Files are checked
+    before the first row is yielded.
 
     Raises:
         DatasetNotFoundError: there is no such directory, file or config.
@@ -45,12 +49,17 @@ def read_local_rows(
     widest = max(schemas.values(), key=lambda schema: len(schema.names))
     if ids is not None:
         check_columns(widest, None, ["id"], place)
-    empty: dict[str, Any] = dict.fromkeys(widest.names)
-    for path in schemas:
-        for row in _read_file(path, ids):
+    kept = [name for name in widest.names if columns is None or name in columns]
+    empty: dict[str, Any] = dict.fromkeys(kept)
+    for path, schema in schemas.items():
+        # The version is read whatever is asked for: rows of another one mean something else.
+        read = [name for name in schema.names if name in kept or name == "schema_version"]
+        for row in _read_file(path, ids, read):
             version = row.get("schema_version", SCHEMA_VERSION)
             if version != SCHEMA_VERSION:
                 raise other_version(place, version)
+            if "schema_version" not in empty:
+                row.pop("schema_version", None)
             yield empty | row
 
 
@@ -65,19 +74,21 @@ def read_local_ids(place: Path) -> list[str]:
     ]
 
 
-def _read_file(path: Path, ids: Sequence[str] | None) -> Iterator[dict[str, Any]]:
+def _read_file(
+    path: Path, ids: Sequence[str] | None, columns: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     wanted = frozenset(ids or ())
     try:
         with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
                 if ids is None:
-                    yield from file.read_row_group(group).to_pylist()
+                    yield from file.read_row_group(group, columns=columns).to_pylist()
                     continue
                 found = file.read_row_group(group, columns=["id"])["id"].to_pylist()
                 # Not by Arrow's functions: to make an array out of a list, it imports pandas.
                 places = [place for place, each in enumerate(found) if each in wanted]
                 if places:
-                    rows = file.read_row_group(group)
+                    rows = file.read_row_group(group, columns=columns)
                     for place in places:
                         yield from rows.slice(place, 1).to_pylist()
     except (pa.ArrowException, OSError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,20 @@ from .local_rows import read_local_ids, read_local_rows
 
 LIST = "@"
 """Begins the name of a file with ids of samples, one a line."""
+
+_LISTED = (
+    *("id", "framework", "task", "subtask", "kind", "source", "tags", "method", "family"),
+    *("num_ops", "num_params"),
+)
+"""Columns that filters and the order of a table ask for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    """A row, or the columns `_LISTED` of one, with the dataset and the config where it stands."""
+
+    row: Mapping[str, Any]
+    stands_in: tuple[str | os.PathLike[str], str | None] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,27 +120,33 @@ def select_rows(
     filters = filters or Filters()
     several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
     seen: set[tuple[str, str]] = set()
-    groups: list[list[dict[str, Any]]] = []
+    groups: list[list[_Found]] = []
     for each in what if several else [what]:
         groups.append([])
-        for row in _find(each, dataset):
-            if (row["id"], row["framework"]) not in seen and filters.keeps(row):
-                seen.add((row["id"], row["framework"]))
-                groups[-1].append(row)
+        for found in _find(each, dataset):
+            if _key(found.row) not in seen and filters.keeps(found.row):
+                seen.add(_key(found.row))
+                groups[-1].append(found)
     limit = len(seen) if filters.limit is None else filters.limit
-    return [
-        row
-        for group, share in zip(groups, _shares(groups, limit), strict=True)
-        for row in group[:share]
-    ]
+    return _read(
+        [
+            found
+            for group, share in zip(groups, _shares(groups, limit), strict=True)
+            for found in group[:share]
+        ]
+    )
 
 
 def read_rows(
-    dataset: str | os.PathLike[str], config: str | None = None, ids: Sequence[str] | None = None
+    dataset: str | os.PathLike[str],
+    config: str | None = None,
+    ids: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Any:
     """Return something that yields the rows of all splits, or those with an id of several.
 
-    Of files on this machine they are read once and are in no cache (`read_local_rows`).
+    Of `columns` a row has those that the table has. Of files on this machine they are read once and
+    are in no cache (`read_local_rows`).
 
     Raises:
         DatasetNotFoundError: there is no such dataset or config.
@@ -136,10 +156,57 @@ def read_rows(
     """
     place = locate(dataset)
     if isinstance(place, Path):
-        return read_local_rows(place, config, ids)
+        return read_local_rows(place, config, ids, columns)
     filters = None if ids is None else [("id", "in", list(ids))]
     with hidden_progress_bars():  # the tables of a run are read faster than a bar of that is
-        return load_dataset(dataset, config, split="all", filters=filters)
+        rows = load_dataset(dataset, config, split="all", filters=filters)
+    if columns is None:
+        return rows
+    return rows.select_columns([name for name in rows.column_names if name in columns])
+
+
+def _list(dataset: str | os.PathLike[str], config: str | None = None) -> list[_Found]:
+    """Return what filters ask of a table's rows, by number of operators, then by id.
+
+    However a table is split, this is one order. Graphs themselves are read when they are chosen:
+    to make Python's objects of all of the embedded dataset takes minutes.
+    """
+    rows = [dict(row) for row in read_rows(dataset, config, columns=_LISTED)]
+    stands_in = (dataset, config)
+    if any(row.get("num_ops") is None or row.get("family") is None for row in rows):
+        rows, stands_in = [_complete(_checked(row)) for row in read_rows(dataset, config)], None
+    return [
+        _Found(row, stands_in) for row in sorted(rows, key=lambda row: (row["num_ops"], row["id"]))
+    ]
+
+
+def _read(chosen: Sequence[_Found]) -> list[dict[str, Any]]:
+    """Return the rows as a whole, in the same order; each table is read once."""
+    wanted: dict[Any, set[str]] = {}
+    for found in chosen:
+        if found.stands_in is not None:
+            wanted.setdefault(found.stands_in, set()).add(found.row["id"])
+    rows: dict[Any, dict[str, Any]] = {}
+    for (dataset, config), ids in wanted.items():
+        for row in _read_ids(dataset, config, ids):
+            rows.setdefault(((dataset, config), *_key(row)), _complete(_checked(row)))
+    return [
+        dict(found.row) if found.stands_in is None else rows[(found.stands_in, *_key(found.row))]
+        for found in chosen
+    ]
+
+
+def _read_ids(
+    dataset: str | os.PathLike[str], config: str | None, ids: Collection[str]
+) -> Iterable[dict[str, Any]]:
+    if isinstance(locate(dataset), Path):
+        return read_rows(dataset, config, sorted(ids))
+    table = read_rows(dataset, config)  # as listing it has left it in the cache
+    return table.select([place for place, each in enumerate(table["id"]) if each in ids])
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["id"], row["framework"]
 
 
 def _shares(groups: Sequence[Sequence[Any]], limit: int) -> list[int]:
@@ -152,11 +219,11 @@ def _shares(groups: Sequence[Sequence[Any]], limit: int) -> list[int]:
     return shares
 
 
-def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
     if isinstance(what, Sample):
-        yield _complete(sample_to_row(what), what)
+        yield _Found(_complete(sample_to_row(what), what))
     elif isinstance(what, Mapping):
-        yield _complete(_checked(what), None)
+        yield _Found(_complete(_checked(what)))
     elif isinstance(what, str) and what.startswith(LIST):
         yield from _find_listed(Path(what.removeprefix(LIST)).expanduser(), dataset)
     elif isinstance(what, os.PathLike) or (isinstance(what, str) and is_path(what)):
@@ -190,12 +257,12 @@ def is_path(text: str) -> bool:
     return text.startswith((".", "/", "~")) or text.endswith(".parquet")
 
 
-def _find_path(path: Path) -> Iterator[dict[str, Any]]:
+def _find_path(path: Path) -> Iterator[_Found]:
     if not path.exists():
         raise DatasetNotFoundError(f"There is nothing at `{path}`.")
     is_table = path.is_file() or next(path.rglob("*.parquet"), None) is not None
     if is_table:
-        yield from _by_size(read_rows(path), path)
+        yield from _list(path)
         return
     directories = sorted({each.parent for each in path.rglob("graph_net.json")})
     if not directories:
@@ -208,16 +275,16 @@ def _find_path(path: Path) -> Iterator[dict[str, Any]]:
         yield from _find(read_directory(directory), path)
 
 
-def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
     if name == str(dataset):
-        yield from _by_size(read_rows(dataset), dataset)
+        yield from _list(dataset)
     elif name == ALL or name in CONFIGS:
         if name in CONFIGS and not CONFIGS[name].table.holds_samples:
             raise RunError(
                 f"The config `{name}` holds {CONFIGS[name].table.rows}, which cannot be run. "
                 f"Choose a config of graphs: {', '.join(_configs_of_graphs())}."
             )
-        yield from _by_size(read_rows(dataset, name), dataset)
+        yield from _list(dataset, name)
     else:
         found = _find_ids([name], dataset)
         if not found:
@@ -241,7 +308,7 @@ def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[Mappi
     return rows
 
 
-def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
     """Yield the samples whose ids stand in a file, in its order; lines with a # are no ids."""
     try:
         lines = [line.strip() for line in path.read_text().splitlines()]
@@ -254,9 +321,9 @@ def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[dict[s
     ids = list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
     if not ids:
         raise DatasetNotFoundError(f"There is no id of a sample in `{path}`.")
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in _find(_find_ids(ids, dataset), dataset):
-        found.setdefault(row["id"], []).append(row)
+    found: dict[str, list[_Found]] = {}
+    for each in _find(_find_ids(ids, dataset), dataset):
+        found.setdefault(each.row["id"], []).append(each)
     for each in ids:
         if each not in found:
             raise DatasetNotFoundError(
@@ -280,11 +347,6 @@ def _configs_of_graphs() -> list[str]:
     return [ALL, *(name for name, config in CONFIGS.items() if config.table.holds_samples)]
 
 
-def _by_size(rows: Any, dataset: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Return rows in one order, however they are split: by number of operators, then by id."""
-    return sorted(_find(rows, dataset), key=lambda row: (row["num_ops"], row["id"]))
-
-
 def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name in ("id", "ops", "inputs", "outputs") if name not in row]
     if missing:
@@ -295,7 +357,7 @@ def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
     return dict(row)
 
 
-def _complete(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
+def _complete(row: dict[str, Any], sample: Sample | None = None) -> dict[str, Any]:
     """Fill the hashes and the family where nobody has computed them."""
     if any(row.get(name) is None for name in ("family", "structure_hash", "signature_hash")):
         derived = hash_columns(sample or sample_from_row(row))

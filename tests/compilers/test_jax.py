@@ -56,15 +56,18 @@ def test_dtypes_are_kept(dtype: torch.dtype) -> None:
 def test_importing_it_changes_nothing_of_torch() -> None:
     # In a process of its own: here it may have been imported before.
     code = (
-        "import torch\n"
+        "import sys, torch\n"
         "from torch._ops import OpOverloadPacket\n"
         "from graphnet_datasets.compilers.jax import Jax\n"
-        "look_up = OpOverloadPacket.__getattr__\n"
-        "assert torch.backends.mha.get_fastpath_enabled()\n"
+        "held = lambda: [OpOverloadPacket.__getattr__, torch._register_device_module,\n"
+        "    torch.utils.rename_privateuse1_backend, hasattr(torch, 'jax'),\n"
+        "    torch.backends.mha.get_fastpath_enabled(), torch._C._get_privateuse1_backend_name()]\n"
+        "before = held()\n"
         "assert Jax.is_available() == (True, ''), Jax.is_available()\n"
-        "import sys; assert 'torchax' in sys.modules\n"
-        "assert OpOverloadPacket.__getattr__ is look_up\n"
-        "assert torch.backends.mha.get_fastpath_enabled()\n"
+        "assert 'torchax' in sys.modules\n"
+        "assert held() == before, held()\n"
+        "twice = torch.compile(lambda x: 2 * x, backend='eager')\n"
+        "assert twice(torch.ones(2)).tolist() == [2, 2]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,42 @@ def test_rows_without_the_graph_are_refused(dataset: Path) -> None:
         "A row lacks the column `ops`, so that it cannot be run. Load the dataset with all its "
         "columns (`columns=None`)."
     )
+
+
+def test_chosen_rows_are_whole(dataset: Path) -> None:
+    chosen = select_rows(["cv", "nlp"], Filters(min_ops=3, limit=5), dataset=dataset)
+    assert [row["id"] for row in chosen] == [
+        *(f"cv/chain-{size}" for size in (3, 4, 5)),
+        *(f"nlp/chain-{size}" for size in (3, 4)),
+    ]
+    stored = {row["id"]: row for row in load_dataset(dataset, split="all")}
+    for row in chosen:
+        assert row.keys() == stored[row["id"]].keys()
+        assert row["structure_hash"]  # which the table lacks
+        for name, value in stored[row["id"]].items():
+            assert value is None or row[name] == value
+
+
+def test_families_that_the_table_lacks_are_filtered_by(tmp_path: Path) -> None:
+    root = tmp_path / "graphnet"
+    relu = chain("a/relu", 1)
+    tanh = dataclasses.replace(
+        relu, id="a/tanh", ops=(dataclasses.replace(relu.ops[0], target="torch.tanh"),)
+    )
+    rows = [relu.to_row(), tanh.to_row()]
+    assert not any(row.get("family") for row in rows)
+    write_table(rows, root / "cv" / "train-0000.parquet")
+    write_readme(root)
+    (of_tanh,) = select_rows(tanh)
+    assert ids("cv", Filters(family=(of_tanh["family"],)), dataset=root) == ["a/tanh"]
+
+
+def test_of_equal_ids_each_framework_has_its_row(tmp_path: Path) -> None:
+    root = tmp_path / "graphnet"
+    rows = [chain("a/one", 1).to_row(), chain("a/one", 1).to_row() | {"framework": "paddle"}]
+    write_table(rows, root / "cv" / "train-0000.parquet")
+    write_readme(root)
+    found = select_rows("cv", dataset=root)
+    assert [row["framework"] for row in found] == ["torch", "paddle"]
+    (row,) = select_rows("cv", Filters(framework=("paddle",)), dataset=root)
+    assert row["framework"] == "paddle"
