@@ -1,12 +1,14 @@
 """Shapes of a paddle sample's values without running it: paddle infers them in its program IR.
 
 Each operator is added to a program that never runs, which needs no memory for tensors. What depends
-on the values of tensors stays unknown there; the shape that the sample records is used instead.
+on the values of tensors stays unknown there, but for whole numbers that follow from shapes
+(`folding`); the shape that the sample records is used instead.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,6 +25,7 @@ from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..deadline import Deadline
 from .argument_kinds import check_elements
 from .checked import is_checked
+from .folding import Folding
 from .operators import CORE, lookup
 from .plan import Plan
 from .tensors import dtype_of
@@ -123,7 +126,7 @@ def walk(
         or not (limits.allow_unchecked_operators or is_checked(lookup(op.target)))
     )
 
-    def observe(position: int, result: Any) -> Any:
+    def observe(folding: Folding, position: int, result: Any) -> Any:
         deadline.check(f"Finding the shapes of `{sample.id}`")
         if not limits.allow_unchecked_operators:
             result = too_large(result) or result
@@ -135,17 +138,15 @@ def walk(
         if isinstance(result, Exception):
             result = Unknown()
         note(position, result)
-        return result
+        return result if isinstance(result, Unknown) else folding.fold(position, result)
 
     @switch_to_static_graph
     def infer() -> None:
         main = paddle.static.Program()
         with paddle.static.program_guard(main, paddle.static.Program()):
-            plan.observe(
-                [_argument(sample, index, sizes) for index in range(plan.num_inputs)],
-                observe,
-                skipped,
-            )
+            inputs = [_argument(sample, index, sizes) for index in range(plan.num_inputs)]
+            folding = Folding(sample, inputs)
+            plan.observe(inputs, functools.partial(observe, folding), skipped)
 
     infer()
 
