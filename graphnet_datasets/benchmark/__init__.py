@@ -1,6 +1,6 @@
 """Timed runs: `run` in the parent, a worker per sample, records on disk."""
 
-from ..storage.selection import Filters
+from ..storage.filters import Filters
 from ..timing.pairs import TimingSettings
 from .again import Again, load_record, run_again
 from .judging.reference import VERDICTS_NAME, Verdicts, compare_with_reference

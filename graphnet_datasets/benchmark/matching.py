@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..compilers import find_entry
 from ..errors import RunError, UnknownCompilerError
 from ..frameworks import framework_names
-from ..storage.selection import Filters, select_rows
+from ..storage.selection import Filters, choose
 
 
 def match_compilers(
@@ -36,34 +35,24 @@ def match_compilers(
     for name, found in known.items():
         if not found:  # said before samples are read, which takes longer
             find_entry(name, (filters.framework or framework_names())[0])
-    wanted = tuple(
-        each for each in framework_names() if any(each in found for found in known.values())
-    )
-    if isinstance(dataset, Iterator):
-        dataset = list(dataset)
+    wanted = frozenset().union(*known.values())
     # All first: a limit counts the samples that will run, and those are known by their framework.
-    rows = select_rows(dataset, dataclasses.replace(filters, limit=None), dataset=source)
-    if not filters.framework and any(row["framework"] in wanted for row in rows):
-        rows = [row for row in rows if row["framework"] in wanted]
-    if not rows:
+    chosen = choose(dataset, filters, dataset=source)
+    found = chosen.frameworks
+    if not filters.framework and not found.isdisjoint(wanted):
+        found &= wanted
+    frameworks = [each for each in framework_names() if each in found]
+    if not frameworks:
         raise RunError("There is nothing to run: no sample was given, or the filters keep none.")
-    frameworks = [
-        each for each in framework_names() if any(row["framework"] == each for row in rows)
-    ]
     matched: dict[Any, list[str]] = {framework: [] for framework in frameworks}
-    for name, found in known.items():
-        fitting = [each for each in frameworks if each in found]
+    for name, able in known.items():
+        fitting = [each for each in frameworks if each in able]
         if not fitting:
             find_entry(name, frameworks[0])  # says which ones there are
         for framework in fitting[:1] if ":" in name else fitting:
             matched[framework].append(name)
-    if filters.limit is not None:
-        run_by = tuple(framework for framework, names in matched.items() if names)
-        limited = dataclasses.replace(filters, framework=run_by)
-        rows = select_rows(dataset, limited, dataset=source)
-    return [row for row in rows if matched[row["framework"]]], {
-        framework: names for framework, names in matched.items() if names
-    }
+    run_by = {framework: names for framework, names in matched.items() if names}
+    return chosen.read(filters.limit, run_by), run_by
 
 
 def _frameworks_of(name: str) -> list[str]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..compilers import resolve_name, resolve_paths
 from ..errors import RunError
 from ..schema import Status, sample_from_row
-from ..storage.selection import Filters, is_path
+from ..storage.filters import Filters
+from ..storage.selection import is_path
 from .executors.executors import Executor, LocalExecutor, parse_devices
 from .executors.jobs import CandidateCompiler, SampleJob
 from .judging.output_files import OutputStore

@@ -26,7 +26,7 @@ def print_compilers(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list.")] = False,
 ) -> None:
     """List the compilers: name, framework, version or why one cannot run here, devices."""
-    from ..storage.selection import Filters
+    from ..storage.filters import Filters
 
     Filters(framework=(framework,) if framework else ())  # says which there are
     rows = _rows(framework)

@@ -99,7 +99,7 @@ def print_rows(
     from ..schema.tables import GRAPHS, SUBGRAPHS, config_named
     from ..storage.loading import load_dataset, locate
     from ..storage.questions import list_contains
-    from ..storage.selection import Filters
+    from ..storage.filters import Filters
     from ..verbosity import hidden_progress_bars
 
     # Says which frameworks, tasks and kinds there are where one of these is not.

@@ -1,4 +1,4 @@
-"""Which samples a run is about: names, paths, rows or samples, and filters on them."""
+"""Which samples a run is about: names, paths, rows or samples."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 
 from ..analysis.columns import hash_columns
 from ..errors import DatasetNotFoundError, GraphNetError, RunError
-from ..frameworks import framework_names
 from ..sample import Sample
-from ..sample.vocabulary import KINDS, PART_METHODS, TASKS
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import SUBGRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
+from .filters import Filters
 from .loading import load_dataset, locate
 from .local_rows import read_local_ids, read_local_rows
 
@@ -29,75 +28,6 @@ _LISTED = (
     *("num_ops", "num_params"),
 )
 """Columns that filters and the order of a table ask for."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Found:
-    """A row, or the columns `_LISTED` of one, with the dataset and the config where it stands."""
-
-    row: Mapping[str, Any]
-    stands_in: tuple[str | os.PathLike[str], str | None] | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Filters:
-    """Which rows to keep; None keeps all, and of several values one has to match.
-
-    `subtask` is what its model is for (`analysis.subtasks`). `tag` is one that a row has to have,
-    such as `small`; of several, any. `kind` is what a sample is: a `graph`,
-    a `subgraph`, a `joint` graph with its gradients. `family` is a family's hash, in full or its
-    beginning; `method` how parts were found, which whole graphs were not. `limit` is shared out
-    evenly where several names are given: of `cv` and `nlp` a limit of 6 takes the first three of
-    each.
-
-    Raises:
-        RunError: there is no such framework, task, kind or method.
-    """
-
-    task: tuple[str, ...] = ()
-    subtask: tuple[str, ...] = ()
-    tag: tuple[str, ...] = ()
-    framework: tuple[str, ...] = ()
-    kind: tuple[str, ...] = ()
-    source: tuple[str, ...] = ()
-    family: tuple[str, ...] = ()
-    method: tuple[str, ...] = ()
-    min_ops: int | None = None
-    max_ops: int | None = None
-    max_params: int | None = None
-    limit: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, accepted in (
-            ("framework", framework_names()),
-            ("task", TASKS),
-            ("kind", KINDS),
-            ("method", PART_METHODS),
-        ):
-            for each in getattr(self, name):
-                if each not in accepted:
-                    raise RunError(
-                        f"There is no {name} `{each}`.{did_you_mean(each, accepted)} Choose one of "
-                        f"{', '.join(accepted)}."
-                    )
-
-    def keeps(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether the filters keep a row; `limit` is not looked at."""
-        for name in ("task", "subtask", "framework", "kind", "source"):
-            accepted = getattr(self, name)
-            if accepted and row.get(name) not in accepted:
-                return False
-        if self.tag and not set(self.tag) & set(row.get("tags") or ()):
-            return False
-        if self.method and row.get("method") not in self.method:
-            return False
-        if self.family and not (row["family"] or "").startswith(self.family):
-            return False
-        return (
-            (self.min_ops is None or row["num_ops"] >= self.min_ops)
-            and (self.max_ops is None or row["num_ops"] <= self.max_ops)
-            and (self.max_params is None or row["num_params"] <= self.max_params)
-        )
 
 
 def select_rows(
@@ -117,6 +47,51 @@ def select_rows(
         DatasetNotFoundError: nothing has the name.
         RunError: something is neither a name nor a sample, or the rows lack columns.
     """
+    return choose(what, filters, dataset=dataset).read((filters or Filters()).limit)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    """A row, or the columns `_LISTED` of one, with the dataset and the config where it stands."""
+
+    row: Mapping[str, Any]
+    stands_in: tuple[str | os.PathLike[str], str | None] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """Samples that were asked for, by name, before those that stand in tables are read."""
+
+    groups: Sequence[Sequence[_Found]]
+
+    @property
+    def frameworks(self) -> frozenset[str]:
+        """The frameworks that the samples are of."""
+        return frozenset(found.row["framework"] for group in self.groups for found in group)
+
+    def read(
+        self, limit: int | None = None, frameworks: Collection[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return rows as `select_rows` does: no more than a limit, of some frameworks or of all."""
+        groups = [
+            [each for each in group if frameworks is None or each.row["framework"] in frameworks]
+            for group in self.groups
+        ]
+        shares = _shares(groups, sum(map(len, groups)) if limit is None else limit)
+        return _read(
+            [each for group, share in zip(groups, shares, strict=True) for each in group[:share]]
+        )
+
+
+def choose(
+    what: Any, filters: Filters | None = None, *, dataset: str | os.PathLike[str] = "graphnet"
+) -> Chosen:
+    """Return what `select_rows` would read without a limit; it raises the same.
+
+    >>> chosen = choose("cv", Filters(tag=("small",)))
+    >>> sorted(chosen.frameworks), [row["num_ops"] for row in chosen.read(2, ["torch"])]
+    (['paddle', 'torch'], [])
+    """
     filters = filters or Filters()
     several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
     seen: set[tuple[str, str]] = set()
@@ -127,14 +102,7 @@ def select_rows(
             if _key(found.row) not in seen and filters.keeps(found.row):
                 seen.add(_key(found.row))
                 groups[-1].append(found)
-    limit = len(seen) if filters.limit is None else filters.limit
-    return _read(
-        [
-            found
-            for group, share in zip(groups, _shares(groups, limit), strict=True)
-            for found in group[:share]
-        ]
-    )
+    return Chosen(groups)
 
 
 def read_rows(

@@ -16,7 +16,7 @@ from ..errors import TuningError
 from ..isolation import Limits
 from ..schema import CONFIGS
 from ..schema.tables import TUNING_TASKS
-from ..storage.selection import Filters
+from ..storage.filters import Filters
 from ..storage.staging import Staging
 from ..terminal import counted
 from .allocators.base import DEFAULT_SLOT_TRIALS
