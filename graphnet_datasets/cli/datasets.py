@@ -97,9 +97,9 @@ def print_rows(
     import pyarrow.dataset
 
     from ..schema.tables import GRAPHS, SUBGRAPHS, config_named
+    from ..storage.filters import Filters
     from ..storage.loading import load_dataset, locate
     from ..storage.questions import list_contains
-    from ..storage.filters import Filters
     from ..verbosity import hidden_progress_bars
 
     # Says which frameworks, tasks and kinds there are where one of these is not.
