@@ -89,8 +89,8 @@ def choose(
     """Return what `select_rows` would read without a limit; it raises the same.
 
     >>> chosen = choose("cv", Filters(tag=("small",)))
-    >>> sorted(chosen.frameworks), [row["num_ops"] for row in chosen.read(2, ["torch"])]
-    (['paddle', 'torch'], [])
+    >>> sorted(chosen.frameworks), [row["framework"] for row in chosen.read(2, ["torch"])]
+    (['paddle', 'torch'], ['torch', 'torch'])
     """
     filters = filters or Filters()
     several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)

@@ -14,6 +14,7 @@ import numpy as np
 import paddle
 import paddle.pir
 
+from ...errors import MaterializeError
 from ...sample import Sample
 from ...sample.arguments import ListArg, Ref, iterate_refs
 from .calls import in_order
@@ -25,6 +26,7 @@ MAX_ELEMENTS = 16
 """More than a shape has dimensions."""
 _LARGEST = 2**31 - 1
 _WHOLE = ("int32", "int64")
+_NOT_KNOWN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 
 
 class Folding:
@@ -62,15 +64,18 @@ class Folding:
             return result
         try:
             elements = rule(self, *in_order(op))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
+        except (*_NOT_KNOWN, MaterializeError):
             return result  # it depends on data, or is called in a form that has no rule
-        if elements.size > MAX_ELEMENTS or np.abs(elements).max(initial=0) > _LARGEST:
+        if (
+            tuple(result.shape) != elements.shape
+            or elements.size > MAX_ELEMENTS
+            or np.abs(elements).max(initial=0) > _LARGEST
+        ):
             return result
         self._known[index] = elements
         is_size = bool(((elements > 0) | (elements == -1)).all())
-        if not is_size or op.target in _CONSTANTS or elements.ndim > 1 or not elements.size:
-            return result
-        self._values[index] = _constant(elements, result.dtype)
+        if is_size and op.target not in _CONSTANTS and elements.ndim <= 1 and elements.size:
+            self._values[index] = _constant(elements, result.dtype)
         return self._values[index]
 
     def elements(self, arg: Any) -> Elements:
@@ -100,6 +105,8 @@ def _plain(arg: Any) -> Any:
         return [_plain(each) for each in (arg.items if isinstance(arg, ListArg) else arg)]
     if isinstance(arg, bool) or not isinstance(arg, int | float) or arg != int(arg):
         raise TypeError
+    if abs(arg) > _LARGEST:  # so that no product of two overflows
+        raise ValueError
     return int(arg)
 
 

@@ -176,6 +176,33 @@ def test_sizes_that_do_not_fit_are_no_shape() -> None:
         assert propagate(graph(*calls))[-1] is None
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("value", [2.0**31, 2.0**62, 1e300, float("inf"), float("nan"), -7.0])
+def test_numbers_that_no_size_has_end_in_no_error(value: float, dtype: str) -> None:
+    from graphnet_datasets.frameworks.paddle.shapes import propagate
+
+    whole = Named("dtype", dtype)
+    calls = (
+        *SIZE,
+        ("cast", Ref(3), whole),
+        ("scale", Ref(4), value, value, True),
+        ("add", Ref(4), Ref(4)),
+        stacked(Ref(5), Ref(6)),
+        (
+            "slice",
+            Ref(7),
+            ListArg((0,)),
+            ListArg((5,)),
+            ListArg((9,)),
+            ListArg((1,)),
+            ListArg((0,)),
+        ),
+        ("reshape", X, Ref(7)),
+    )
+    results = propagate(graph(*calls))[-1]
+    assert results is None or results[0].shape is None
+
+
 def test_costs_count_what_follows() -> None:
     from graphnet_datasets.analysis.costs import measure_costs
 
