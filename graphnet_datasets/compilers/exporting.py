@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -42,9 +43,7 @@ def export_flat(
     if dynamic:
         auto = torch.export.Dim.AUTO
         shapes = {"tensors": tuple(dict.fromkeys(range(each.dim()), auto) for each in arguments)}
-    with warnings.catch_warnings():
-        # torch 2.13 warns of its own copying of tree specifications.
-        warnings.simplefilter("ignore", FutureWarning)
+    with quiet_copies():
         program = torch.export.export(flat, arguments, dynamic_shapes=shapes, strict=False)
     if flat.written and not writes:
         raise CompilerError(
@@ -58,6 +57,14 @@ def export_flat(
         )
     spell_out_sums(program.graph_module)
     return flat, program
+
+
+@contextlib.contextmanager
+def quiet_copies() -> Iterator[None]:
+    """Hide what torch 2.13 warns of its own copying of tree specifications, as exports do."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
 
 
 def spell_out_sums(module: torch.fx.GraphModule) -> None:

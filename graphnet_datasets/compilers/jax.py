@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ import torch
 from torch._ops import OpOverloadPacket
 
 from .base import Compiler
-from .exporting import EXPORT_OPTIONS, check_count, export_flat
+from .exporting import EXPORT_OPTIONS, check_count, export_flat, quiet_copies
 from .options import Option
 
 
@@ -68,9 +67,7 @@ class Jax(Compiler):
         # Without it JAX narrows 64-bit numbers to 32 bits.
         jax.config.update("jax_enable_x64", True)
         flat, program = export_flat(self.name, module, example_inputs, dynamic=False)
-        with warnings.catch_warnings():
-            # torch 2.13 warns of its own copying of tree specifications.
-            warnings.simplefilter("ignore", FutureWarning)
+        with quiet_copies():
             weights, function = torchax_export.exported_program_to_jax(program)
         arguments = _to_jax(flat.arguments(example_inputs))
         compiled = jax.jit(function).lower(weights, arguments).compile()

@@ -50,7 +50,6 @@ def read_local_rows(
     if ids is not None:
         check_columns(widest, None, ["id"], place)
     kept = [name for name in widest.names if columns is None or name in columns]
-    empty: dict[str, Any] = dict.fromkeys(kept)
     for path, schema in schemas.items():
         # The version is read whatever is asked for: rows of another one mean something else.
         read = [name for name in schema.names if name in kept or name == "schema_version"]
@@ -58,9 +57,7 @@ def read_local_rows(
             version = row.get("schema_version", SCHEMA_VERSION)
             if version != SCHEMA_VERSION:
                 raise other_version(place, version)
-            if "schema_version" not in empty:
-                row.pop("schema_version", None)
-            yield empty | row
+            yield {name: row.get(name) for name in kept}
 
 
 def read_local_ids(place: Path) -> list[str]:

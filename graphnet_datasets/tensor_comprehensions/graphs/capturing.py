@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ...compilers.exporting import export_flat
+from ...compilers.exporting import export_flat, quiet_copies
 from ...compilers.flat import FlatModule
 from .decompositions import decompositions
 
@@ -57,9 +56,7 @@ def capture_graph(
     compiler: str, module: Callable[..., Any], example_inputs: Mapping[str, Any]
 ) -> CapturedGraph:
     """Export a module and decompose it to core aten operators, attention to products."""
-    with sdpa_kernel(SDPBackend.MATH), warnings.catch_warnings():
-        # torch 2.13 warns of its own copying of tree specifications.
-        warnings.simplefilter("ignore", FutureWarning)
+    with sdpa_kernel(SDPBackend.MATH), quiet_copies():
         flat, program = export_flat(compiler, module, example_inputs, dynamic=False, writes=True)
         program = program.run_decompositions(decompositions())
     bound: list[torch.Tensor | int | None] = []
