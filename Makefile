@@ -32,7 +32,7 @@ help:
 	@echo "make catalog     capture the full dataset out of all catalogs of models"
 	@echo "make ship        put what was captured into the package, as its embedded dataset"
 	@echo "make records     time the embedded dataset under every compiler of a CPU, on an idle machine"
-	@echo "make leaderboard make the site of the embedded records in docs/leaderboard anew"
+	@echo "make leaderboard build the site of the embedded records, in build/leaderboard"
 	@echo "make notebook    run the notebooks of examples/ again and store them with their outputs"
 	@echo "make benchmarks  measure the figures of docs/performance.md"
 
@@ -131,7 +131,7 @@ records: $(VENV)/.test
 	$(MAKE) leaderboard
 
 leaderboard: $(VENV)/.test
-	$(BIN)/graphnet report graphnet --out docs/leaderboard
+	$(BIN)/graphnet report graphnet --out build/leaderboard
 
 # Run elsewhere, so that the pictures it writes are not left in the checkout.
 notebook: $(VENV)/.test

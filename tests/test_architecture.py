@@ -106,13 +106,6 @@ def test_scores_need_only_the_schema() -> None:
         )
 
 
-def test_no_file_of_the_library_is_longer_than_400_lines() -> None:
-    lengths = {
-        str(path.relative_to(PACKAGE)): len(path.read_text().splitlines()) for path in MODULES
-    }
-    assert {name: length for name, length in lengths.items() if length > 400} == {}
-
-
 def test_files_are_put_into_their_place_by_one_module() -> None:
     """`atomic` writes under another name and renames; whole sample directories have their own."""
     own = {"atomic.py", "directory/writing.py", "directory/tree.py"}
