@@ -1,0 +1,1 @@
+"""Counts of unidiomatic prose, the word lists behind them, and the limits that only go down."""
