@@ -91,7 +91,7 @@ def find_effects(sample: Sample) -> Effects:
             last_state = position
         seen.append(tuple(dict.fromkeys(own)))
         if "w" in kind:
-            last_write.update((memory[ref], position) for ref in _written(op))
+            last_write.update((memory[ref], position) for ref in written_values(op))
     final = [
         last_write[memory[ref]] for ref in iterate_refs(sample.outputs) if memory[ref] in last_write
     ]
@@ -148,8 +148,13 @@ def classify(framework: str, op: Op) -> str:
         return "w" * (op.target.endswith("_") and not op.target.endswith("__"))
 
 
-def _written(op: Op) -> list[int]:
-    """Return the values that a writing operator may write to."""
+def written_values(op: Op) -> list[int]:
+    """Return the values that a writing operator may write to.
+
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> written_values(Op("torch.Tensor.add_", (Ref(0), Ref(1))))
+    [0]
+    """
     for key, arg in op.kwargs:
         if key == "out" and arg is not None:
             return list(iterate_refs(arg))
@@ -180,7 +185,7 @@ def _find_memory(sample: Sample, kinds: tuple[str, ...]) -> list[int]:
     for position, op in enumerate(sample.ops):
         name = base_name(op.target)
         if "w" in kinds[position]:
-            shared = [] if _is_norm(name) else _written(op)
+            shared = [] if _is_norm(name) else written_values(op)
         elif name in _SHARING:
             shared = list(iterate_refs((op.args, op.kwargs)))
             if name not in _SHARING_ALL:

@@ -22,7 +22,8 @@ from ..sample.vocabulary import FRAMEWORK_GROUP, framework_entry_points, framewo
 MODULES: Mapping[str, str] = {
     "materialize": "`materialize(sample, **options)`: something that runs the sample",
     "tensors": "`make_inputs(sample, seed, mode, device, weights, sizes, **limits)`: its arguments",
-    "operators": "`lookup`, `mutates`, `draws_random_numbers`: the table of operators",
+    "operators": "`lookup`, `mutates`, `draws_random_numbers`, `drops_nothing`: the table of "
+    "operators",
     "runtime": "`make_runtime(device, num_threads)`, `import_all(with_compiler, with_fakes)`: "
     "how a run handles its tensors, and what its jobs import",
     "results": "`find_results(sample)`: what each operator gives, without running it",

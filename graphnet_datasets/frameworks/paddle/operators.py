@@ -152,6 +152,25 @@ def draws_random_numbers(op: Op) -> bool:
     return lookup(op.target).is_random
 
 
+_RATE_POSITION = {
+    "dropout": 2, "dropout_": 2, "flash_attn": 5, "fused_bias_dropout_residual_layer_norm": 5,
+    "fused_dropout_add": 3, "rnn": 5,
+}  # fmt: skip
+
+
+def drops_nothing(op: Op) -> bool:
+    """Return whether a random operator is a dropout whose probability is the literal 0.
+
+    >>> drops_nothing(Op("paddle._C_ops.dropout", ("x", None, 0.0, False)))
+    True
+    """
+    position = _RATE_POSITION.get(op.target.removeprefix(CORE))
+    if position is None or len(op.args) <= position:
+        return False
+    rate = op.args[position]
+    return type(rate) in (int, float) and rate == 0
+
+
 def resolve(found: Operator) -> Callable[..., Any]:
     """Return what an operator of the table calls in the installed paddle.
 

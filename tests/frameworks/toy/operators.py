@@ -30,3 +30,7 @@ def mutates(op: Op) -> bool:
 
 def draws_random_numbers(op: Op) -> bool:
     return False
+
+
+def drops_nothing(op: Op) -> bool:
+    return False

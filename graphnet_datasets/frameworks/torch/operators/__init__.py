@@ -4,7 +4,7 @@ Looking a name up and asking what a call does need no torch; resolving an entry 
 """
 
 from .checked import is_checked, is_walkable
-from .effects import draws_random_numbers, mutates
+from .effects import draws_random_numbers, drops_nothing, mutates
 from .resolve import all_names, dispatched_names, name_of, resolve
 from .table import Kind, Operator, canonical, lookup
 
@@ -15,6 +15,7 @@ __all__ = [
     "canonical",
     "dispatched_names",
     "draws_random_numbers",
+    "drops_nothing",
     "is_checked",
     "is_walkable",
     "lookup",

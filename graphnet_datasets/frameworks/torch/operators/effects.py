@@ -76,6 +76,39 @@ def draws_random_numbers(op: Op) -> bool:
     return True
 
 
+_RATE_POSITION = {
+    "alpha_dropout": 1, "dropout": 1, "dropout1d": 1, "dropout2d": 1, "dropout3d": 1,
+    "feature_alpha_dropout": 1, "feature_dropout": 1, "native_dropout": 1,
+}  # fmt: skip
+_RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
+
+
+def drops_nothing(op: Op) -> bool:
+    """Return whether a random operator is a dropout whose probability is the literal 0.
+
+    `torch.lstm` and its kin have arguments `(…, num_layers, dropout, train, …)` in two orders. They
+    drop nothing with one layer, a dropout of 0 or outside of training.
+
+    >>> drops_nothing(Op("torch.nn.functional.dropout", ("x", 0.0)))
+    True
+    >>> drops_nothing(Op("torch.nn.functional.dropout", ("x", 0.5)))
+    False
+    """
+    name = lookup(op.target).last_name
+    if op.target.startswith(ATEN_PREFIX):
+        name = op.target.removeprefix(ATEN_PREFIX).partition(".")[0]
+    name = name.removesuffix("_")
+    if name in _RATE_POSITION:
+        rate = _argument(op, "p", _RATE_POSITION[name], None)
+        return type(rate) in (int, float) and rate == 0
+    if name in _RECURRENT:
+        for position, rate in enumerate(op.args):
+            if type(rate) is float:
+                is_training = op.args[position + 1 : position + 2] != (False,)
+                return rate == 0 or not is_training or op.args[position - 1] == 1
+    return False
+
+
 def _argument(op: Op, keyword: str, position: int, default: Any) -> Any:
     for key, arg in op.kwargs:
         if key == keyword:

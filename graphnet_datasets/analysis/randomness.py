@@ -1,0 +1,97 @@
+"""Outputs that depend on random numbers which a graph draws itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import UnknownOperatorError
+from ..frameworks import module
+from ..sample import Op, Sample
+from ..sample.arguments import DictArg, ListArg, Ref, iterate_refs
+from ..sample.targets import base_name
+from .effects import effect_kinds, memory_classes, written_values
+
+_READS_NO_ELEMENT = frozenset(
+    {"device", "dim", "dtype", "empty_like", "full_like", "is_complex", "is_floating_point", "ndim",
+     "new_empty", "new_full", "new_ones", "new_zeros", "numel", "ones_like", "shape", "size",
+     "stride", "zeros_like"}
+)  # fmt: skip
+"""Operators whose result depends on the shape or the dtype of their first argument alone."""
+_SHAPE_FOLLOWS_ELEMENTS = frozenset(
+    {"argwhere", "bincount", "masked_select", "nonzero", "repeat_interleave", "unique",
+     "unique_consecutive"}
+)  # fmt: skip
+
+
+def is_random(sample: Sample) -> bool:
+    """Return whether an output, or an input that the graph writes to, depends on a random draw.
+
+    A dropout that is switched off, by its mode or a probability of 0, draws nothing. A draw whose
+    result reaches no output does not count.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> def dropout(probability):
+    ...     call = Op("torch.nn.functional.dropout", (Ref(0), probability))
+    ...     return Sample("example/dropout", "torch", "other",
+    ...         inputs=(Input("input", Value("float32", (2,))),), ops=(call,), outputs=Ref(1))
+    >>> is_random(dropout(0.5)), is_random(dropout(0.0))
+    (True, False)
+    """
+    reached = _reached_values(sample)
+    return any(reached[: len(sample.inputs)]) or any(random_outputs(sample))
+
+
+def random_outputs(sample: Sample) -> tuple[bool, ...]:
+    """Return for each output, in the order of the flat outputs, whether it depends on a draw.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> noise = Op("torch.rand_like", (Ref(0),))
+    >>> random_outputs(Sample("example/noise", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),), ops=(noise,),
+    ...     outputs=(Ref(0), Ref(1))))
+    (False, True)
+    """
+    reached = _reached_values(sample)
+    return tuple(isinstance(leaf, Ref) and reached[leaf.index] for leaf in _leaves(sample.outputs))
+
+
+def _reached_values(sample: Sample) -> list[bool]:
+    """Return for each value whether its elements depend on a draw once the graph has run."""
+    num_inputs = len(sample.inputs)
+    kinds = effect_kinds(sample)
+    reached = [False] * (num_inputs + sample.num_ops)
+    if not any("r" in kind for kind in kinds):
+        return reached
+    memory = memory_classes(sample)
+    names = [base_name(op.target) for op in sample.ops]
+    are_shapes_known = not _SHAPE_FOLLOWS_ELEMENTS.intersection(names)
+    written: set[int] = set()
+    for position, (op, kind, name) in enumerate(zip(sample.ops, kinds, names, strict=True)):
+        refs = list(iterate_refs((op.args, op.kwargs)))
+        is_reached = "r" in kind and not _drops_nothing(sample.framework, op)
+        if not (are_shapes_known and name in _READS_NO_ELEMENT):
+            is_reached |= any(reached[ref] or memory[ref] in written for ref in refs)
+        reached[num_inputs + position] = is_reached
+        if is_reached and "w" in kind:
+            written.update(memory[ref] for ref in written_values(op))
+    return [is_reached or memory[value] in written for value, is_reached in enumerate(reached)]
+
+
+def _drops_nothing(framework: str, op: Op) -> bool:
+    try:
+        return module(framework, "operators").drops_nothing(op)
+    except UnknownOperatorError:
+        return False
+
+
+def _leaves(outputs: Any) -> Iterator[Any]:
+    """Yield the leaves of a sample's outputs in the order of `frameworks.outputs.leaves`."""
+    if isinstance(outputs, tuple | ListArg):
+        for item in outputs if isinstance(outputs, tuple) else outputs.items:
+            yield from _leaves(item)
+    elif isinstance(outputs, DictArg):
+        for _, item in outputs.items:
+            yield from _leaves(item)
+    elif outputs is not None:
+        yield outputs
