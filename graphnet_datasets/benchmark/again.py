@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..schema import sample_from_row
-from ..scores.comparison import TOLERANCE
+from ..scores.variants import TOLERANCE
 from ..storage.selection import select_rows
 from .executors.sample_runner import SampleJob, SampleRunner
 from .handover import JudgedCall

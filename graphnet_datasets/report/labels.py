@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from ..scores import Scores
-from ..scores.comparison import TOLERANCE
+from ..scores.variants import TOLERANCE
 
 
 def legend_label(name: str, scores: Scores, device: str) -> str:

@@ -23,12 +23,11 @@ import pyarrow as pa
 from ..atomic import write_text
 from ..json_text import parse_json
 from ..scores import as_table, by_sample, error_aware_speedup_score, speedup_score
-from ..scores.comparison import TOLERANCE
 from ..scores.records import is_counted, make_records
 from ..scores.run_sets import Duplicates, without_duplicates
 from ..scores.samples import cells_by_sample
 from ..scores.text import html_table
-from ..scores.variants import find_variant
+from ..scores.variants import TOLERANCE, find_variant
 from .plots import plot_runs
 
 CAPTIONS = {

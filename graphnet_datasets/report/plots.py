@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from ..errors import ScoreError
 from ..scores import Scores, as_table, error_aware_speedup_score, speedup_score, split_by
-from ..scores.comparison import TOLERANCE
 from ..scores.records import make_records
 from ..scores.run_sets import Duplicates, without_duplicates
-from ..scores.variants import find_variant
+from ..scores.variants import TOLERANCE, find_variant
 from .labels import count_label, device_of, legend_label, panel_title, short, times, with_device
 from .style import COLOURS, import_figure, line_style, save, settings
 

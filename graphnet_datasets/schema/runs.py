@@ -84,12 +84,15 @@ OUTPUT_FIELDS = pa.struct(
         ("null_t", pa.float64()),
         ("null_mean_t", pa.float64()),
         ("constant_t", pa.float64()),
+        ("rms_oracle", pa.float64()),
     ]
 )
 """One output compared: errors are against eager, rmse against the fp64 oracle (null without one),
 `mismatch_share` is the share of elements that are not bit-equal, `null_t` and `null_mean_t` the
-smallest t at which an all-zero and a constant-mean output would pass, `constant_t` the smallest t
-at which the output of the first call would pass for the later ones, whatever their inputs."""
+smallest t at which an all-zero and a constant-mean output pass (`null_mean_t` is null where all
+elements are equal: the mean reproduces them), `constant_t` the smallest t at which the output of
+the first call passes for the later calls, and `rms_oracle` the root mean square of the oracle's
+finite elements."""
 
 JUDGED_FIELDS = pa.struct(
     [
@@ -200,7 +203,9 @@ RUNS_SCHEMA = pa.schema(
         ("outputs", pa.list_(OUTPUT_FIELDS)),
         ("min_t", pa.float64()),
         ("null_t", pa.float64()),
+        ("stale_t", pa.float64()),
         ("eager_t", pa.float64()),
+        ("undecidable_reason", pa.string()),
         ("is_deterministic", pa.bool_()),
         ("determinism_t", pa.float64()),
         ("judged", pa.list_(JUDGED_FIELDS)),
@@ -225,7 +230,10 @@ they are ten or more. While the pairs were timed `load` was the load average, `o
 `steal_share` what other processes and other virtual machines took of all processors; `is_noisy`
 says that this was much. `is_baseline_disturbed` says that eager beside the candidate is not what it
 is alone (`baseline_alone_ms`). `min_t` is the largest of the outputs' `min_t` (inf: correct at no
-tolerance), null where nothing was compared. `eager_t` is the smallest t at which eager itself
+tolerance), null where nothing was compared. `stale_t` is the smallest t at which an answer that was
+stored from another set of inputs passes: a verdict at that t or a greater one says nothing of a
+compiler. `undecidable_reason` is a sentence why the outputs allow no verdict, null where they do.
+`eager_t` is the smallest t at which eager itself
 agrees with the fp64 oracle (null without one): below it a verdict says nothing of a compiler.
 `determinism_t` is the `min_t` of eager against itself.
 `floor_ms` is the least time that the device's peak rates allow for the work of the sample.
@@ -252,6 +260,7 @@ LATER_COLUMNS = frozenset(
         "subtask", "sample_digest", "dataset", "compiler_source", "judged", "upstream_speedup",
         "upstream_min_t", "timed_in", "paired_speedup", "baseline_preemptions",
         "candidate_preemptions", "num_calm_pairs", "is_noisy", "load", "other_cpu_share",
+        "stale_t", "undecidable_reason",
         "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t",
     }
 )  # fmt: skip

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from ..errors import ScoreError
 from . import intervals
-from .comparison import TOLERANCE, Basis, Comparison
+from .comparison import Basis, Comparison
 from .conditions import different_between
 from .intervals import NORMAL_QUANTILE
 from .records import Floats, Records, is_counted, is_told, make_records
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
 from .scoring import score_records
-from .variants import TOLERANCES, check_parameters, find_variant
+from .variants import TOLERANCE, TOLERANCES, check_parameters, find_variant
 from .warnings import LESS_ACCURATE, kinds_of, warnings_of
 
 

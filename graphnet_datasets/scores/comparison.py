@@ -12,9 +12,6 @@ from .text import text_table
 Basis = Literal["speedup", "latency"]
 VERDICTS = ("broken", "slower", "same", "faster", "fixed", "failing", "undecidable")
 
-TOLERANCE = -3
-"""The t at which outputs have to be right: at t = 0 an all-zero output would pass on any sample."""
-
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Comparison:

@@ -15,6 +15,7 @@ from ..schema import Status
 from .conditions import differing_conditions
 from .intervals import NORMAL_QUANTILE
 from .tolerance import ATOL_RTOL_EXPONENTS
+from .undecidable import UNDECIDABLE, undecidable_reason
 from .variants import Variant
 from .warnings import IMPOSSIBLE, count_kinds, first_of, is_impossible, warnings_of
 
@@ -159,18 +160,19 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
 
 
 def _excluded(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what is said of a run that is not in N."""
-    kept = {
-        name: row[name] for name in ("sample_id", "status", "reason", "error_type", "error_message")
-    }
+    """Return the columns that describe a run outside N, with the reason why it is outside."""
+    columns = ("sample_id", "status", "reason", "error_type", "error_message")
+    shown = {name: row[name] for name in columns}
     if row["status"] == Status.OK and is_impossible(row["warnings"]):
-        return kept | {"reason": IMPOSSIBLE, "error_message": first_of(IMPOSSIBLE, row)}
+        return shown | {"reason": IMPOSSIBLE, "error_message": first_of(IMPOSSIBLE, row)}
+    if row["status"] == Status.OK and (why := undecidable_reason(row)):
+        return shown | {"reason": UNDECIDABLE, "error_message": why}
     if row["status"] == Status.OK:
-        return kept | {
+        return shown | {
             "reason": "nondeterministic",
             "error_message": "Eager differs from itself by as much as from zeros.",
         }
-    return kept
+    return shown
 
 
 def _is_no_better_than_zeros(min_t: Floats, null_t: Floats) -> npt.NDArray[np.bool_]:
@@ -182,12 +184,14 @@ def _is_no_better_than_zeros(min_t: Floats, null_t: Floats) -> npt.NDArray[np.bo
 
 
 def _vacuous_from(table: pa.Table) -> Floats:
-    """Return `null_t`, and -inf where eager's outputs are not finite: then nothing is told apart.
+    """Return the t from which zeros or a stored answer pass, -inf for outputs that are not finite.
 
-    `null_t` is inf as well where an output has to be equal and is not constant, which tells all.
+    `null_t` is inf as well where an output has to be equal and varies; such a sample is decided at
+    every t.
     """
     null_t = _floats(table, "null_t")
-    return np.where((null_t == np.inf) & ~_is_told(table, null_t), -np.inf, null_t)
+    null_t = np.where((null_t == np.inf) & ~_is_told(table, null_t), -np.inf, null_t)
+    return np.fmin(null_t, _floats(table, "stale_t"))
 
 
 def known_null_t(table: pa.Table) -> list[float | None]:
@@ -237,7 +241,27 @@ def _codes(table: pa.Table, variant: Variant) -> Integers:
         # Where eager differs from itself by as much as from zeros, no output can be told wrong.
         floor, null_t = _floats(table, "determinism_t"), _floats(table, "null_t")
         is_out |= (code == 0) & _is_nondeterministic(table) & (floor >= null_t)
+    if variant.is_held_against_zeros:
+        is_out |= (code == 0) & is_undecidable(table)
     return np.where(is_out, -1, code)
+
+
+def is_undecidable(table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return for each record whether its outputs allow no verdict (`undecidable_reason`).
+
+    >>> from .run_sets import as_table
+    >>> row = {"sample_id": "a", "status": "ok", "speedup": 2.0, "min_t": -4.0, "stale_t": -4.4}
+    >>> is_undecidable(as_table([row, {**row, "min_t": -5.0}])).tolist()
+    [True, False]
+    """
+    min_t, null_t, stale_t = (_floats(table, name) for name in ("min_t", "null_t", "stale_t"))
+    may_be = (min_t > -np.inf) & ((null_t == -np.inf) | (min_t >= stale_t - 1e-8))
+    may_be |= table["undecidable_reason"].is_valid().to_numpy()
+    indices = np.flatnonzero(may_be)
+    mask = np.zeros(len(may_be), dtype=bool)
+    rows = table.take(pa.array(indices)).to_pylist()
+    mask[indices] = [undecidable_reason(row) is not None for row in rows]
+    return mask
 
 
 def _lookup(table: pa.Table, column: str, values: dict[str, int]) -> Integers:

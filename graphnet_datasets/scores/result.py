@@ -13,6 +13,7 @@ from ..schema import Status
 from ..terminal import counted
 from .conditions import say_values
 from .text import html_table, text_table
+from .undecidable import UNDECIDABLE
 from .warnings import IMPOSSIBLE, sentence
 
 
@@ -167,6 +168,7 @@ _FAILED = "eager or the harness failed"
 _CAUSES = {
     IMPOSSIBLE: "they were faster than the device can be (impossibly_fast)",
     "nondeterministic": "eager differs from itself by as much as from zeros",
+    UNDECIDABLE: "their outputs allow no verdict (undecidable)",
 }
 _MAX_CONDITIONS = 8
 

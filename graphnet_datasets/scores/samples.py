@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from .comparison import TOLERANCE
 from .records import is_counted, make_records
 from .result import number, percentage
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
-from .variants import find_variant
+from .undecidable import UNDECIDABLE, undecidable_reason
+from .variants import TOLERANCE, find_variant
 from .warnings import IMPOSSIBLE, is_impossible
 
 COLUMNS = (
     "sample_id", "task", "family", "status", "is_right", "latency_ms", "speedup", "speedup_low",
     "speedup_high", "min_t", "floor_ms", "roofline_share", "compile_time_s", "first_call_s",
-    "break_even_calls", "baseline_num_kernels", "candidate_num_kernels", "null_t", "eager_t",
-    "warnings",
+    "break_even_calls", "baseline_num_kernels", "candidate_num_kernels", "null_t", "stale_t",
+    "eager_t", "undecidable_reason", "warnings",
 )  # fmt: skip
 
 
@@ -30,7 +31,8 @@ def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str,
     of light it reaches: `floor_ms / latency_ms`, where `floor_ms` is the least time that the
     device's measured peak rates allow. A compiler can win at most `1 / roofline_share` more.
     `is_right` says what `compare` decides by: that the outputs pass at t = -3, and not where zeros
-    would; None of a sample that no score counts. A speedup, a share of the roofline and a number of
+    would; None for a sample that no score counts or that allows no verdict, and
+    `undecidable_reason` says why. A speedup, a share of the roofline and a number of
     calls after which compiling pays mean nothing where it is false; they are None there.
     Samples whose floor is not known come behind, the slowest first, and then those without a time.
 
@@ -57,6 +59,7 @@ def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str,
             "latency_ms": latency_ms,
             "roofline_share": floor_ms / latency_ms if floor_ms and latency_ms else None,
             "is_right": right.get(record["sample_id"]),
+            "undecidable_reason": _why_undecidable(record, right),
         }
         if figures["is_right"] is False:
             figures |= dict.fromkeys(_OF_RIGHT_ONES)
@@ -108,16 +111,36 @@ _OF_RIGHT_ONES = (
 
 
 def _right_samples(table: pa.Table) -> dict[str, bool]:
-    """Tell of each sample that counts whether it is right."""
+    """Return for each sample that counts, and that allows a verdict, whether it is right."""
     variant = find_variant("report")
     counted = table.filter(pa.array(is_counted(table, variant)))
-    is_right = make_records(table, variant).is_right_at(TOLERANCE)
-    return dict(zip(counted["sample_id"].to_pylist(), is_right.tolist(), strict=True))
+    records = make_records(table, variant)
+    is_right, is_told = records.is_right_at(TOLERANCE), records.is_told_at(TOLERANCE)
+    is_decided = is_told | (records.code != 0)
+    verdicts = zip(
+        counted["sample_id"].to_pylist(), is_right.tolist(), is_decided.tolist(), strict=True
+    )
+    return {sample_id: right for sample_id, right, decided in verdicts if decided}
+
+
+def _why_undecidable(record: Mapping[str, Any], right: Mapping[str, bool]) -> str | None:
+    """Return why a record allows no verdict at t = `TOLERANCE`, or None."""
+    if why := undecidable_reason(record):
+        return why
+    if record["status"] != "ok" or record["sample_id"] in right or record["min_t"] is None:
+        return None
+    if is_impossible(record["warnings"]) or record["is_deterministic"] is False:
+        return None
+    if record["eager_t"] is not None and record["eager_t"] > TOLERANCE:
+        return f"Eager itself agrees with float64 only from t = {record['eager_t']:.3g} on."
+    return "Zeros or a stored answer pass wherever eager itself agrees with float64."
 
 
 def _speedup(row: dict[str, Any]) -> str:
     if is_impossible(row["warnings"]):
         return IMPOSSIBLE
+    if row["status"] == "ok" and row["undecidable_reason"]:
+        return UNDECIDABLE
     if row["status"] == "ok" and row["is_right"] is False:
         return f"not right at t = {TOLERANCE}"
     return number(row["speedup"]) if row["status"] == "ok" else row["status"]

@@ -34,6 +34,18 @@ ATOL_RTOL_EXPONENTS: Mapping[str, tuple[float, float]] = {
 }
 """(a, r) of each dtype with a tolerance; every other dtype has to be equal."""
 
+_ROUNDING_STEPS: Mapping[str, float] = {
+    "float16": 2.0**-10,
+    "complex32": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float32": 2.0**-23,
+    "complex64": 2.0**-23,
+    "float64": 2.0**-52,
+    "complex128": 2.0**-52,
+}
+MAX_UNIFORM_STEPS = 4
+"""Rounding steps by which elements that should be equal may differ."""
+
 _CHUNK = 2**15
 """Elements looked at together: 256 KiB of float64, so that each pass finds them in cache."""
 _NEWTON_STEPS = 60
@@ -51,6 +63,52 @@ def tolerances(t: float, dtype: str) -> tuple[float, float]:
         return 0.0, 0.0
     a, r = ATOL_RTOL_EXPONENTS[dtype]
     return _power_of_ten(a * t), _power_of_ten(r * t)
+
+
+def rounding_step(dtype: str) -> float:
+    """Return the distance from 1 to the next number of a dtype, 0 for a dtype that is exact.
+
+    >>> rounding_step("float32") == np.finfo(np.float32).eps, rounding_step("int64")
+    (True, 0.0)
+    """
+    return _ROUNDING_STEPS.get(dtype, 0.0)
+
+
+@_QUIETLY
+def is_uniform(elements: npt.NDArray, dtype: str) -> bool:
+    """Return whether all elements are equal up to `MAX_UNIFORM_STEPS` rounding steps.
+
+    The mean of such elements is each element itself, so it is no control. A single element and an
+    empty array are uniform.
+
+    >>> is_uniform(np.array([3.5], "f4"), "float32"), is_uniform(np.array([1.0, 2.0]), "float64")
+    (True, False)
+    """
+    if elements.size < 2:
+        return True
+    first = decode_wide(elements.reshape(-1)[:1], dtype)
+    allowed = MAX_UNIFORM_STEPS * rounding_step(dtype) * np.abs(first)
+    return all(
+        bool((np.abs(decode_wide(chunk, dtype) - first) <= allowed).all())
+        for chunk in _chunks(elements)
+    )
+
+
+def largest_magnitude(zeros_t: float, dtype: str) -> float:
+    """Return the largest magnitude of elements whose `null_t` is `zeros_t`.
+
+    It inverts |r| = 10^(a t) + 10^(r t) |r|. NaN for a dtype that must be equal.
+
+    >>> zeros_t = null_t(np.array([0.25, -2.0], "f4"), "float32")
+    >>> round(largest_magnitude(zeros_t, "float32"), 6)
+    2.0
+    """
+    if dtype not in ATOL_RTOL_EXPONENTS:
+        return math.nan
+    if zeros_t == -math.inf:
+        return 0.0
+    atol, rtol = tolerances(zeros_t, dtype)
+    return atol / (1 - rtol) if rtol < 1 else math.inf
 
 
 @_QUIETLY

@@ -16,6 +16,9 @@ from ..schema import Status
 TOLERANCES: tuple[int, ...] = tuple(range(-10, 5))
 """The whole numbers t at which scores are computed."""
 
+TOLERANCE = -3
+"""The t at which outputs have to be right: at t = 0 an all-zero output would pass on any sample."""
+
 ACCURACY = 1
 """The error code of a run that ended well but whose output is wrong at t, in every variant."""
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphnet_datasets.benchmark.judging.calls import compare_calls
 from graphnet_datasets.benchmark.judging.correctness import (
     Output,
     compare_outputs,
@@ -18,6 +19,7 @@ from graphnet_datasets.benchmark.judging.correctness import (
     is_as_close_as_eager,
     overall_min_t,
     overall_null_t,
+    overall_stale_t,
 )
 from graphnet_datasets.schema import OUTPUT_FIELDS, Reason
 
@@ -183,3 +185,72 @@ def test_any_bits_give_rows_without_a_warning(dtype: str, noise: bytes) -> None:
         assert row["num_elements"] == length // np.dtype(dtype).itemsize
         assert eager_t([candidate], [expected]) is not None
         assert len(count_not_finite([candidate])) == 1
+
+
+ONE_VALUE = {
+    "one element": float32(2.5),
+    "no dimensions": float32(2.5, shape=()),
+    "one row normalized": float32(1.0, shape=(1, 1)),
+    "equal elements": float32(*[0.1] * 50),
+    "equal up to rounding": float32(1.0, 1.0000001, 0.99999994),
+    "bfloat16": Output("bfloat16", np.full(3, 0x3FC0, np.uint16)),
+    "complex64": Output("complex64", np.full(2, 1 + 2j, np.complex64)),
+}
+
+
+@pytest.mark.parametrize("name", ONE_VALUE)
+def test_the_mean_is_no_control_where_it_reproduces_the_output(name: str) -> None:
+    expected = ONE_VALUE[name]
+    rows = compare_outputs([expected], [expected])
+    assert rows[0]["null_mean_t"] is None
+    assert overall_null_t(rows) == rows[0]["null_t"] > -1.1
+
+
+def test_integers_that_are_all_equal_are_held_against_zeros() -> None:
+    for elements in (np.array([7]), np.full(5, 3), np.ones(2, bool)):
+        output = Output(str(elements.dtype), elements)
+        assert overall_null_t(compare_outputs([output], [output])) == math.inf
+    for elements in (np.zeros(1, np.int64), np.zeros((0, 3), np.float32)):
+        output = Output(str(elements.dtype), elements)  # zeros are the right answer
+        assert overall_null_t(compare_outputs([output], [output])) == -math.inf
+
+
+def test_the_mean_stays_a_control_of_elements_that_differ() -> None:
+    (row,) = compare_outputs([float32(1.0, 1.001)], [float32(1.0, 1.001)])
+    assert row["null_mean_t"] < row["null_t"]
+
+
+@given(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=5))
+def test_null_t_is_minus_infinity_only_where_zeros_are_right(numbers: list[float]) -> None:
+    rows = compare_outputs([float32(*numbers)], [float32(*numbers)])
+    assert (overall_null_t(rows) == -math.inf) == (not any(numbers))
+
+
+def test_stale_t_is_that_of_the_output_that_moves_most() -> None:
+    first, later = [float32(1.0), float32(5.0)], [float32(1.00001), float32(5.5)]
+    rows = compare_calls([(first, first), (later, later)])
+    assert overall_stale_t(rows) == rows[1]["constant_t"] > rows[0]["constant_t"]
+    assert overall_stale_t(compare_calls([(first, first)])) is None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("count", [1, 2, 3, 40, 4096])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_accuracy_is_a_ratio_to_eagers_own_error(dtype: str, count: int, size: float) -> None:
+    truth = size * np.random.default_rng(count).uniform(1, 2, size=count)
+    eager = Output(dtype, truth.astype(dtype))
+    drift = 1 + 2000 * np.finfo(dtype).eps
+    drifted = Output(dtype, (eager.elements.astype(np.float64) * drift).astype(dtype))
+    for candidate, is_close in ((eager, True), (drifted, False)):
+        (row,) = compare_outputs([eager], [candidate], [Output("float64", truth)])
+        assert is_as_close_as_eager(row) is is_close
+        assert is_as_close_as_eager(row | {"rms_oracle": None}) is is_close  # an older record
+
+
+def test_an_eager_arm_that_is_exact_by_chance_condemns_nobody() -> None:
+    exact = np.arange(1.0, 2001.0)
+    eager = Output("float32", exact.astype("f4"))
+    rounded = Output("float32", np.nextafter(eager.elements, np.float32(0)))
+    (row,) = compare_outputs([eager], [rounded], [Output("float64", exact)])
+    assert row["rmse_baseline"] == 0
+    assert is_as_close_as_eager(row) is True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,15 @@ import numpy.typing as npt
 
 from ...schema import OUTPUT_FIELDS, Reason
 from ...scores.formats import decode, decode_wide
-from ...scores.tolerance import min_t, null_mean_t, null_t, oracle_t, tolerances
+from ...scores.tolerance import (
+    is_uniform,
+    largest_magnitude,
+    min_t,
+    null_mean_t,
+    null_t,
+    oracle_t,
+    rounding_step,
+)
 
 _CHUNK = 2**15
 """Elements looked at together: 256 KiB of float64, so that each pass finds them in cache."""
@@ -82,13 +90,15 @@ def compare_outputs(
         row = _description(expected, actual)
         if expected is not None:
             row["null_t"] = null_t(expected.elements, expected.dtype)
-            row["null_mean_t"] = null_mean_t(expected.elements, expected.dtype)
+            if not is_uniform(expected.elements, expected.dtype):
+                row["null_mean_t"] = null_mean_t(expected.elements, expected.dtype)
         if expected is not None and actual is not None and _is_comparable(expected, actual):
             row |= _errors(expected, actual)
             row["min_t"] = min_t(actual.elements, expected.elements, expected.dtype)
             if oracle is not None and oracle[index].elements.shape == expected.elements.shape:
                 row["rmse_baseline"] = _rmse(expected, oracle[index])
                 row["rmse_candidate"] = _rmse(actual, oracle[index])
+                row["rms_oracle"] = _rms(oracle[index])
         rows.append(row)
     return rows
 
@@ -104,24 +114,34 @@ def overall_min_t(rows: Sequence[dict[str, Any]]) -> float | None:
 
 
 def overall_null_t(rows: Sequence[dict[str, Any]]) -> float | None:
-    """Return the smallest t at which zeros, means or the first call's outputs would pass for all.
+    """Return the smallest t at which zeros, means or the first call's outputs pass for all outputs.
 
-    From there on the check says nothing about the sample.
+    From there on the check says nothing about the sample. The mean is no control for an output
+    whose elements are all equal (`null_mean_t` is None there), because it reproduces the output.
 
     >>> overall_null_t([{"null_t": 0.0, "null_mean_t": -0.5}, {"null_t": -1.0, "null_mean_t": 0.2}])
     -0.5
+    >>> overall_null_t([{"null_t": 0.0, "null_mean_t": None}])
+    0.0
     """
-    names = ("null_t", "null_mean_t")
-    if not rows or any(row[name] is None for row in rows for name in names):
+    if not rows or any(row["null_t"] is None for row in rows):
         return None
-    # Zeros in one place and a mean in another would do as well: each output by its easiest way.
-    easiest = []
-    for row in rows:
-        constant = row.get("constant_t")
-        easiest.append(
-            min(*(row[name] for name in names), math.inf if constant is None else constant)
-        )
-    return max(easiest)
+    # Zeros for one output and the mean for another are a control too, so each output takes the
+    # easiest of its controls.
+    controls = ("null_t", "null_mean_t", "constant_t")
+    return max(min(row[name] for name in controls if row.get(name) is not None) for row in rows)
+
+
+def overall_stale_t(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the smallest t at which the outputs of the first call pass for the later calls.
+
+    None where an output was compared in no later call.
+
+    >>> overall_stale_t([{"constant_t": -4.4}, {"constant_t": -5.0}])
+    -4.4
+    """
+    values = [row["constant_t"] for row in rows]
+    return max(values) if values and None not in values else None
 
 
 def eager_t(baseline: Sequence[Output], oracle: Sequence[Output]) -> float | None:
@@ -178,24 +198,32 @@ def hash_outputs(outputs: Sequence[Output]) -> str:
 
 
 def oracle_factor(dtype: str, num_elements: int) -> float:
-    """Return how many times as far from the oracle as eager a candidate may be, as torch does.
+    """Return how many times eager's distance from the oracle a candidate's may be.
 
-    `torch._dynamo.utils.same` takes 2, and 3 where noise is larger: in outputs of few elements and
-    in narrow dtypes.
+    `torch._dynamo.utils.same` allows 2, and 3 for narrow dtypes and for outputs of fewer than 1000
+    elements. With fewer than 12 elements chance alone exceeds that: there the factor is the square
+    root of the 99.9 % quantile of the F distribution of n and n degrees of freedom.
 
     >>> oracle_factor("float32", 4096), oracle_factor("bfloat16", 4096), oracle_factor("float32", 8)
-    (2.0, 3.0, 3.0)
+    (2.0, 3.0, 3.5)
     """
-    return 3.0 if num_elements < 1000 or dtype in ("float16", "bfloat16") else 2.0
+    usual = 3.0 if num_elements < 1000 or dtype in ("float16", "bfloat16") else 2.0
+    by_chance = [factor for count, factor in _FACTORS_BY_CHANCE if num_elements >= count]
+    return max(usual, by_chance[-1] if by_chance else usual)
+
+
+_FACTORS_BY_CHANCE = ((1, 636.0), (2, 31.6), (3, 11.9), (4, 7.3), (6, 4.5), (8, 3.5), (12, 2.7))
+"""Numbers of elements, and the factor from each number on."""
 
 
 def is_as_close_as_eager(row: dict[str, Any], factor: float | None = None) -> bool | None:
-    """Tell whether the candidate is at most `factor` times as far from the oracle as eager is.
+    """Return whether the candidate is at most `factor` times as far from the oracle as eager.
 
-    The factor is that of `oracle_factor` unless given. The candidate may be off by a tenth of the
-    dtype's atol at t = -3 besides, so that an eager arm that is exact by chance condemns nobody;
-    the rule of torch's own benchmarks. Where eager has NaN and the oracle has none, no candidate
-    is farther than eager. None without an oracle.
+    The default factor is `oracle_factor`. Eager's distance counts as at least half a rounding step
+    of outputs of this size, the error of a perfect kernel, so that an eager arm that is exact by
+    chance condemns no candidate. Records without `rms_oracle` use the largest magnitude instead.
+    Where eager has NaN and the oracle does not, no candidate is farther than eager. None without an
+    oracle.
     """
     baseline, candidate = row["rmse_baseline"], row["rmse_candidate"]
     if baseline is None or candidate is None:
@@ -206,7 +234,11 @@ def is_as_close_as_eager(row: dict[str, Any], factor: float | None = None) -> bo
         return False
     if factor is None:
         factor = oracle_factor(row["dtype"], row["num_elements"])
-    return candidate <= factor * baseline + tolerances(-3, row["dtype"])[0] / 10
+    size = row.get("rms_oracle")
+    if size is None and rounding_step(row["dtype"]):
+        size = largest_magnitude(row["null_t"], row["dtype"])
+    least = rounding_step(row["dtype"]) / 2 * (size or 0.0)
+    return candidate <= factor * max(baseline, least)
 
 
 def _description(expected: Output | None, actual: Output | None) -> dict[str, Any]:
@@ -269,6 +301,18 @@ def _rmse(output: Output, oracle: Output) -> float:
         is_finite = np.isfinite(truth)
         total += float((np.abs(x[is_finite] - truth[is_finite]) ** 2).sum())
         count += int(np.count_nonzero(is_finite))
+    return math.sqrt(total / count) if count else 0.0
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _rms(output: Output) -> float:
+    total, count = 0.0, 0
+    flat = output.elements.reshape(-1)
+    for start in range(0, flat.size, _CHUNK):
+        numbers = np.abs(decode_wide(flat[start : start + _CHUNK], output.dtype))
+        numbers = numbers[np.isfinite(numbers)]
+        total += float((numbers**2).sum())
+        count += numbers.size
     return math.sqrt(total / count) if count else 0.0
 
 

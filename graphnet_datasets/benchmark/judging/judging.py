@@ -15,6 +15,7 @@ import numpy as np
 
 from ...isolation import Ending, Outcome
 from ...schema import ERROR_CODES, Reason, Status, empty_run
+from ...scores.undecidable import undecidable_reason
 from ...timing.disturbance import Interval
 from ..handover import FIRST, JudgedCall, digest_of
 from .calls import compare_calls, find_constant, moves_by_rounding
@@ -27,6 +28,7 @@ from .correctness import (
     is_as_close_as_eager,
     overall_min_t,
     overall_null_t,
+    overall_stale_t,
 )
 from .eager_alone import EagerAlone
 from .endings import STATUS_OF_PHASE, is_harness_failure, reason_of
@@ -235,8 +237,10 @@ class Run:
             "outputs": rows,
             "min_t": overall_min_t(rows),
             "null_t": overall_null_t(rows),
+            "stale_t": overall_stale_t(rows),
             "eager_t": None if oracle is None else eager_t(eager_alone.first, oracle),
         }
+        self.record["undecidable_reason"] = undecidable_reason(self.record)
 
     def _take_alone(self, record: dict[str, Any], eager_alone: EagerAlone) -> None:
         take_alone(
@@ -292,7 +296,7 @@ class Run:
         ]
 
     def _warn_of_accuracy(self, rows: Sequence[Mapping[str, Any]], oracle_problem: str) -> None:
-        """Warn where the candidate is farther from float64 than rounding in its dtype explains."""
+        """Warn where the candidate's distance from float64 is a multiple of eager's distance."""
         warnings = self.record["warnings"]
         if oracle_problem:
             warnings.append(f"no_oracle: eager could not be run in float64: {oracle_problem}")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ...atomic import write_text
 from ...errors import MissingExtraError
-from ...scores.comparison import TOLERANCE
+from ...scores.variants import TOLERANCE
 from . import charts
 from .commands import command_of
 from .names import slug

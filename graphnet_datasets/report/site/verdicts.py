@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...schema import Status
-from ...scores.comparison import TOLERANCE
-from ...scores.records import is_counted, make_records
-from ...scores.variants import Variant
+from ...scores.records import is_counted, is_undecidable, make_records
+from ...scores.variants import TOLERANCE, Variant
+from ...scores.warnings import is_impossible
 
 
 class Verdict(enum.StrEnum):
@@ -26,8 +26,8 @@ class Verdict(enum.StrEnum):
     WRONG = "wrong"
     """It ran, but its outputs are not right."""
     UNDECIDABLE = "undecidable"
-    """It ran, but nothing can be told of its outputs: eager itself is as far from float64, or zeros
-    are as near."""
+    """It ran, but its outputs allow no verdict: eager itself is as far from float64, zeros or a
+    stored answer are as near, or the record has an `undecidable_reason`."""
     MISMATCH = "output mismatch"
     """It ran, and gave another number of outputs, another shape or another dtype."""
     RUN_FAILED = "run failed"
@@ -52,6 +52,12 @@ def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
     Right is what `compare` calls so: at t = -3, and at a t at which zeros would not pass.
     """
     in_score = is_counted(table, variant)
+    is_undecidable_run = is_undecidable(table) & [
+        status == Status.OK and not is_impossible(warnings)
+        for status, warnings in zip(
+            table["status"].to_pylist(), table["warnings"].to_pylist(), strict=True
+        )
+    ]
     is_right, is_told = (np.zeros(table.num_rows, dtype=bool) for _ in range(2))
     records = make_records(table, variant)
     is_right[in_score] = records.is_right_at(TOLERANCE)
@@ -64,7 +70,8 @@ def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
     found = []
     for index, status in enumerate(statuses):
         if not in_score[index]:
-            found.append(Verdict.NOT_COUNTED)
+            is_judged = not is_undecidable_run[index]
+            found.append(Verdict.NOT_COUNTED if is_judged else Verdict.UNDECIDABLE)
         elif status != Status.OK:
             found.append(_BY_STATUS.get(status, Verdict.NOT_COUNTED))
         elif not is_told[index]:

@@ -16,9 +16,8 @@ import numpy as np
 from ...atomic import replaced_directory, write_text
 from ...errors import ScoreError
 from ...scores import as_table
-from ...scores.comparison import TOLERANCE
 from ...scores.run_sets import Duplicates
-from ...scores.variants import find_variant
+from ...scores.variants import TOLERANCE, find_variant
 from .arms import Arm, environment_parts, make_arm
 from .chunks import plain_floats, write_chunk
 from .names import slug
