@@ -28,7 +28,7 @@ from ..walking.confined_fakes import ConfinedFakeMode
 from ..walking.costly_calls import MAX_BITS, check_call
 from ..walking.live_memory import tensors_in
 from ..walking.unknown import refuse_overflow
-from ..walking.unsettled import data_sized, packet_name
+from ..walking.unsettled import data_sized
 from .entries import custom_operator_of
 
 NAME = "size_checks"
@@ -160,7 +160,7 @@ class SizeChecks(torch.nn.Module):
         self, operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> int:
         if data_sized(operator):
-            found = _told_by_elements(packet_name(operator), args, kwargs)
+            found = _told_by_elements(operator.packet_name, args, kwargs)
             if found is not None:
                 return found
         key = _key(operator, args, kwargs)
@@ -299,6 +299,6 @@ def _most_bytes(operator: Operator, args: Any, kwargs: Any) -> int:
     """Return what operators that pick elements of their operands give at most."""
     tensors = list(tensors_in((args, kwargs)))
     count = sum(tensor.numel() for tensor in tensors)
-    if packet_name(operator) in _FINDERS:
+    if operator.packet_name in _FINDERS:
         return 8 * count * max((tensor.dim() for tensor in tensors), default=1)
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors) + _MOST_GROWTH * count

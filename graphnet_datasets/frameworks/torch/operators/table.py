@@ -69,9 +69,13 @@ class Operator:
     is_state: bool = False
     last_name: str = dataclasses.field(init=False, repr=False, compare=False)
     """The name of the method or attribute, or the last part of the function's name."""
+    packet_name: str = dataclasses.field(init=False, repr=False, compare=False)
+    """The last part of the name without the overload of an ATen operator: `split` for
+    `torch.ops.aten.split.Tensor`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "last_name", self.name.rpartition(".")[2])
+        object.__setattr__(self, "packet_name", _packet_name(self.name))
 
 
 def canonical(name: str) -> str:
@@ -110,9 +114,10 @@ def lookup(name: str) -> Operator:
 
 
 def _packet_name(name: str) -> str:
-    """Return the name without its namespace and, for ATen, without its overload."""
-    if name.startswith(ATEN_PREFIX):
-        return name.removeprefix(ATEN_PREFIX).partition(".")[0]
+    """Return the name without its namespace and, for ATen and prims, without its overload."""
+    for prefix in (ATEN_PREFIX, PRIMS_PREFIX):
+        if name.startswith(prefix):
+            return name.removeprefix(prefix).partition(".")[0]
     return name.rpartition(".")[2]
 
 

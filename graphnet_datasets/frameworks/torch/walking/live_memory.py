@@ -12,6 +12,8 @@ import torch
 from .forms import Form, Scalar, Storage
 
 _STAND_INS = (Form, Scalar)
+_LARGE_LIST, _ITEM_BYTES = 1000, 40
+"""Lists of more items count as memory: 8 bytes for a reference, 32 for a number of Python."""
 
 
 def tensors_in(result: Any) -> Iterator[Any]:
@@ -131,6 +133,8 @@ def _storages(
 
 
 def _storages_in(value: Any, known: Mapping[int, Storage]) -> Iterator[tuple[int, int]]:
+    if isinstance(value, tuple | list) and len(value) > _LARGE_LIST:
+        yield id(value), _ITEM_BYTES * len(value)
     for tensor in tensors_in(value):
         if type(tensor) in _STAND_INS:
             yield tensor.storage.key, tensor.storage.num_bytes

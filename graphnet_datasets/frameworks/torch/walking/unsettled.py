@@ -146,19 +146,8 @@ def data_sized(operator: Operator) -> bool:
     name = operator.name
     found = _DATA_SIZED_BY_NAME.get(name)
     if found is None:
-        found = _DATA_SIZED_BY_NAME[name] = packet_name(operator) in DATA_SIZED
+        found = _DATA_SIZED_BY_NAME[name] = operator.packet_name in DATA_SIZED
     return found
-
-
-def packet_name(operator: Operator) -> str:
-    """Return the last part of an operator's name without its overload.
-
-    >>> from ..operators import lookup
-    >>> packet_name(lookup("torch.ops.aten.add.Tensor")), packet_name(lookup("torch.Tensor.add"))
-    ('add', 'add')
-    """
-    name = operator.name.removeprefix("torch.ops.aten.")
-    return name.partition(".")[0] if name != operator.name else operator.last_name
 
 
 def _is_open(result: Any) -> bool:

@@ -228,6 +228,8 @@ class Walk:
             name: to_fx(arg, value_of, CPU, is_device=name == "device") for name, arg in op.kwargs
         }
         kwargs.pop("pin_memory", None)
+        check_repeats(op, args, self.sample.inputs)
+        check_call(operator, args, kwargs)
         is_plain = not (unknown or regions.is_open or self.guesses.reach(op))
         key = None
         if self.is_quick and is_plain:
@@ -245,8 +247,6 @@ class Walk:
         args, kwargs = map_forms(args, self._fake), map_forms(kwargs, self._fake)
         if operator.name == AUTOCAST:
             args = autocast_arguments(args, CPU)
-        check_repeats(op, args, self.sample.inputs)
-        check_call(operator, args, kwargs)
         if unknown and is_trusting(operator):
             raise MaterializeError("has operands whose sizes are not known before it runs.")
         check_operands(operator, args, kwargs)
