@@ -25,7 +25,7 @@ from ....sample.arguments import iterate_refs
 from ...deadline import Deadline
 from ..operators import Operator, lookup, resolve
 from ..walking.confined_fakes import ConfinedFakeMode
-from ..walking.costly_calls import MAX_BITS, check_call
+from ..walking.costly_calls import MAX_BITS, check_call, join_place
 from ..walking.live_memory import tensors_in
 from ..walking.unknown import refuse_overflow
 from ..walking.unsettled import data_sized
@@ -133,9 +133,8 @@ class SizeChecks(torch.nn.Module):
         try:
             self._check(call, args, kwargs, live)
         except (MemoryLimitError, TimeLimitError) as error:
-            raise type(error)(
-                f"Op {position} (`{call.operator.name}`) of `{self._sample_id}` {error}"
-            ) from error
+            place = f"Op {position} (`{call.operator.name}`) of `{self._sample_id}`"
+            raise type(error)(join_place(place, error)) from error
 
     def _check(
         self, call: _Call, args: Sequence[Any], kwargs: Mapping[str, Any], live: _Live

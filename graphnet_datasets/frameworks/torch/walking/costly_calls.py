@@ -115,14 +115,16 @@ def check_result(result: Any) -> None:
         MemoryLimitError: it is larger.
     """
     if type(result) is int and result.bit_length() > MAX_BITS:
-        raise MemoryLimitError(f"gives an integer of {result.bit_length()} bits, not 64 at most.")
+        raise MemoryLimitError(
+            f"The call gives an integer of {result.bit_length()} bits, not 64 at most."
+        )
     if isinstance(result, tuple | list):
         if len(result) > MAX_ITEMS:
-            raise MemoryLimitError(f"gives {len(result)} items, not {MAX_ITEMS} at most.")
+            raise MemoryLimitError(f"The call gives {len(result)} items, not {MAX_ITEMS} at most.")
         check_items(result)
     elif isinstance(result, Form | torch.Tensor) and len(result.shape) > MAX_RANK:
         raise MemoryLimitError(
-            f"gives a tensor of {len(result.shape)} axes, not {MAX_RANK} at most."
+            f"The call gives a tensor of {len(result.shape)} axes, not {MAX_RANK} at most."
         )
 
 
@@ -144,14 +146,14 @@ def check_items(value: Any) -> None:
             count += len(values)
             if count > MAX_ITEMS:
                 raise MemoryLimitError(
-                    f"has nested lists of more than {MAX_ITEMS} items in all, which is the most "
-                    "that is supported."
+                    f"The call has nested lists of more than {MAX_ITEMS} items in all. Skip the "
+                    "sample."
                 )
             inner += [item for item in values if type(item) in (tuple, list, dict)]
         level = inner
         depth += 1
         if depth > MAX_NESTING + 3:  # a call has a tuple of two around its arguments
-            raise MemoryLimitError(f"nests lists more than {MAX_NESTING} levels deep.")
+            raise MemoryLimitError(f"The call nests lists more than {MAX_NESTING} levels deep.")
 
 
 def check_repeats(op: Op, args: Sequence[Any], inputs: Sequence[Input]) -> None:
@@ -172,7 +174,17 @@ def check_repeats(op: Op, args: Sequence[Any], inputs: Sequence[Input]) -> None:
         and not (arg.index < len(inputs) and inputs[arg.index].role == "symbol")
         for arg, listed in counts
     ):
-        raise MemoryLimitError("repeats a list by a number that only a run tells.")
+        raise MemoryLimitError("The call repeats a list by a number that only a run tells.")
+
+
+def join_place(place: str, error: Exception) -> str:
+    """Return an error's message behind the operator that it is about.
+
+    >>> join_place("Op 0 (`torch.add`) of `example/sum`", ValueError("The call is too large."))
+    'Op 0 (`torch.add`) of `example/sum`: The call is too large.'
+    """
+    message = str(error)
+    return f"{place}: {message}" if message[:1].isupper() else f"{place} {message}"
 
 
 @functools.lru_cache(maxsize=16384)
@@ -196,16 +208,16 @@ def _checks_of(operator: Operator) -> tuple[_Check, ...]:
 
 
 def _check_loops(_operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse numbers that say how often a kernel, or torch's own Python, repeats a loop."""
+    """Refuse loops that an argument makes long, in kernels and in Python of torch."""
     if any(not abs(number) <= MAX_ITERATIONS for number in _numbers(args, kwargs)):
-        raise TimeLimitError(f"goes round a loop more than {MAX_ITERATIONS} times.")
+        raise TimeLimitError(f"The call goes round a loop more than {MAX_ITERATIONS} times.")
 
 
 def _check_windows(_operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     sizes = [size for arg in (*args, *kwargs.values()) for size in _sizes(arg)]
     limit = max([MAX_ITERATIONS, *sizes])
     if any(isinstance(size, int) and abs(size) > limit for size in _numbers(args, kwargs)):
-        raise TimeLimitError(f"goes round a window of more than {limit} elements.")
+        raise TimeLimitError(f"The call goes round a window of more than {limit} elements.")
 
 
 def _numbers(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[int | float]:
@@ -224,11 +236,11 @@ def _number(value: Any) -> int | float | None:
     if isinstance(value, Scalar):
         value = value.number
     elif isinstance(value, torch.Tensor):
-        known = getattr(value, "constant", None) if hasattr(value, "fake_mode") else value
-        if known is None or known.is_meta or known.numel() != 1:
+        real = getattr(value, "constant", None) if hasattr(value, "fake_mode") else value
+        if real is None or real.is_meta or real.numel() != 1:
             return None
         with torch._C._DisableTorchDispatch():
-            value = known.detach().item()
+            value = real.detach().item()
     return value if isinstance(value, int | float) else None
 
 
@@ -247,7 +259,7 @@ def _check_python(operator: Operator, args: Sequence[Any], _kwargs: Mapping[str,
         return
     # Python asks a tensor for its number where text or a list is the other operand.
     if last not in _COMPARISONS and any(isinstance(arg, str) for arg in args):
-        raise MemoryLimitError("computes with text, which no graph needs.")
+        raise MemoryLimitError("The call computes with text, which no graph needs.")
     is_repeating = last in ("mul", "imul") and any(isinstance(arg, tuple | list) for arg in args)
     if any(map(_is_tensor, args)) and not is_repeating:
         return
@@ -256,16 +268,16 @@ def _check_python(operator: Operator, args: Sequence[Any], _kwargs: Mapping[str,
     elif last in ("add", "iadd", "sum"):
         _check_joined(args, is_sum=last == "sum")
     elif last == "lcm" and sum(arg.bit_length() for arg in args if isinstance(arg, int)) > 1024:
-        raise MemoryLimitError("gives an integer of more than 64 bits.")
+        raise MemoryLimitError("The call gives an integer of more than 64 bits.")
     elif last in ("mul", "imul"):
         lengths = [len(arg) for arg in args if isinstance(arg, tuple | list)]
         counts = [arg for arg in args if not isinstance(arg, tuple | list)]
         if lengths and not all(
             type(count) is int and count * lengths[0] <= MAX_ITEMS for count in counts
         ):
-            raise MemoryLimitError(f"repeats a list to more than {MAX_ITEMS} items.")
+            raise MemoryLimitError(f"The call repeats a list to more than {MAX_ITEMS} items.")
     elif last == "round" and len(args) == 2 and not _is_int_within(args[1], MAX_DECIMALS):
-        raise MemoryLimitError(f"rounds to more than {MAX_DECIMALS} decimals.")
+        raise MemoryLimitError(f"The call rounds to more than {MAX_DECIMALS} decimals.")
 
 
 def _check_joined(args: Sequence[Any], *, is_sum: bool) -> None:
@@ -274,20 +286,24 @@ def _check_joined(args: Sequence[Any], *, is_sum: bool) -> None:
     inner = [item for items in lists for item in items if isinstance(item, tuple | list)]
     joined = sum(map(len, inner))
     if max(sum(map(len, lists)), joined) > MAX_ITEMS:
-        raise MemoryLimitError(f"joins lists to more than {MAX_ITEMS} items.")
+        raise MemoryLimitError(f"The call joins lists to more than {MAX_ITEMS} items.")
     if is_sum and len(inner) * joined > MAX_COPIES:
-        raise TimeLimitError(f"copies more than {MAX_COPIES} items of lists to join them.")
+        raise TimeLimitError(f"The call copies more than {MAX_COPIES} items of lists to join them.")
 
 
 def _check_growth(last: str, base: Any, exponent: Any) -> None:
     if isinstance(base, float) or isinstance(exponent, float):
         return
     if not _is_int_within(exponent, MAX_BITS):
-        raise MemoryLimitError("raises a number to a power that is not between -64 and 64.")
+        raise MemoryLimitError(
+            "The call raises a number to a power that is not between -64 and 64."
+        )
     if isinstance(base, int):
         bits = base.bit_length() + exponent if "shift" in last else base.bit_length() * exponent
         if bits > 2 * MAX_BITS:
-            raise MemoryLimitError(f"gives an integer of about {bits} bits, not 64 at most.")
+            raise MemoryLimitError(
+                f"The call gives an integer of about {bits} bits, not 64 at most."
+            )
 
 
 def _is_int_within(number: Any, limit: int) -> bool:
@@ -298,7 +314,9 @@ def _check_packet(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, 
     """Refuse `torch.ops.aten.mul([0], 10**10)`, which TorchScript's overload for lists answers."""
     check_items((args, kwargs))
     if not _holds_tensor([*args, *kwargs.values()]) and _computes_on_lists(operator):
-        raise MemoryLimitError("calls an overload for lists or numbers, which no graph needs.")
+        raise MemoryLimitError(
+            "The call calls an overload for lists or numbers, which no graph needs."
+        )
 
 
 def _holds_tensor(arg: Any) -> bool:
@@ -338,7 +356,7 @@ def _check_parts(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, A
             num_parts = -(-_size(tensor, dim) // size)
     if isinstance(num_parts, int) and num_parts > MAX_ITEMS:
         raise MemoryLimitError(
-            f"takes a tensor apart into {num_parts} items, not {MAX_ITEMS} at most."
+            f"The call takes a tensor apart into {num_parts} items, not {MAX_ITEMS} at most."
         )
 
 
@@ -362,4 +380,4 @@ def _check_operand_count(
     if name == "combinations":
         counts += [number for number in _numbers(args, kwargs) if isinstance(number, int)]
     if max(counts) > limit:
-        raise TimeLimitError(f"combines {max(counts)} operands, not {limit} at most.")
+        raise TimeLimitError(f"The call combines {max(counts)} operands, not {limit} at most.")

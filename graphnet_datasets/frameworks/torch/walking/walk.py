@@ -26,7 +26,7 @@ from ..building.unchecked import refusal
 from ..operators import Operator, is_walkable, lookup, resolve
 from ..tensors import concrete_stride, dtype_of, storage_elements, to_tensor
 from .confined_fakes import ConfinedFakeMode
-from .costly_calls import check_call, check_repeats, check_result
+from .costly_calls import check_call, check_repeats, check_result, join_place
 from .describing import describe
 from .footprint import Footprint
 from .forms import Form, Scalar, Storage, UnfitError, fake_of, form_of, map_forms
@@ -190,12 +190,12 @@ class Walk:
             self.observer.end(result)
         except TimeLimitError as error:
             is_located = str(error).startswith("Finding")
-            located = str(error) if is_located else f"{self._place(position)} {error}"
+            located = str(error) if is_located else join_place(self._place(position), error)
             raise TimeLimitError(located) from error
         except MemoryLimitError as error:
-            raise MemoryLimitError(f"{self._place(position)} {error}") from error
+            raise MemoryLimitError(join_place(self._place(position), error)) from error
         except MaterializeError as error:
-            raise MaterializeError(f"{self._place(position)} {error}") from error
+            raise MaterializeError(join_place(self._place(position), error)) from error
         self.guesses.end(index, op)
         self.values.append(result)
         self.memory.hold(index, result)
