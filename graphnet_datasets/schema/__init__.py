@@ -1,5 +1,6 @@
 """Arrow schemas of the tables, their registry, and the way between a sample and a row."""
 
+from .compiler_bugs import COMPILER_BUGS_SCHEMA, EXPECTED_FIELDS, ExpectedVerdict
 from .from_row import sample_from_row
 from .graphs import (
     ANALYSIS_COLUMNS,
@@ -29,10 +30,12 @@ __all__ = [
     "ALL",
     "ANALYSIS_COLUMNS",
     "BUILD_COLUMNS",
+    "COMPILER_BUGS_SCHEMA",
     "CONFIGS",
     "DERIVED_COLUMNS",
     "ERROR_CODES",
     "EXCLUDED",
+    "EXPECTED_FIELDS",
     "GRAPHS_SCHEMA",
     "OUTPUT_FIELDS",
     "PHASES",
@@ -43,6 +46,7 @@ __all__ = [
     "TRUNCATED",
     "VALIDATION_COLUMNS",
     "Config",
+    "ExpectedVerdict",
     "Reason",
     "Status",
     "Table",

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ..sample.vocabulary import TASKS
 from .builds import DUPLICATES_SCHEMA, FAILURES_SCHEMA
+from .compiler_bugs import COMPILER_BUGS_SCHEMA
 from .graphs import GRAPHS_SCHEMA
 from .graphs import LATER_COLUMNS as LATER_GRAPH_COLUMNS
 from .kernels import KERNELS_SCHEMA
@@ -141,6 +142,23 @@ SUBGRAPHS = Table(
     later=LATER_GRAPH_COLUMNS,
     holds_samples=True,
 )
+COMPILER_BUGS = Table(
+    "compiler_bugs",
+    "graphs that show bugs of compilers",
+    COMPILER_BUGS_SCHEMA,
+    key="id",  # graphs that differ in stored elements only share a signature
+    label="id",
+    scalars=(
+        *("schema_version", "id", "framework", "task", "source", "license", "num_ops"),
+        *("num_params", "family", "signature_hash", "bug_compiler", "is_verified"),
+    ),
+    counted_by=("framework", "bug_compiler"),
+    order=("num_ops", "id"),
+    listed=("id", "framework", "bug_compiler", "is_verified", "num_ops", "bug_title", "bug_url"),
+    row_group_size=100,
+    later=LATER_GRAPH_COLUMNS,
+    holds_samples=True,
+)
 RUNS = Table(
     "runs",
     "records of timed runs",
@@ -241,7 +259,7 @@ DUPLICATES = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        *(GRAPHS, SUBGRAPHS, RUNS, TC_CACHE, KERNELS, TUNING_TASKS, TUNING_RECORDS),
+        *(GRAPHS, SUBGRAPHS, COMPILER_BUGS, RUNS, TC_CACHE, KERNELS, TUNING_TASKS, TUNING_RECORDS),
         *(FAILURES, DUPLICATES),
     )
 }
@@ -256,6 +274,7 @@ CONFIGS: dict[str, Config] = {
         Config("sole_op", SUBGRAPHS, "every different call of an operator in the graphs"),
         Config("fusible", SUBGRAPHS, "groups that a fusing compiler would make one kernel of"),
         Config("typical", SUBGRAPHS, "sequences of operators that recur across families"),
+        Config("compiler_bugs", COMPILER_BUGS, "small graphs that show known bugs of compilers"),
         Config("runs", RUNS, "records of timed runs, a row for each graph and compiler"),
         Config("kernels", KERNELS, "code that compilers generated for graphs, as text"),
         Config("tc_cache", TC_CACHE, "tuned options of tensor comprehensions and their times"),

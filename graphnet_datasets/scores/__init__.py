@@ -3,6 +3,7 @@
 from .comparing import compare
 from .comparison import Comparison
 from .contributions import log_contributions
+from .expected import Expectation, compare_with_expected, verdict_of
 from .metric_inputs import MetricInputs, from_metric_inputs, metric_path, to_metric_inputs
 from .result import Scores
 from .run_sets import as_table, split_arms, split_by
@@ -14,12 +15,14 @@ __all__ = [
     "TOLERANCES",
     "VARIANTS",
     "Comparison",
+    "Expectation",
     "MetricInputs",
     "Scores",
     "Variant",
     "as_table",
     "by_sample",
     "compare",
+    "compare_with_expected",
     "error_aware_speedup_score",
     "from_metric_inputs",
     "log_contributions",
@@ -29,4 +32,5 @@ __all__ = [
     "split_arms",
     "split_by",
     "to_metric_inputs",
+    "verdict_of",
 ]

@@ -13,7 +13,7 @@ from ..analysis.columns import hash_columns
 from ..errors import DatasetNotFoundError, GraphNetError, RunError
 from ..sample import Sample
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
-from ..schema.tables import SUBGRAPHS
+from ..schema.tables import COMPILER_BUGS, SUBGRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
 from .filters import Filters
@@ -266,11 +266,15 @@ def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
 
 
 def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[Mapping[str, Any]]:
-    """Return the rows with one of several ids: of whole graphs, and of parts for the others."""
+    """Return the rows with one of `ids`.
+
+    Ids that no whole graph has are looked up among parts of graphs and among bugs of compilers.
+    """
     rows = list(read_rows(dataset, ids=ids))
     for config in CONFIGS.values():
         missing = sorted({*ids} - {row["id"] for row in rows})
-        if missing and config.table is SUBGRAPHS and any("/" in each for each in missing):
+        is_apart = config.table in (SUBGRAPHS, COMPILER_BUGS)
+        if missing and is_apart and any("/" in name for name in missing):
             with contextlib.suppress(DatasetNotFoundError):  # not every dataset has them
                 rows += read_rows(dataset, config.name, missing)
     return rows

@@ -1,0 +1,66 @@
+"""Records beside the verdicts that rows of `compiler_bugs` expect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.schema import ExpectedVerdict
+from graphnet_datasets.scores import compare_with_expected, verdict_of
+
+ROW = {
+    "id": "tvm/relu",
+    "expected": [
+        {"compiler": "tvm", "options": "{}", "version": "0.27", "verdict": "wrong"},
+        {"compiler": "inductor", "options": "{}", "version": "2.13", "verdict": "right"},
+    ],
+}
+
+
+def record(compiler: str = "tvm", **columns: Any) -> dict[str, Any]:
+    return {
+        "sample_id": "tvm/relu",
+        "compiler": compiler,
+        "compiler_options": "{}",
+        "compiler_version": "0.28",
+        "status": "ok",
+        "min_t": None,
+        **columns,
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "min_t", "verdict"),
+    [
+        ("ok", -3.0, ExpectedVerdict.RIGHT),
+        ("ok", -2.9, ExpectedVerdict.WRONG),
+        ("ok", float("inf"), ExpectedVerdict.WRONG),
+        ("ok", None, None),
+        ("output_mismatch", None, ExpectedVerdict.WRONG),
+        ("compile_failed", None, ExpectedVerdict.FAILS),
+        ("run_failed", None, ExpectedVerdict.FAILS),
+        ("baseline_failed", None, None),
+        ("harness_failed", None, None),
+    ],
+)
+def test_verdict_of_each_status(status: str, min_t: float | None, verdict: Any) -> None:
+    assert verdict_of(record(status=status, min_t=min_t)) == verdict
+
+
+def test_a_repaired_compiler_and_a_broken_one_differ_from_the_expectation() -> None:
+    repaired, broken = compare_with_expected(
+        [ROW], [record(min_t=-6.0), record("inductor", status="run_failed")]
+    )
+    assert (repaired.expected, repaired.actual, repaired.is_met) == ("wrong", "right", False)
+    assert (broken.expected, broken.actual, broken.is_met) == ("right", "fails", False)
+    assert (repaired.version, repaired.compiler_version) == ("0.27", "0.28")
+
+
+def test_other_options_compilers_and_tables_are_not_compared() -> None:
+    records = [
+        record(compiler_options='{"opt_level": 1}', min_t=1.0),
+        record("iree", min_t=1.0),
+        record(sample_id="timm/resnet18", min_t=1.0),
+    ]
+    assert compare_with_expected([ROW, {"id": "timm/resnet18"}], records) == []
