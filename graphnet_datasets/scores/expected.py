@@ -17,7 +17,7 @@ DECIDED_T = -3.0
 class Expectation:
     """The expected verdict beside that of one record.
 
-    `actual` is None where the record decides nothing: eager failed, or the worker was lost.
+    `actual` is None for a record without a verdict: eager failed, or the worker was lost.
     `version` is the compiler version that the expectation is for.
     """
 
@@ -30,12 +30,12 @@ class Expectation:
 
     @property
     def is_met(self) -> bool:
-        """Whether the record reaches the expected verdict."""
+        """True if the record reaches the expected verdict."""
         return self.actual == self.expected
 
 
 def verdict_of(record: Mapping[str, Any]) -> ExpectedVerdict | None:
-    """Return the verdict of one record at `DECIDED_T`, None where it decides nothing.
+    """Return the verdict of one record at `DECIDED_T`, None if it has no verdict.
 
     >>> verdict_of({"status": "ok", "min_t": -5.0}), verdict_of({"status": "compile_failed"})
     (<ExpectedVerdict.RIGHT: 'right'>, <ExpectedVerdict.FAILS: 'fails'>)
