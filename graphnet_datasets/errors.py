@@ -84,7 +84,7 @@ class CalibrationError(GraphNetError, RuntimeError):
 
 
 class UntrustedCodeError(MaterializeError):
-    """A sample brings code of its own that nobody has allowed to run, or that was changed."""
+    """Data brings or names code that the caller has not allowed to run, or that was changed."""
 
 
 class MemoryLimitError(MaterializeError, MemoryError):
@@ -210,6 +210,10 @@ class BisectionError(RunError):
 
 class TuningError(GraphNetError, ValueError):
     """A task, candidate, record, state or budget of a tuning run is not what it has to be."""
+
+
+class UnverifiedProgramError(UntrustedCodeError, TuningError):
+    """A workload, trace or target holds something that is not on the allow-list of the verifier."""
 
 
 class ReplayError(TuningError, LookupError):

@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunError
+from ..compilers.options import Option
+from ..compilers.registry import find_entry, is_installed
+from ..errors import RunError, UntrustedCodeError
+from ..json_text import parse_json
 from ..schema import sample_from_row
 from ..scores.variants import TOLERANCE
-from ..storage.selection import select_rows
+from ..storage.loading import DEFAULT_NAME
+from ..storage.selection import LIST, is_path, select_rows
 from .executors.sample_runner import SampleJob, SampleRunner
 from .handover import JudgedCall
 from .records.earlier import find_differences
@@ -81,20 +85,35 @@ def run_again(
     *,
     out: str | os.PathLike[str] | None = None,
     dataset: str | os.PathLike[str] | None = None,
+    trust_remote_code: bool = False,
 ) -> Again:
     """Make the run of a record once more, and compare outputs bit by bit on the same inputs.
 
     The calls that were judged before are made again, in the first pairs that are timed, and judged
-    among others. `record` is a row of the `runs` table or where one is (`load_record`); `out` gets
-    the new record beside what it holds; `dataset` is where the sample is looked up, by default
-    where it was then.
+    among others. `record` is a row of the `runs` table or its path (`load_record`); `out` receives
+    the new record; `dataset` is where the sample is looked up, by default the dataset of the
+    record. Without `trust_remote_code` the record may name installed compilers and the embedded
+    dataset only (`check_names`), and custom operators do not run whatever its settings say.
 
     Raises:
-        RunError: the sample is not the one of the record, or the record says too little.
-        DatasetNotFoundError, CompilerError: the sample or the compiler is not there any more.
+        UntrustedCodeError: the record names a compiler, an option or a dataset that needs
+            `trust_remote_code`.
+        RunError: the sample is not that of the record, or the record lacks something.
+        DatasetNotFoundError, CompilerError: the sample or the compiler is missing.
     """
     before = load_record(record) if isinstance(record, str | os.PathLike) else dict(record)
+    options = parse_json(before["compiler_options"] or "{}")
+    if not isinstance(options, dict):
+        raise RunError(
+            f"The options of the run `{before['run_id']}` are not a JSON object. Run the sample "
+            "anew with `graphnet run`."
+        )
+    if not trust_remote_code:
+        check_names(before, options, is_dataset_named=dataset is not None)
     settings = Settings.from_json(json.loads(before["settings"] or "{}"))
+    settings = dataclasses.replace(
+        settings, trust_remote_code=settings.trust_remote_code and trust_remote_code
+    )
     row = _find_row(before, dataset)
     sample = sample_from_row(row)
     if before["sample_digest"] not in (None, sample_digest(sample)):
@@ -114,7 +133,6 @@ def run_again(
         again=_judged_calls(before),
     )
     try:
-        options = json.loads(before["compiler_options"] or "{}")
         candidate = runner.find_candidate(before["compiler"], sample.framework, options)
         moment = datetime.datetime.now(datetime.UTC).isoformat()
         run_id = make_run_id(sample, again=before["run_id"], moment=moment)
@@ -127,6 +145,51 @@ def run_again(
         store.append(now)
         store.compact()
     return _compared(before, now)
+
+
+def check_names(
+    record: Mapping[str, Any], options: Mapping[str, Any], *, is_dataset_named: bool
+) -> None:
+    """Raise unless a stranger's record leads to no import and to no file of the user.
+
+    The compiler must be built in, registered or installed, and the sample an id in the embedded
+    dataset or in one that the user names. Options may be numbers, booleans and the declared choices
+    of a built-in compiler: a string may name a file, and a dictionary a program to start.
+
+    Raises:
+        UntrustedCodeError: a name leads elsewhere.
+    """
+    compiler, sample_id = str(record["compiler"]), str(record["sample_id"])
+    if not is_installed(compiler):
+        raise _untrusted(f"the compiler `{compiler}`, which is imported from a file or module")
+    place = record["dataset"]
+    if not is_dataset_named and place is not None and place != DEFAULT_NAME:
+        raise _untrusted(f"the dataset `{place}`", ", or name a dataset with `--dataset`")
+    if is_path(sample_id) or sample_id.startswith(LIST):
+        raise _untrusted(f"the sample `{sample_id}`, which is a path")
+    unchecked = {
+        name: value
+        for name, value in options.items()
+        if value and not isinstance(value, bool | int | float)
+    }
+    if not unchecked:
+        return
+    entry = find_entry(compiler, str(record["framework"]))
+    declared: Mapping[str, Option] = {}
+    if entry.origin == "built in":
+        declared = entry.load().option_table
+    for name, value in unchecked.items():
+        option = declared.get(name)
+        if option is None or value not in (option.default, *option.choices):
+            raise _untrusted(f"the option `{name}` = {value!r} of the compiler `{compiler}`")
+
+
+def _untrusted(name: str, otherwise: str = "") -> UntrustedCodeError:
+    return UntrustedCodeError(
+        f"The record names {name}. Records come from others, and this one could run code or read "
+        "files on this machine. If you trust whoever made it, pass `--trust-remote-code` "
+        f"(`trust_remote_code=True`){otherwise}."
+    )
 
 
 def _find_row(before: Mapping[str, Any], dataset: str | os.PathLike[str] | None) -> dict[str, Any]:

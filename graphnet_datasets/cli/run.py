@@ -44,7 +44,7 @@ def run_samples(
         Path | None,
         typer.Option(
             help="Make the run of one record once more, runs/RUN_ID, with its own settings and "
-            "inputs; nothing else but `--out` and `--dataset` counts then."
+            "inputs; only `--out`, `--dataset` and `--trust-remote-code` count then."
         ),
     ] = None,
     device: Annotated[
@@ -78,7 +78,8 @@ def run_samples(
 
     if again is not None:
         dataset = None if selection.dataset == "graphnet" else selection.dataset
-        echo(run_again(again, out=out, dataset=dataset))
+        trusted = measurement.trust_remote_code
+        echo(run_again(again, out=out, dataset=dataset, trust_remote_code=trusted))
         return
     is_control, against = comparison.is_control, comparison.against
     out = comparison.place(out)

@@ -129,6 +129,17 @@ def find_entry(name: str, framework: str = "torch") -> Entry:
     return entry
 
 
+def is_installed(name: str) -> bool:
+    """Return whether a name stands for a compiler without naming a file or module to import.
+
+    Names that come from records must pass this test: `find_entry` imports `module:attribute`.
+
+    >>> is_installed("inductor"), is_installed("evil.py:compile"), is_installed("os:system")
+    (True, False, False)
+    """
+    return ":" not in name and not name.endswith(".py")
+
+
 def resolve_name(name: str) -> str:
     """Return the name under which a process with another working directory finds a compiler.
 

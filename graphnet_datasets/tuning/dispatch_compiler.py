@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 from ..benchmark import read_runs
 from ..compilers.base import Compiler
 from ..compilers.options import Option
-from ..compilers.registry import make_compiler
-from ..errors import CompilerError
+from ..compilers.registry import is_installed, make_compiler
+from ..errors import CompilerError, UntrustedCodeError
 from .dispatch.compilers import EAGER, graph_features, learn_compilers
 
 _WARM_UP = 2
@@ -49,6 +49,7 @@ class Dispatch(Compiler):
         Raises:
             CompilerError: no records were named, or the module is not a graph.
             TuningError: the records are too few.
+            UntrustedCodeError: the records name a compiler that is not installed.
         """
         if not self.options["runs"]:
             raise CompilerError(
@@ -68,6 +69,12 @@ class Dispatch(Compiler):
         self.warnings.append(
             f"dispatch: {name}, for {num_ops} operators that take {eager_ms:.3g} ms in eager"
         )
+        if not is_installed(name):
+            raise UntrustedCodeError(
+                f"The records name the compiler `{name}`, which would be imported from a file or "
+                "module. `dispatch` chooses among installed compilers: publish it under the entry "
+                "point `graphnet_datasets.compilers`, or leave its records out."
+            )
         self.chosen = make_compiler(name) if name != EAGER else None
         if self.chosen is None:
             return module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from graphnet_datasets.benchmark import (
     run,
     run_again,
 )
+from graphnet_datasets.benchmark.again import check_names
 from graphnet_datasets.benchmark.executors.sample_runner import SampleJob, SampleRunner
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.errors import RunError
+from graphnet_datasets.errors import RunError, UntrustedCodeError
 from graphnet_datasets.sample import Statistics
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
@@ -43,7 +45,7 @@ def test_a_record_is_run_again_from_itself(table: Path, tmp_path: Path) -> None:
     run([str(table)], "torchscript", out=out, settings=SETTINGS)
     before = next(row for row in read_runs(out).to_pylist() if row["sample_id"] == WORDS.id)
     assert before["dataset"] == str(table)
-    again = run_again(out / before["run_id"], out=out)
+    again = run_again(out / before["run_id"], out=out, dataset=table)
     assert again.num_calls == len(before["judged"])
     assert (again.num_baseline_equal, again.num_candidate_equal) == (again.num_calls,) * 2
     assert again.differences == []
@@ -80,7 +82,7 @@ def test_another_sample_of_the_name_is_refused(table: Path, tmp_path: Path) -> N
     write_table([other], table)
     record = next(row for row in records if row["sample_id"] == LINEAR.id)
     with pytest.raises(RunError, match="is not the one that the record is of"):
-        run_again(record)
+        run_again(record, dataset=table)
 
 
 def test_one_record_is_named_by_its_id(tmp_path: Path) -> None:
@@ -120,3 +122,71 @@ def test_a_record_is_there_when_its_arm_has_ended() -> None:
     assert first["judged"][0]["baseline_hash"] == second["judged"][0]["baseline_hash"]
     seeds = [{each["seed"] for each in record["judged"][1:]} for record in (first, second)]
     assert not seeds[0] & seeds[1]
+
+
+@pytest.fixture
+def record(tmp_path: Path, table: Path) -> dict[str, Any]:
+    run([str(table)], "eager", out=tmp_path / "runs", settings=SETTINGS)
+    records = read_runs(tmp_path / "runs").to_pylist()
+    return next(row for row in records if row["sample_id"] == LINEAR.id)
+
+
+def test_a_record_does_not_choose_what_is_imported(
+    record: dict[str, Any], table: Path, tmp_path: Path
+) -> None:
+    evil, mark = tmp_path / "evil.py", tmp_path / "mark"
+    evil.write_text(
+        f"open({str(mark)!r}, 'w').close()\ndef compile(module, inputs):\n    return module\n"
+    )
+    hostile = {**record, "compiler": f"{evil}:compile", "compiler_options": "{}"}
+    message = r"The record names the compiler `.*evil\.py:compile`.*pass `--trust-remote-code`"
+    with pytest.raises(UntrustedCodeError, match=message):
+        run_again(hostile, dataset=table)
+    assert not mark.exists()
+    again = run_again(hostile, dataset=table, trust_remote_code=True)
+    assert again.record["status"] == "ok"
+    assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"compiler": "os:system"}, "the compiler `os:system`"),
+        ({"dataset": "/home/me/secret.parquet"}, "the dataset `/home/me/secret.parquet`"),
+        ({"dataset": "https://example.org/beacon.parquet"}, "the dataset `https://"),
+        ({"dataset": "someone/else"}, "the dataset `someone/else`"),
+        ({"sample_id": "@/etc/passwd"}, "the sample `@/etc/passwd`"),
+        ({"sample_id": "./here"}, "the sample `./here`"),
+        (
+            {"compiler": "inductor", "options": {"config": {"cpp.cxx": ["/evil.sh"]}}},
+            "the option `config`",
+        ),
+        ({"compiler": "tvm-tuned", "options": {"records": "evil"}}, "the option `records`"),
+        ({"compiler": "tvm-oneshot", "options": {"predictor": "e"}}, "the option `predictor`"),
+        ({"compiler": "dispatch", "options": {"runs": "evil"}}, "the option `runs`"),
+        ({"compiler": "tc", "options": {"cache": "/home/me/.bashrc"}}, "the option `cache`"),
+    ],
+)
+def test_names_of_a_record_lead_nowhere(changes: dict[str, Any], message: str) -> None:
+    plain = {
+        "compiler": "eager", "framework": "torch", "dataset": "graphnet", "sample_id": "timm/a",
+    }  # fmt: skip
+    check_names(plain, {"level": 1}, is_dataset_named=False)
+    options = changes.pop("options", {})
+    with pytest.raises(UntrustedCodeError, match=f"The record names {message}"):
+        check_names({**plain, **changes}, options, is_dataset_named=False)
+
+
+def test_declared_choices_of_a_record_are_taken() -> None:
+    plain = {
+        "compiler": "inductor", "framework": "torch", "dataset": "graphnet", "sample_id": "timm/a",
+    }  # fmt: skip
+    options = {"mode": "max-autotune", "freezing": True, "config": {}, "dynamic": "auto"}
+    check_names(plain, options, is_dataset_named=False)
+
+
+def test_settings_of_a_record_do_not_trust_the_sample(record: dict[str, Any], table: Path) -> None:
+    trusting = dataclasses.replace(SETTINGS, trust_remote_code=True)
+    hostile = {**record, "settings": json.dumps(trusting.to_json())}
+    again = run_again(hostile, dataset=table)
+    assert json.loads(again.record["settings"])["trust_remote_code"] is False
