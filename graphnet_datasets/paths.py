@@ -7,10 +7,15 @@ on the disk as well, and `folder_name` makes a name that every file system takes
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import secrets
+import stat
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from .errors import UnsafePathError
 
@@ -70,6 +75,105 @@ def place_inside(root: Path, name: str, where: str) -> Path:
             f"`{real_place}`. Remove the link, or choose another directory."
         )
     return place
+
+
+def check_links(root: Path, name: str) -> None:
+    """Raise unless every existing part of `root / name` is a directory or a regular file.
+
+    Links of `root` itself are not looked at: the caller chose it.
+
+    Raises:
+        UnsafePathError: a part is a symbolic link, broken or not, a pipe, a socket or a device.
+    """
+    place = root
+    for part in PurePosixPath(name).parts:
+        place /= part
+        try:
+            mode = place.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            raise _link_error(place, mode)
+
+
+@contextlib.contextmanager
+def open_folder(root: Path, name: str = ".", *, is_made: bool = False) -> Iterator[int]:
+    """Open the directory `root / name` and yield its descriptor; no link below `root` is followed.
+
+    With `is_made` missing directories are made.
+
+    Raises:
+        UnsafePathError: a part of `name` is a symbolic link.
+        OSError: a directory is missing or cannot be opened.
+    """
+    with contextlib.ExitStack() as stack:
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        stack.callback(os.close, folder)
+        place = root
+        for part in PurePosixPath(name).parts:
+            place /= part
+            if is_made:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
+            try:
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                folder = os.open(part, flags, dir_fd=folder)
+            except NotADirectoryError:
+                check_links(root, name)
+                raise
+            stack.callback(os.close, folder)
+        yield folder
+
+
+@contextlib.contextmanager
+def open_file(root: Path, name: str) -> Iterator[BinaryIO]:
+    """Open the regular file `root / name` for reading; no link below `root` is followed.
+
+    Raises:
+        UnsafePathError: a part of `name` is a symbolic link, or the file is not a regular one.
+        OSError: the file is missing or cannot be opened.
+    """
+    relative = PurePosixPath(check_name(name, str(root)))
+    check_links(root, name)
+    with open_folder(root, str(relative.parent)) as folder:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(relative.name, flags, dir_fd=folder), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                raise _link_error(root / relative, mode)
+            yield file
+
+
+def write_file(root: Path, name: str, content: bytes) -> Path:
+    """Write `root / name` whole or not at all; no link below `root` is followed or replaced.
+
+    Raises:
+        UnsafePathError: a part of `name` is a symbolic link, or the file is not a regular one.
+        OSError: the file cannot be written.
+    """
+    relative = PurePosixPath(check_name(name, str(root)))
+    check_links(root, name)
+    temporary = f".{relative.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    with open_folder(root, str(relative.parent), is_made=True) as folder:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(temporary, relative.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+    return root / relative
+
+
+def _link_error(place: Path, mode: int) -> UnsafePathError:
+    kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a directory"
+    return UnsafePathError(
+        f"`{place}` is {kind}. Links of somebody else's repository may lead to your own files: "
+        "replace it by a regular file or directory, or remove it."
+    )
 
 
 def folder_name(name: str, taken_parts: frozenset[str] = frozenset()) -> str:

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..errors import PushError
+from ..errors import PushError, UnsafePathError
 from ..terminal import printable_line
 
 
@@ -29,11 +29,18 @@ class Clone:
         self.root = place
         try:
             self.root = Path(self.git("rev-parse", "--show-toplevel"))
+            git_directory = Path(self.git("rev-parse", "--absolute-git-dir"))
         except PushError as error:
             raise PushError(
                 f"`{path}` is no clone of a Git repository. Clone the repository of the dataset, "
                 "and name the clone."
             ) from error
+        if not (_belongs(git_directory, self.root) and place.resolve().is_relative_to(self.root)):
+            raise UnsafePathError(
+                f"`{self.root / '.git'}` leads to the Git directory `{git_directory}`, which does "
+                f"not name `{self.root}` as its work tree. A commit would go elsewhere: clone the "
+                "repository anew with `git clone`, and name the clone."
+            )
 
     def git(self, *arguments: str) -> str:
         """Return what a Git command prints.
@@ -105,3 +112,19 @@ class Clone:
             self.git("reset", "--quiet", "--", *names)
             raise
         return self.git("rev-parse", "HEAD")
+
+
+def _belongs(git_directory: Path, root: Path) -> bool:
+    """Return whether a Git directory is that of a clone, or of a work tree that Git registered."""
+    dot_git = root / ".git"
+    if dot_git.is_symlink():
+        return False
+    if dot_git.is_dir():
+        return git_directory == dot_git
+    try:
+        if not dot_git.is_file():
+            return False
+        registered = git_directory / (git_directory / "gitdir").read_text().strip()
+        return os.path.normpath(registered) == str(dot_git)
+    except (OSError, ValueError):
+        return False

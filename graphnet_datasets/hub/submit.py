@@ -9,23 +9,26 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from ..atomic import file_sha256, write_bytes
+from ..atomic import file_sha256
 from ..errors import DatasetNotFoundError, PushError
+from ..paths import check_links, open_file, write_file
 from ..sample import Sample
 from ..schema import EXCLUDED, Table
 from ..schema.tables import GRAPHS, table_of_file
-from ..storage.layout import read_layout, write_readme
-from ..storage.table import read_table, write_arrow
+from ..storage.layout import read_layout, readme_text, split_readme
+from ..storage.table import read_open_table, write_arrow
 from .checking import check_tables, leave_out_known
 from .gather import Place, gather
 from .git import Clone
 from .push import check_place, fresh_tables
 from .results import Skipped
 from .summaries import summarise, title_of
+
+README = "README.md"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ def submit_samples(
     Raises:
         PushError: there is no clone, something is staged in it, or Git refuses the commit; then the
             clone is as it was.
+        UnsafePathError: a path that would be read or written is a symbolic link of the repository.
         SchemaError: a name cannot be a config or split, or the reason for no checks is empty.
     """
     check_place(config, split, skip_validation)
@@ -104,25 +108,27 @@ def submit_rows(
 
 
 class _Place:
-    """The dataset in a folder of a clone."""
+    """The dataset in a folder of a clone, in which no symbolic link is followed."""
 
     def __init__(self, clone: Clone, folder: str) -> None:
         self.clone = clone
-        self.folder = (clone.root / folder).resolve()
-        if not self.folder.is_relative_to(clone.root.resolve()):
+        name = os.path.normpath(folder)
+        if name.startswith("..") or Path(name).is_absolute():
             raise PushError(f"`{folder}` leads outside of the clone `{clone.root}`.")
+        check_links(clone.root, name)
+        self.folder = clone.root / name
 
     def known(self, table: Table) -> dict[str, str]:
-        """Return what the dataset holds: key to label; graphs that it excludes are not held."""
-        found: dict[str, str] = {}
+        """Return the rows of the dataset, key to label, without the graphs that it excludes."""
+        labels: dict[str, str] = {}
         for name in self._files():
             if table_of_file(name) is table and not name.startswith(f"{EXCLUDED}/"):
-                rows = read_table(
-                    self.folder / name, columns=[*dict.fromkeys((table.key, table.label))]
-                )
+                columns = [*dict.fromkeys((table.key, table.label))]
+                with self._open(name) as file:
+                    rows = read_open_table(file, self.folder / name, columns)
                 pairs = zip(rows[table.key].to_pylist(), rows[table.label].to_pylist(), strict=True)
-                found |= dict(pairs)
-        return found
+                labels |= dict(pairs)
+        return labels
 
     def submit(
         self,
@@ -157,46 +163,84 @@ class _Place:
 
     @contextlib.contextmanager
     def _added(self, contents: Mapping[str, bytes]) -> Iterator[list[Path]]:
-        """Put new files there, and the README where it has to change; all are gone on an error."""
+        """Write new files, and the README where it has to change; remove all of them on an error.
+
+        Raises:
+            UnsafePathError: a path is a symbolic link.
+        """
         before = self._files()
-        readme = self.folder / "README.md"
-        was = readme.read_bytes() if readme.is_file() else None
-        paths = [self.folder / name for name in contents]
-        new = [path for path in paths if not path.exists()]
-        folders = [each for each in _folders(paths, self.clone.root) if not each.exists()]
+        names = [*contents]
+        was = self._readme()
+        for name in names:
+            check_links(self.clone.root, self._from_root(name))
+        new = [self.folder / name for name in names if not (self.folder / name).exists()]
+        folders = [
+            folder
+            for folder in _folders([self.folder / name for name in names], self.clone.root)
+            if not folder.exists()
+        ]
         try:
-            for path, content in zip(paths, contents.values(), strict=True):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_bytes(path, content)
-            if was is None or _places(before) != _places([*before, *contents]):
-                write_readme(self.folder)
-                paths.append(readme)
+            paths = [self._write(name, content) for name, content in contents.items()]
+            if was is None or _places(before) != _places([*before, *names]):
+                paths.append(self._write(README, self._new_readme(was)))
             yield paths
         except BaseException:
             for path in new:
                 path.unlink(missing_ok=True)
             if was is None:
-                readme.unlink(missing_ok=True)
-            elif readme.read_bytes() != was:
-                write_bytes(readme, was)
-            for each in folders:
+                (self.folder / README).unlink(missing_ok=True)
+            elif self._readme() != was:
+                self._write(README, was)
+            for folder in folders:
                 with contextlib.suppress(OSError):  # somebody else put something in it
-                    each.rmdir()
+                    folder.rmdir()
             raise
 
+    def _new_readme(self, was: bytes | None) -> bytes:
+        metadata, body = ({}, None) if was is None else split_readme(was, str(self.folder / README))
+        return readme_text(self.folder, body, metadata).encode()
+
+    def _readme(self) -> bytes | None:
+        """Return the README, None where there is none.
+
+        Raises:
+            UnsafePathError: it is a symbolic link.
+        """
+        try:
+            with self._open(README) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def _from_root(self, name: str) -> str:
+        return (self.folder / name).relative_to(self.clone.root).as_posix()
+
+    def _open(self, name: str) -> contextlib.AbstractContextManager[BinaryIO]:
+        return open_file(self.clone.root, self._from_root(name))
+
+    def _write(self, name: str, content: bytes) -> Path:
+        return write_file(self.clone.root, self._from_root(name), content)
+
     def _files(self) -> list[str]:
-        """Return the tables of the dataset, relative to its folder; none of one that begins."""
+        """Return the tables of the dataset, relative to its folder; [] for a new one.
+
+        Raises:
+            UnsafePathError: the README, a table or a directory above one is a symbolic link.
+        """
+        check_links(self.clone.root, self._from_root(README))
         try:
             layout = read_layout(self.folder)
         except DatasetNotFoundError:
             return []
-        found = {
-            path
+        names = {
+            path.relative_to(self.folder).as_posix()
             for splits in layout.configs.values()
             for paths in splits.values()
             for path in paths
         }
-        return sorted(path.relative_to(self.folder).as_posix() for path in found)
+        for name in names:
+            check_links(self.clone.root, self._from_root(name))
+        return sorted(names)
 
 
 def _written(

@@ -100,8 +100,24 @@ def write_readme(
     Raises:
         DatasetNotFoundError, SchemaError: as in `read_layout`, or a file is damaged.
     """
+    path = Path(directory, "README.md")
+    if path.is_file() and (body is None or metadata is None):
+        earlier, text = split_readme(path.read_bytes(), str(path))
+        body = text if body is None else body
+        metadata = earlier if metadata is None else metadata
+    return write_text(path, readme_text(directory, body, metadata or {}))
+
+
+def readme_text(
+    directory: str | os.PathLike[str], body: str | None, metadata: Mapping[str, Any]
+) -> str:
+    """Return the text of the README that `write_readme` writes; the present one is not read.
+
+    Raises:
+        DatasetNotFoundError, SchemaError: as `write_readme`.
+    """
     import datasets
-    from huggingface_hub import DatasetCard, DatasetCardData
+    from huggingface_hub import DatasetCardData
 
     root = Path(directory)
     layout = _layout(root, None)
@@ -122,18 +138,25 @@ def write_readme(
         features.append({"config_name": name, "features": columns[schema]})
         for split, paths in splits.items():
             counts.append((name, split, sum(pq.read_metadata(path).num_rows for path in paths)))
-    path = root / "README.md"
     if body is None:
-        body = DatasetCard.load(path).text if path.is_file() else _default_body(counts)
-    if metadata is None:
-        metadata = {
-            name: value
-            for name, value in _card_data(root).items()
-            if name not in ("configs", "dataset_info")
-        }
+        body = _default_body(counts)
     data = DatasetCardData(**metadata, configs=configs, dataset_info=features)
-    text = f"---\n{data.to_yaml()}\n---\n{body.strip()}\n"
-    return write_text(path, text)
+    return f"---\n{data.to_yaml()}\n---\n{body.strip()}\n"
+
+
+def split_readme(content: bytes, where: str) -> tuple[dict[str, Any], str]:
+    """Return the YAML of a README without `configs` and `dataset_info`, and the text below it.
+
+    Raises:
+        SchemaError: there is no YAML that can be read.
+    """
+    card = parse_card(content, where)
+    metadata = {
+        name: value for name, value in card.items() if name not in ("configs", "dataset_info")
+    }
+    text = content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    block = _YAML_BLOCK.match(text)
+    return metadata, text if block is None else text[block.end() :]
 
 
 def describe_configs(files: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -196,17 +219,29 @@ def read_card_data(readme: Path, where: str) -> dict[str, Any]:
     Raises:
         SchemaError: it is no YAML.
     """
+    try:
+        return parse_card(readme.read_bytes(), where)
+    except OSError as error:
+        raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
+
+
+def parse_card(content: bytes, where: str) -> dict[str, Any]:
+    """Return the YAML at the top of a README's content; {} where there is none.
+
+    Raises:
+        SchemaError: it is not YAML, or not a mapping.
+    """
     import yaml  # alone: what the client of the Hub has for this imports all of the client
 
     # The same safe language as `metadata_load`'s, read ten times faster where libyaml is there.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        block = _YAML_BLOCK.match(readme.read_text(encoding="utf-8-sig"))
-        found = None if block is None else yaml.load(block[1], loader)  # noqa: S506 (safe)
-        if found is not None and not isinstance(found, dict):
-            raise ValueError("it is no mapping")
-        return found or {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        block = _YAML_BLOCK.match(content.decode("utf-8-sig").replace("\r\n", "\n"))
+        card = None if block is None else yaml.load(block[1], loader)  # noqa: S506 (safe)
+        if card is not None and not isinstance(card, dict):
+            raise ValueError("it is not a mapping")
+        return card or {}
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
 
 

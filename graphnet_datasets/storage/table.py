@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -82,13 +82,32 @@ def read_table(
     Raises:
         DatasetNotFoundError, SchemaError, FormatVersionError: see `check_file`.
     """
-    check_file(path)
+    if not Path(path).is_file():
+        raise DatasetNotFoundError(f"There is no file `{path}`.")
     try:
         # A file rather than its path: pyarrow makes columns out of folders that are named `a=b`.
         with Path(path).open("rb") as file:
-            return pq.read_table(file, columns=columns, filters=filters)
-    except (pa.ArrowInvalid, OSError) as error:
+            return read_open_table(file, path, columns, filters)
+    except OSError as error:
         raise unreadable(path, error) from error
+
+
+def read_open_table(
+    file: BinaryIO,
+    name: str | os.PathLike[str],
+    columns: list[str] | None = None,
+    filters: Any = None,
+) -> pa.Table:
+    """Read a Parquet file that is open, as `read_table` does; `name` is for messages.
+
+    Raises:
+        SchemaError, FormatVersionError: see `check_file`.
+    """
+    check_schema(file, name)
+    try:
+        return pq.read_table(file, columns=columns, filters=filters)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise unreadable(name, error) from error
 
 
 def check_file(path: str | os.PathLike[str]) -> pa.Schema:
