@@ -161,12 +161,12 @@ def check_names(
     """
     compiler, sample_id = str(record["compiler"]), str(record["sample_id"])
     if not is_installed(compiler):
-        raise _untrusted(f"the compiler `{compiler}`, which is imported from a file or module")
+        raise _untrusted("compiler", compiler)
     place = record["dataset"]
     if not is_dataset_named and place is not None and place != DEFAULT_NAME:
-        raise _untrusted(f"the dataset `{place}`", ", or name a dataset with `--dataset`")
+        raise _untrusted("dataset", place, ", or name a dataset with `--dataset`")
     if is_path(sample_id) or sample_id.startswith(LIST):
-        raise _untrusted(f"the sample `{sample_id}`, which is a path")
+        raise _untrusted("sample", sample_id)
     unchecked = {
         name: value
         for name, value in options.items()
@@ -181,12 +181,12 @@ def check_names(
     for name, value in unchecked.items():
         option = declared.get(name)
         if option is None or value not in (option.default, *option.choices):
-            raise _untrusted(f"the option `{name}` = {value!r} of the compiler `{compiler}`")
+            raise _untrusted("option", f"{name} = {value!r}")
 
 
-def _untrusted(name: str, otherwise: str = "") -> UntrustedCodeError:
+def _untrusted(kind: str, name: str, otherwise: str = "") -> UntrustedCodeError:
     return UntrustedCodeError(
-        f"The record names {name}. Records come from others, and this one could run code or read "
+        f"The record names the {kind} `{name}`. Records come from others, and this one could run code or read "
         "files on this machine. If you trust whoever made it, pass `--trust-remote-code` "
         f"(`trust_remote_code=True`){otherwise}."
     )

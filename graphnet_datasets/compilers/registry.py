@@ -130,9 +130,9 @@ def find_entry(name: str, framework: str = "torch") -> Entry:
 
 
 def is_installed(name: str) -> bool:
-    """Return whether a name stands for a compiler without naming a file or module to import.
+    """Return False for `module:attribute` and files, which `find_entry` would import.
 
-    Names that come from records must pass this test: `find_entry` imports `module:attribute`.
+    Names that come from records must pass this test.
 
     >>> is_installed("inductor"), is_installed("evil.py:compile"), is_installed("os:system")
     (True, False, False)

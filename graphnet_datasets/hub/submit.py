@@ -201,7 +201,7 @@ class _Place:
         return readme_text(self.folder, body, metadata).encode()
 
     def _readme(self) -> bytes | None:
-        """Return the README, None where there is none.
+        """Return the README, or None for a new dataset.
 
         Raises:
             UnsafePathError: it is a symbolic link.

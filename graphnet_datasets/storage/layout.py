@@ -226,7 +226,7 @@ def read_card_data(readme: Path, where: str) -> dict[str, Any]:
 
 
 def parse_card(content: bytes, where: str) -> dict[str, Any]:
-    """Return the YAML at the top of a README's content; {} where there is none.
+    """Return the YAML at the top of a README's content, {} without YAML.
 
     Raises:
         SchemaError: it is not YAML, or not a mapping.
@@ -239,7 +239,7 @@ def parse_card(content: bytes, where: str) -> dict[str, Any]:
         block = _YAML_BLOCK.match(content.decode("utf-8-sig").replace("\r\n", "\n"))
         card = None if block is None else yaml.load(block[1], loader)  # noqa: S506 (safe)
         if card is not None and not isinstance(card, dict):
-            raise ValueError("it is not a mapping")
+            raise ValueError(f"It must be a mapping, got `{type(card).__name__}`")
         return card or {}
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error

@@ -159,12 +159,12 @@ def test_a_record_does_not_choose_what_is_imported(
         ({"sample_id": "./here"}, "the sample `./here`"),
         (
             {"compiler": "inductor", "options": {"config": {"cpp.cxx": ["/evil.sh"]}}},
-            "the option `config`",
+            "the option `config = ",
         ),
-        ({"compiler": "tvm-tuned", "options": {"records": "evil"}}, "the option `records`"),
-        ({"compiler": "tvm-oneshot", "options": {"predictor": "e"}}, "the option `predictor`"),
-        ({"compiler": "dispatch", "options": {"runs": "evil"}}, "the option `runs`"),
-        ({"compiler": "tc", "options": {"cache": "/home/me/.bashrc"}}, "the option `cache`"),
+        ({"compiler": "tvm-tuned", "options": {"records": "evil"}}, "the option `records = "),
+        ({"compiler": "tvm-oneshot", "options": {"predictor": "e"}}, "the option `predictor = "),
+        ({"compiler": "dispatch", "options": {"runs": "evil"}}, "the option `runs = "),
+        ({"compiler": "tc", "options": {"cache": "/home/me/.bashrc"}}, "the option `cache = "),
     ],
 )
 def test_names_of_a_record_lead_nowhere(changes: dict[str, Any], message: str) -> None:
