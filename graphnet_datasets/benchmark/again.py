@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..compilers.options import Option
 from ..compilers.registry import find_entry, is_installed
@@ -161,12 +161,12 @@ def check_names(
     """
     compiler, sample_id = str(record["compiler"]), str(record["sample_id"])
     if not is_installed(compiler):
-        raise _untrusted("compiler", compiler)
+        _refuse_name("compiler", compiler)
     place = record["dataset"]
     if not is_dataset_named and place is not None and place != DEFAULT_NAME:
-        raise _untrusted("dataset", place, ", or name a dataset with `--dataset`")
+        _refuse_name("dataset", place, ", or name a dataset with `--dataset`")
     if is_path(sample_id) or sample_id.startswith(LIST):
-        raise _untrusted("sample", sample_id)
+        _refuse_name("sample", sample_id)
     unchecked = {
         name: value
         for name, value in options.items()
@@ -181,14 +181,14 @@ def check_names(
     for name, value in unchecked.items():
         option = declared.get(name)
         if option is None or value not in (option.default, *option.choices):
-            raise _untrusted("option", f"{name} = {value!r}")
+            _refuse_name("option", f"{name} = {value!r}")
 
 
-def _untrusted(kind: str, name: str, otherwise: str = "") -> UntrustedCodeError:
-    return UntrustedCodeError(
-        f"The record names the {kind} `{name}`. Records come from others, and this one could run code or read "
-        "files on this machine. If you trust whoever made it, pass `--trust-remote-code` "
-        f"(`trust_remote_code=True`){otherwise}."
+def _refuse_name(kind: str, name: str, otherwise: str = "") -> NoReturn:
+    raise UntrustedCodeError(
+        f"The record names the {kind} `{name}`. Records come from others, and this name could run "
+        "code or read files on this machine. If you trust whoever made the record, pass "
+        f"`--trust-remote-code` (`trust_remote_code=True`){otherwise}."
     )
 
 
