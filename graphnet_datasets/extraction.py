@@ -28,15 +28,20 @@ def extract(
 ) -> Callable[[Any], Any]:
     """Return a decorator that captures the first call of a module as samples.
 
-    It wraps a module or decorates a class of modules. What it gives behaves like the module, and
+    It wraps a module or decorates a class of modules. The result behaves like the module, and
     after its first call holds one `Sample` per captured graph in `samples`: one where the module
-    is traced whole, several, linked by `provenance.parent_id`, where the graph breaks.
+    is traced whole, several, linked by `provenance.parent_id`, where the graph breaks. The samples
+    are run on the tensors of the call, and the outputs compared with those of the module.
 
     `name` becomes the samples' id (`name/subgraph_0`, … where there are several). With
     `dynamic=True` the sizes of the data inputs become symbols; single dimensions are marked with
     `torch._dynamo.mark_dynamic` instead. `out` is a Parquet file if it ends in `.parquet`, and a
-    directory in GraphNet's format otherwise. `warm_up=False` leaves out the call on copies of the
-    arguments that comes before the capture, for modules with effects beyond their outputs.
+    directory in GraphNet's format otherwise.
+
+    The first call runs twice: once for its outputs, and once to be traced, from the restored state
+    of the module, its arguments and the random generators. Afterwards all of them are as after one
+    call. `warm_up=False` also restores the caches that the module filled, which usually breaks
+    graphs; the default traces with them.
 
     Layers of paddle are captured through `paddle.jit.to_static`, always as one graph; with
     `dynamic=True` the first dimension of the data inputs, the batch, becomes a symbol.
@@ -46,8 +51,9 @@ def extract(
     tensors, and their statistics are what their initialisers draw.
 
     Raises:
-        CaptureError: at the first call, if the module cannot be traced or calls an operator that
-            is not in the table.
+        CaptureError: at the first call, if the module cannot be traced, calls an operator that is
+            not in the table, runs a part outside of the captured graphs, or computes something else
+            than the samples.
 
     >>> import torch
     >>> module = extract(name="example/linear")(torch.nn.Linear(3, 2))
@@ -88,10 +94,12 @@ def extract_export(
     """Capture one call of `module` through `torch.export`, in ATen operators.
 
     `dynamic_shapes` is `torch.export.export`'s: it names the dimensions that become symbols. The
-    rest is as in `extract`, except that there is always exactly one graph.
+    rest is as in `extract`, except that there is always exactly one graph, and that the module, the
+    arguments and the random generators are left as they were before.
 
     Raises:
-        CaptureError: the module cannot be exported, or calls an operator that is not in the table.
+        CaptureError: the module cannot be exported, calls an operator that is not in the table, or
+            computes something else than the sample.
 
     >>> import torch
     >>> sample = extract_export(torch.nn.ReLU(), (torch.ones(3),), name="example/relu")

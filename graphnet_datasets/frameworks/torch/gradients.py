@@ -285,7 +285,7 @@ class _Making:
                 Naming(f"{whole.id}/{kind}", whole.task, provenance),
                 value_key="val",
                 module_path=lambda _stack: "",
-            )
+            ).sample
         except CaptureError as error:
             raise GradientError(str(error).partition(". Keep")[0].rstrip(".") + ".") from error
         self.arguments[kind] = tuple(node.name for node in placeholders)

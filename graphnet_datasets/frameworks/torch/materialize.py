@@ -131,6 +131,21 @@ def materialize(
         return builder.finish(seed, mode)
 
 
+def make_plan(sample: Sample, device: str | torch.device, customs: Mapping[str, Any]) -> Plan:
+    """Return the calls of a sample that takes every input as an argument.
+
+    Nothing is checked but the calls themselves: this is for a sample on the tensors that it was
+    captured with. `customs` are its custom operators by target.
+
+    Raises:
+        UnknownOperatorError, MaterializeError: as `materialize`.
+    """
+    builder = _Builder(sample, _device(device), customs)
+    builder.add_arguments("inputs")
+    builder.add_ops()
+    return builder.plan()
+
+
 def _device(device: str | torch.device) -> torch.device:
     try:
         return torch.device(device)
@@ -172,10 +187,7 @@ class _Builder:
 
     def finish(self, seed: int, mode: Mode) -> torch.fx.GraphModule:
         """Add the outputs and return the module, with its weights if it holds any."""
-        try:
-            outputs = self._argument(self.sample.outputs)
-        except MaterializeError as error:
-            raise MaterializeError(f"The output structure of `{self.sample.id}` {error}") from error
+        plan = self.plan()
         tensors: dict[str, torch.Tensor] = {}
         for index, name in self.attributes.items():
             tensor = make_tensor(self.sample, index, seed, mode, self.device)
@@ -183,7 +195,20 @@ class _Builder:
                 # Samples are timed as they are deployed; who wants gradients can ask for them.
                 tensor = torch.nn.Parameter(tensor, requires_grad=False)
             tensors[name] = tensor
-        plan = Plan(
+        if not has_regions(self.sample):
+            return make_deferred(plan, tensors)
+        # It tells `torch.compile` what to leave alone, which imports as much as torch itself.
+        from .building.region_state import RestoringModule
+
+        return RestoringModule(hold(torch.nn.Module(), plan, tensors), plan.make_graph()).eval()
+
+    def plan(self) -> Plan:
+        """Return the steps with the outputs."""
+        try:
+            outputs = self._argument(self.sample.outputs)
+        except MaterializeError as error:
+            raise MaterializeError(f"The output structure of `{self.sample.id}` {error}") from error
+        return Plan(
             self.placeholders,
             self.attributes,
             self.steps,
@@ -191,12 +216,6 @@ class _Builder:
             self.sample.dying_values,
             self.checks,
         )
-        if not has_regions(self.sample):
-            return make_deferred(plan, tensors)
-        # It tells `torch.compile` what to leave alone, which imports as much as torch itself.
-        from .building.region_state import RestoringModule
-
-        return RestoringModule(hold(torch.nn.Module(), plan, tensors), plan.make_graph()).eval()
 
     def _argument(self, arg: Arg, *, is_device: bool = False) -> Any:
         return to_fx(arg, Ref, self.device, is_device=is_device)
@@ -248,9 +267,6 @@ class _Builder:
         if last in _REBINDING and isinstance(op.args[0], Ref) and op.args[0].index in self.numbers:
             # fx prints `a += b`, which would give later uses of the number `a` the new value.
             return Step("call_function", _REBINDING[last], args, {})
-        if last == "pow" and type(args[0]) in (int, float, complex):
-            # fx prints `-2 ** x`, which Python reads as `-(2 ** x)`.
-            return Step("call_function", pow, args, {})
         return Step("call_function", resolve(operator), args, {})
 
     @staticmethod

@@ -485,9 +485,9 @@ def test_a_call_without_tensors_gives_no_graph() -> None:
     with pytest.raises(CaptureError) as caught:
         capture_one(Counting(), 3)
     assert str(caught.value) == (
-        "No graph was captured for `test/module`: the call ran no tensor operation that dynamo "
-        "traces. Check that the module computes on tensors, and that it is not already compiled "
-        "or disabled with `torch.compiler.disable`."
+        "No graph was captured for `test/module`. Torch reports no reason: it traced no function "
+        "that computes on tensors. Check that the module computes on tensors, and that neither it "
+        "nor its caller is disabled with `torch.compiler.disable`."
     )
 
 

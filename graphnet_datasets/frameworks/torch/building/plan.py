@@ -7,6 +7,8 @@ all else that `materialize` does. A plan can be run once as it is, and says how 
 from __future__ import annotations
 
 import dataclasses
+import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -59,6 +61,10 @@ class Plan:
         checked = self._checked()
         for position, (kind, target, args, kwargs) in enumerate(self.steps):
             operands = fill(args, nodes), fill(dict(kwargs), nodes)
+            if target is operator.pow and _is_negative(operands[0][0]):
+                # fx prints `-2 ** x`, which Python reads as `-(2 ** x)`.
+                base = graph.call_function(operator.neg, (-operands[0][0],))
+                operands = (base, *operands[0][1:]), operands[1]
             if position in checked:
                 graph.call_module(CHECKS_NAME, (position, *operands))
             # Of operands given at once torch looks at each, in search of symbols.
@@ -96,6 +102,10 @@ class Plan:
 
     def _checked(self) -> frozenset[int]:
         return frozenset() if self.checks is None else frozenset(self.checks.positions)
+
+
+def _is_negative(arg: Any) -> bool:
+    return type(arg) in (int, float) and math.copysign(1.0, arg) < 0
 
 
 def fill(arg: Any, values: Sequence[Any]) -> Any:

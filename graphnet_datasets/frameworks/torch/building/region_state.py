@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
@@ -26,6 +28,17 @@ class RestoringModule(torch.fx.GraphModule):
         except BaseException as error:
             _restore_state(before, error.__traceback__)  # pyright: ignore[reportCallIssue]
             raise
+
+
+@contextlib.contextmanager
+def restored_if_it_fails() -> Iterator[None]:
+    """Restore autocast, grad and vmap if the body raises."""
+    before = _State()
+    try:
+        yield
+    except BaseException as error:
+        before.restore(error.__traceback__)
+        raise
 
 
 class _State:

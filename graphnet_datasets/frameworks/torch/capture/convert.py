@@ -28,9 +28,14 @@ from .targets import attribute, items, plain_name, qualified_name
 _NO_COMPUTATION = frozenset({"_log_api_usage_once", "lazy_load_decompositions"})
 """Calls that dynamo records although they compute nothing: they only touch the process's state."""
 
+_AUTOGRAD_FUNCTION = "autograd_function_apply"
+
 _INLINED = frozenset(
-    {"wrap_with_set_grad_enabled", "wrap_with_autocast", "tag_activation_checkpoint"}
-)
+    {
+        "wrap_with_set_grad_enabled", "wrap_with_autocast", "tag_activation_checkpoint",
+        _AUTOGRAD_FUNCTION,
+    }
+)  # fmt: skip
 """Higher-order operators that run their body once, as it stands: the body takes their place."""
 
 
@@ -49,6 +54,14 @@ class Binding:
     number: bool | int | float | None = None
 
 
+def record(binding: Binding) -> tuple[Statistics | None, bytes | None]:
+    """Return the statistics of a tensor, and its elements if a sample has to store them."""
+    if binding.values is None:
+        return binding.statistics, None
+    with unset_fake_temporarily():  # or a capture without weights would fake these too
+        return measure(binding.values), elements_to_store(binding.values, binding.role)
+
+
 @dataclasses.dataclass(frozen=True)
 class Naming:
     """What the graph does not say of itself and its sample must: id, task and provenance."""
@@ -56,6 +69,25 @@ class Naming:
     id: str
     task: Task
     provenance: Provenance
+
+
+@dataclasses.dataclass(frozen=True)
+class Conversion:
+    """A sample, and the origin of its inputs in the traced graph.
+
+    `sources` has one entry per input: the position of the placeholder whose argument it takes, or
+    the constant that the graph holds.
+    """
+
+    sample: Sample
+    sources: tuple[int | torch.Tensor, ...]
+
+    def bind(self, arguments: Sequence[Any]) -> dict[str, Any]:
+        """Return the inputs of the sample by name, from the arguments of the traced graph."""
+        return {
+            name: arguments[source] if isinstance(source, int) else source
+            for name, source in zip(self.sample.input_names, self.sources, strict=True)
+        }
 
 
 def convert(
@@ -66,8 +98,8 @@ def convert(
     value_key: str,
     module_path: Callable[[Mapping[str, Any]], str],
     outputs: Sequence[int] | None = None,
-) -> Sample:
-    """Return the sample that `graph_module` is.
+) -> Conversion:
+    """Convert `graph_module` to a sample.
 
     `bindings` has one entry per placeholder, in order. `value_key` names the entry of `node.meta`
     that holds a node's fake result (dynamo: `example_value`, export: `val`). `module_path` turns a
@@ -94,22 +126,25 @@ class _Converter:
         self.module_path = module_path
         self.symbols = SymbolTable()
         self.inputs: list[Input] = []
+        self.sources: list[int | torch.Tensor] = []
         self.ops: list[Op] = []
         self.refs: dict[torch.fx.Node, Arg] = {}
         self.outputs: Arg = ()
         self.custom_operators: dict[str, CustomOperator] = {}
 
-    def convert(self, bindings: Sequence[Binding], outputs: Sequence[int] | None) -> Sample:
+    def convert(self, bindings: Sequence[Binding], outputs: Sequence[int] | None) -> Conversion:
         nodes = list(self.graph_module.graph.nodes)
         placeholders = [node for node in nodes if node.op == "placeholder"]
-        for node, binding in zip(placeholders, bindings, strict=True):
+        for position, (node, binding) in enumerate(zip(placeholders, bindings, strict=True)):
+            num_inputs = len(self.inputs)
             self._add_placeholder(node, binding)
+            self.sources += [position] * (len(self.inputs) - num_inputs)
         self._add_constants(self.graph_module)
         for node in nodes:
             self._add_node(self.graph_module, node)
         if outputs is not None and isinstance(self.outputs, tuple):
             self.outputs = tuple(self.outputs[index] for index in outputs)
-        return Sample(
+        sample = Sample(
             id=self.naming.id,
             framework="torch",
             task=self.naming.task,
@@ -121,6 +156,7 @@ class _Converter:
             provenance=self.naming.provenance,
             custom_operators=tuple(self.custom_operators.values()),
         )
+        return Conversion(sample, tuple(self.sources))
 
     # Inputs
 
@@ -137,14 +173,14 @@ class _Converter:
                 return  # the shapes of the inputs say it already
             dim = self.symbols.dim(example)
             if isinstance(dim, int):  # the trace found that only one value works
-                self._add_input(node, _scalar_input(binding.source_name, dim))
+                self._add_input(node, scalar_input(binding.source_name, dim))
             else:
                 self._add_input(node, Input("symbol", Value("int64", ()), source_name=dim))
         elif isinstance(binding.number, bool | int | float):
             if node.users:
-                self._add_input(node, _scalar_input(binding.source_name, binding.number))
-        elif example is None and not node.users:
-            return  # an argument that is None, or that the graph never looks at
+                self._add_input(node, scalar_input(binding.source_name, binding.number))
+        elif not node.users:
+            return  # an argument that the trace has specialized on, such as a string or None
         else:
             raise self._error(
                 f"takes the argument `{binding.source_name}` of type `{type(example).__name__}`, "
@@ -152,17 +188,21 @@ class _Converter:
             )
 
     def _tensor_input(self, example: torch.Tensor, binding: Binding) -> Input:
+        for tensor in (example, binding.values):
+            if tensor is not None and (tensor.is_nested or tensor.layout is not torch.strided):
+                layout = "nested" if tensor.is_nested else str(tensor.layout)
+                raise self._error(
+                    f"takes `{binding.source_name}`, whose layout is {layout}; a sample holds "
+                    "inputs of the layout torch.strided only. Pass a dense tensor "
+                    "(`tensor.to_dense()`) and convert it inside the module."
+                )
         value = self._value(example)
         if value.dtype is None or value.shape is None:
             raise self._error(
                 f"takes `{binding.source_name}`, whose dtype {example.dtype} or shape a sample "
                 "cannot hold. Convert it to another dtype before the call."
             )
-        statistics, data = binding.statistics, None
-        if binding.values is not None:
-            with unset_fake_temporarily():  # or a capture without weights would fake these too
-                statistics = measure(binding.values)
-                data = elements_to_store(binding.values, binding.role)
+        statistics, data = record(binding)
         return Input(
             binding.role, value, binding.source_name, str(example.device), statistics, data
         )
@@ -180,6 +220,7 @@ class _Converter:
                 if node.target not in known:
                     binding = Binding("constant", str(node.target), held)
                     self._add_input(node, self._tensor_input(held, binding))
+                    self.sources.append(held)
                     known[str(node.target)] = self.refs[node]
                 self.refs[node] = known[str(node.target)]
             else:
@@ -290,14 +331,24 @@ class _Converter:
             )
         elif name == "wrap_with_set_grad_enabled":
             self._append(Op(grad_mode, settings, results=()))
-        inner = list(body.graph.nodes)
-        placeholders = [each for each in inner if each.op == "placeholder"]
-        for placeholder, arg in zip(placeholders, node.args[position + 1 :], strict=False):
+        nodes = list(body.graph.nodes)
+        arguments = node.args[position + 1 :]
+        if name == _AUTOGRAD_FUNCTION:
+            # The second body is the backward graph. Dynamo turns gradients off around the first,
+            # which has no effect on its results, and on again, whatever the mode of the caller.
+            arguments = arguments[1:]
+            modes = [inner for inner in nodes if plain_name(inner.target) == "_set_grad_enabled"]
+            nodes = [inner for inner in nodes if inner not in (*modes[:1], *modes[-1:])]
+        placeholders = [inner for inner in nodes if inner.op == "placeholder"]
+        for placeholder, arg in zip(placeholders, arguments, strict=False):
             self.refs[placeholder] = self._arg(arg)
         outer_outputs = self.outputs
-        for each in inner:
-            self._add_node(body, each)
-        self.refs[node], self.outputs = self.outputs, outer_outputs
+        for inner in nodes:
+            self._add_node(body, inner)
+        results, self.outputs = self.outputs, outer_outputs
+        if name == _AUTOGRAD_FUNCTION and isinstance(results, tuple):
+            results = results[0]  # the others are saved for the backward graph
+        self.refs[node] = results
         if entered is not None:
             self._append(Op("torch.amp.autocast_mode._exit_autocast", (entered,), results=()))
         elif name == "wrap_with_set_grad_enabled":
@@ -394,7 +445,8 @@ _NAMED_TYPES: tuple[tuple[str, type], ...] = (
 )
 
 
-def _scalar_input(source_name: str, number: bool | int | float) -> Input:
+def scalar_input(source_name: str, number: bool | int | float) -> Input:
+    """Return the input of a sample that is a Python number."""
     dtype = {bool: "bool", int: "int64", float: "float64"}[type(number)]
     data = torch.tensor(number, dtype=getattr(torch, dtype)).reshape(1).view(torch.uint8)
     return Input("scalar", Value(dtype, ()), source_name, data=data.numpy().tobytes())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import functools
+import io
 import logging
 import re
 import warnings
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch._dynamo
 from torch._dynamo.exc import TorchDynamoException
+from torch._dynamo.utils import counters
 from torch._guards import CompileContext
 from torch._subclasses.fake_tensor import FakeTensor
 
@@ -22,9 +23,11 @@ from ....errors import CaptureError, GraphNetError
 from ....inputs import default_statistics
 from ....sample import Provenance, Sample
 from ....sample.vocabulary import Role, Task
-from .convert import Binding, Naming, convert
+from .convert import Binding, Conversion, Naming, convert, record, scalar_input
 from .fake_weights import FakeWeights, fake_weights, has_weights
 from .initialisers import weight_statistics
+from .replay import Origins, describe, difference, first_difference, keep_leaves, replay
+from .state import State
 
 _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "capture_scalar_outputs": True,  # `.item()` stays in the graph instead of breaking it
@@ -46,13 +49,13 @@ _FIRST_PARAGRAPH = re.compile(r"\n\s*(Hint|Developer debug context|For more deta
 
 @dataclasses.dataclass(frozen=True)
 class CaptureSettings:
-    """How to capture, and what the samples shall say of themselves.
+    """How to capture, and the description of the samples.
 
     `dynamic` makes the sizes of data inputs symbols (`torch._dynamo.mark_dynamic` marks single
-    ones). `warm_up` calls the module once, on copies of the arguments, before the capture: modules
-    that fill caches in their first call break the graph there and only there. With
-    `is_structure_alone` nothing is recorded of the elements of inputs, and a graph that is all of
-    the module is not run: the call gives None.
+    ones). With `warm_up` the call is traced with the caches that the module filled in its first
+    call: modules that fill caches in their first call break the graph there and only there. With
+    `is_structure_alone` nothing is recorded of the elements of inputs, nothing is checked, and a
+    graph that is the whole module is not run: the call returns None.
     """
 
     name: str
@@ -70,58 +73,199 @@ def capture(
     kwargs: Mapping[str, Any],
     settings: CaptureSettings,
 ) -> tuple[Any, list[Sample]]:
-    """Call `forward` and return what it gives and a sample per graph that dynamo captured.
+    """Call `forward` and return its outputs and a sample per captured graph.
 
-    `forward` is `module`'s call. If weights of `module` have no elements (meta device), fake
-    tensors stand for them and what comes back is fake too. Dynamo's caches are cleared before
-    and after, so that what was compiled before does not show in the graphs.
+    `forward` is `module`'s call. It runs once for its outputs. Then module, arguments and random
+    generators are restored to their state before the call, dynamo traces the same call, the
+    samples run in the place of the traced graphs, and the outputs of both calls are compared. At
+    the end everything is in the state after the first call. If weights of `module` have no
+    elements (meta device), fake tensors stand for them, the outputs are fake and nothing can be
+    compared. Dynamo's caches are cleared before and after, so that what was compiled before does
+    not show in the graphs.
 
     Raises:
-        CaptureError: dynamo cannot trace the module, no graph came out, or a graph holds
-            something that a sample cannot.
+        CaptureError: dynamo cannot trace the module, no graph came out, a part of the module ran
+            outside of the graphs, a graph holds something that a sample cannot, or the outputs of
+            the samples differ from those of the module.
     """
-    copies = _copied(args, kwargs) if settings.warm_up else None
     with contextlib.ExitStack() as stack:
         fakes = None
         if not has_weights(module):
             fakes = stack.enter_context(fake_weights(module))
             stack.enter_context(fakes.mode)
-        backend = _Backend(module, fakes, settings)
         stack.enter_context(_quiet_dynamo())
-        if copies is not None:
-            with torch.random.fork_rng(devices=[]), torch.no_grad():
-                forward(*copies[0], **copies[1])
-        for _, tensor in _plain_tensors(module):
-            torch._dynamo.mark_static(tensor)
-        torch.compiler.reset()
-        stack.callback(torch.compiler.reset)
-        compiled = torch.compile(
-            _top_frame(module, forward), backend=backend, dynamic=settings.dynamic
-        )
-        outputs = None
+        if settings.is_structure_alone:
+            backend = _Backend(module, fakes, settings)
+            outputs = _traced_call(module, forward, args, kwargs, backend)
+            return outputs, backend.finish()
+        return _Capturing(module, forward, args, kwargs, fakes, settings).capture()
+
+
+class _Capturing:
+    """The capture of one call: the call itself, and one or two traces of it."""
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        forward: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        fakes: FakeWeights | None,
+        settings: CaptureSettings,
+    ) -> None:
+        self.module = module
+        self.forward = forward
+        self.args = tuple(args)
+        self.kwargs = dict(kwargs)
+        self.fakes = fakes
+        self.settings = settings
+
+    def capture(self) -> tuple[Any, list[Sample]]:
+        """Return the outputs of the call and its samples."""
+        before = self._state()
+        outputs = self.forward(*self.args, **self.kwargs)
+        expected = keep_leaves(outputs)
+        after = self._state()
         try:
-            outputs = compiled(*args, **kwargs)
-        except _AllCaptured:
-            pass
-        except TorchDynamoException as error:
-            if backend.error is None:
+            samples = self._samples(before, after, expected)
+        finally:
+            after.restore()
+        return outputs, samples
+
+    def _state(self) -> State:
+        return State(self.module, self.forward, self.args, self.kwargs)
+
+    def _samples(self, before: State, after: State, expected: Mapping[str, Any]) -> list[Sample]:
+        """Trace the call with the caches of a first call, or exactly as it was, or both."""
+        can_start_cold = not before.is_lazy and not before.has_same_objects(after)
+        is_warm = self.settings.warm_up or not can_start_cold
+        if not is_warm:
+            before.restore_objects()
+        samples, error = self._trace(before, after, expected)
+        if is_warm and can_start_cold and (error is not None or len(samples) > 1):
+            before.restore_objects()
+            cold_samples, cold_error = self._trace(before, after, expected)
+            if cold_error is None and (error is not None or len(cold_samples) < len(samples)):
+                return cold_samples
+        if error is not None:
+            raise error
+        return samples
+
+    def _trace(
+        self, before: State, after: State, expected: Mapping[str, Any]
+    ) -> tuple[list[Sample], GraphNetError | None]:
+        """Return the samples of one trace, or the reason why there are none."""
+        before.restore_tensors()
+        backend = _Backend(self.module, self.fakes, self.settings, before.tensors)
+        known_counters = {name: counter.copy() for name, counter in counters.items()}
+        counters.clear()
+        try:
+            outputs = self._quiet_call(backend)
+            backend.check_outputs(outputs)
+            samples = backend.finish()
+            if self.fakes is None:
+                self._check(outputs, expected, before, after)
+        except GraphNetError as error:
+            return [], error
+        finally:
+            counters.clear()
+            counters.update(known_counters)
+        return samples, None
+
+    def _quiet_call(self, backend: _Backend) -> Any:
+        name = self.settings.name
+        with silent():
+            try:
+                return _traced_call(self.module, self.forward, self.args, self.kwargs, backend)
+            except GraphNetError:
+                raise
+            except Exception as error:  # the call itself ran: tracing it is what fails
+                if backend.error is not None:
+                    raise backend.error from error
                 raise CaptureError(
-                    f"`{settings.name}` cannot be traced: {_first_paragraph(str(error))}"
+                    f"`{name}` runs, but cannot be traced: {_first_paragraph(str(error))} "
+                    "Change this part of its `forward`, or capture its parts."
                 ) from error
+
+    def _check(
+        self, outputs: Any, expected: Mapping[str, Any], before: State, after: State
+    ) -> None:
+        problem = first_difference(outputs, expected)
+        if not problem and before.has_same_objects(after):
+            traced = self._state()
+            wrong = [i for i in after.changed_tensors(traced) if i < len(after.tensors)]
+            for position in wrong:
+                tensor = after.tensors[position]
+                text = difference(tensor, after.contents(position))
+                if text:
+                    problem = f"a tensor that the call changes ({describe(tensor)}) {text}"
+        if problem:
+            raise CaptureError(
+                f"The graphs captured for `{self.settings.name}` do not compute what the module "
+                f"computes: {problem}. A trace records neither the state of Python objects nor "
+                "random numbers from other generators than those of torch. Pass such values as "
+                "arguments, or capture the parts of the module that do not depend on them."
+            )
+
+
+def _traced_call(
+    module: torch.nn.Module,
+    forward: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    backend: _Backend,
+) -> Any:
+    """Call `forward` compiled by dynamo with `backend`; None if the backend ended the call."""
+    for _, tensor in _plain_tensors(module):
+        torch._dynamo.mark_static(tensor)
+    torch.compiler.reset()
+    traced, modes = _top_frame(module, forward)
+    compiled = torch.compile(traced, backend=backend, dynamic=backend.settings.dynamic)
+    outputs = None
+    try:
+        with modes:
+            outputs = compiled(*args, **kwargs)
+    except _AllCaptured:
+        pass
+    except TorchDynamoException as error:
+        if backend.error is None:
+            raise CaptureError(
+                f"`{backend.settings.name}` cannot be traced: {_first_paragraph(str(error))}"
+            ) from error
+    finally:
+        torch.compiler.reset()
     if backend.error is not None:
         raise backend.error
-    return outputs, backend.finish()
+    return outputs
 
 
 class _AllCaptured(BaseException):
     """Ends a call whose graph is captured; no module's handler of exceptions is in its way."""
 
 
+@dataclasses.dataclass
+class _Traced:
+    """A graph that dynamo traced once and may call often."""
+
+    conversion: Conversion
+    graph: Callable[..., Any]
+    placeholders: Sequence[str]
+    break_reason: str
+    was_called: bool = False
+
+
 class _Backend:
-    """Converts each graph while its fake results are still there, then lets it run as it is."""
+    """Converts each graph while its fake results are still there, and runs the sample instead.
+
+    There is a sample for each call of a graph, in the order of the calls.
+    """
 
     def __init__(
-        self, module: torch.nn.Module, fakes: FakeWeights | None, settings: CaptureSettings
+        self,
+        module: torch.nn.Module,
+        fakes: FakeWeights | None,
+        settings: CaptureSettings,
+        tensors: Sequence[torch.Tensor] = (),
     ) -> None:
         self.settings = settings
         self.error: GraphNetError | None = None
@@ -130,19 +274,82 @@ class _Backend:
         self._module_paths = {id(each): path for path, each in module.named_modules()}
         self._samples: list[Sample] = []
         self._reasons: list[str] = []
+        held = [*module.parameters(), *module.buffers()]
+        self._origins = Origins(
+            [*tensors, *held, *(tensor for _, tensor in _plain_tensors(module))]
+        )
+        self._foreign = ""
 
     def __call__(
         self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any]
     ) -> Callable[..., Any]:
-        if self.error is None:
+        if self.error is not None:
+            return graph_module.forward
+        try:
+            traced = self._convert(graph_module, example_inputs)
+        except GraphNetError as error:
+            self.error = error  # raised here it would be wrapped, and its type lost
+            return graph_module.forward
+        if self.settings.is_structure_alone:
+            self._samples.append(traced.conversion.sample)
+            self._reasons.append(traced.break_reason)
+            return _end_call if _is_all(graph_module) else graph_module.forward
+        return functools.partial(self._call, traced)
+
+    def _call(self, traced: _Traced, *arguments: Any) -> Any:
+        """Run the sample of a graph in its place."""
+        if self.error is not None:
+            return traced.graph(*arguments)
+        self._note_foreign(traced, arguments)
+        conversion = traced.conversion
+        if traced.was_called:
+            conversion = self._rebound(traced, arguments)
+        traced.was_called = True
+        self._samples.append(conversion.sample)
+        self._reasons.append(traced.break_reason)
+        if self.fakes is not None:
+            results = traced.graph(*arguments)
+        else:
             try:
-                self._samples.append(self._convert(graph_module, example_inputs))
-                self._reasons.append(_break_reason(graph_module))
-            except GraphNetError as error:
-                self.error = error  # raised here it would be wrapped, and its type lost
-            if self.settings.is_structure_alone and _is_all(graph_module):
-                return _end_call
-        return graph_module.forward
+                results = replay(conversion, arguments)
+            except Exception as error:  # operators raise whatever they like
+                self.error = CaptureError(
+                    f"A graph captured for `{self.settings.name}` does not run on the tensors of "
+                    f"its call: {type(error).__name__}: {_first_paragraph(str(error))}"
+                )
+                self.error.__cause__ = error
+                return traced.graph(*arguments)
+        self._origins.add([arguments, results])
+        return results
+
+    def _note_foreign(self, traced: _Traced, arguments: Sequence[Any]) -> None:
+        local = [
+            argument
+            for name, argument in zip(traced.placeholders, arguments, strict=True)
+            if not name.startswith("G_")  # globals are not computed by a call
+        ]
+        tensor = self._origins.first_foreign(local)
+        if tensor is not None and not self._foreign:
+            self._foreign = (
+                f"graph {len(self._samples)} takes a tensor ({describe(tensor)}) that was computed "
+                "or changed outside of the captured graphs"
+            )
+
+    def check_outputs(self, outputs: Any) -> None:
+        """Raise `CaptureError` if a part of the module ran outside of the captured graphs."""
+        if not self._foreign and self._samples:
+            tensor = self._origins.first_foreign([outputs])
+            if tensor is not None:
+                self._foreign = (
+                    f"an output ({describe(tensor)}) was computed or changed outside of the "
+                    "captured graphs"
+                )
+        if self._foreign:
+            raise CaptureError(
+                f"`{self.settings.name}` cannot be captured whole: {self._foreign}. "
+                f"{_torch_reasons(self._reasons)} Change this part of the module, or capture the "
+                "parts around it as modules of their own."
+            )
 
     @functools.cached_property
     def _weights(self) -> dict[int, tuple[Role, str, torch.Tensor]]:
@@ -154,12 +361,20 @@ class _Backend:
         name, count = self.settings.name, len(self._samples)
         if not count:
             raise CaptureError(
-                f"No graph was captured for `{name}`: the call ran no tensor operation that "
-                "dynamo traces. Check that the module computes on tensors, and that it is not "
-                "already compiled or disabled with `torch.compiler.disable`."
+                f"No graph was captured for `{name}`. {_torch_reasons(())} Check that the module "
+                "computes on tensors, and that neither it nor its caller is disabled with "
+                "`torch.compiler.disable`."
             )
         if count == 1:
-            return self._samples
+            (sample,), (reason,) = self._samples, self._reasons
+            if not reason:
+                return [sample]
+            # The rest of the call computes nothing on tensors.
+            return [
+                dataclasses.replace(
+                    sample, provenance=dataclasses.replace(sample.provenance, break_reason=reason)
+                )
+            ]
         return [
             dataclasses.replace(
                 sample,
@@ -175,20 +390,52 @@ class _Backend:
             for index, (sample, reason) in enumerate(zip(self._samples, self._reasons, strict=True))
         ]
 
-    def _convert(self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Sample:
-        placeholders = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
-        bindings = [
-            self._binding(str(node.target), example)
-            for node, example in zip(placeholders, example_inputs, strict=True)
+    def _convert(
+        self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any]
+    ) -> _Traced:
+        placeholders = [
+            str(node.target) for node in graph_module.graph.nodes if node.op == "placeholder"
         ]
+        bindings = list(map(self._binding, placeholders, example_inputs))
         settings = self.settings
-        return convert(
+        conversion = convert(
             graph_module,
             bindings,
             Naming(settings.name, settings.task, settings.provenance),
             value_key="example_value",
             module_path=self._module_path,
         )
+        return _Traced(conversion, graph_module.forward, placeholders, _break_reason(graph_module))
+
+    def _rebound(self, traced: _Traced, arguments: Sequence[Any]) -> Conversion:
+        """Return the sample of another call of a graph: with other tensors, sizes and numbers."""
+        sample, inputs, hints = traced.conversion.sample, [], {}
+        for item, source in zip(sample.inputs, traced.conversion.sources, strict=True):
+            if not isinstance(source, int):
+                inputs.append(item)
+                continue
+            argument = arguments[source]
+            if item.role == "symbol":
+                hints[item.source_name] = int(argument)
+            elif item.role == "scalar":
+                item = scalar_input(item.source_name, argument)
+            else:
+                binding = self._binding(traced.placeholders[source], argument)
+                statistics, data = record(binding)
+                item = dataclasses.replace(
+                    item,
+                    role=binding.role,
+                    source_name=binding.source_name,
+                    statistics=statistics,
+                    data=data,
+                )
+            inputs.append(item)
+        symbols = tuple(
+            dataclasses.replace(symbol, hint=hints.get(symbol.name, symbol.hint))
+            for symbol in sample.symbols
+        )
+        sample = dataclasses.replace(sample, inputs=tuple(inputs), symbols=symbols)
+        return dataclasses.replace(traced.conversion, sample=sample)
 
     def _binding(self, placeholder: str, example: Any) -> Binding:
         if not isinstance(example, torch.Tensor):
@@ -278,29 +525,62 @@ def _real(tensor: torch.Tensor) -> torch.Tensor | None:
     return None if tensor.is_meta or isinstance(tensor, FakeTensor) else tensor
 
 
-def _top_frame(module: torch.nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that dynamo traces from its first line.
+def _top_frame(
+    module: torch.nn.Module, forward: Callable[..., Any]
+) -> tuple[Callable[..., Any], contextlib.ExitStack]:
+    """Return a function that dynamo traces from its first line, and the modes to call it in.
 
     Dynamo skips frames of torch's own files at the top, though it traces into them from elsewhere:
-    a `Sequential` would give a graph per child, and a `Linear` none.
+    a `Sequential` would give a graph per child, and a `Linear` none. If the caller has entered
+    autocast, the function enters it instead, so that it becomes a part of the graph.
     """
-    if not type(module).forward.__module__.startswith("torch."):
-        return forward
+    modes, is_skipped = contextlib.ExitStack(), False
+    code_module = getattr(type(module).forward, "__module__", None) or ""
+    is_skipped = code_module.startswith("torch.") or isinstance(module, torch.fx.GraphModule)
+    call = forward
+    for device_type in ("cpu", "cuda"):
+        if torch.is_autocast_enabled(device_type):
+            call = _autocast_call(call, device_type, torch.get_autocast_dtype(device_type))
+            modes.enter_context(torch.autocast(device_type, enabled=False))
+    if call is forward and is_skipped:
 
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return forward(*args, **kwargs)
+
+    return call, modes
+
+
+def _autocast_call(
+    forward: Callable[..., Any], device_type: str, dtype: torch.dtype
+) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        return forward(*args, **kwargs)
+        with torch.autocast(device_type, dtype=dtype):
+            return forward(*args, **kwargs)
 
     return call
 
 
-def _copied(
-    args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return copies of the arguments, or None where one cannot be copied."""
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """Drop what the module prints and logs while it is called once more to be traced."""
+
+    def is_of_torch(record: logging.LogRecord) -> bool:
+        return record.name.startswith("torch")
+
+    handlers = list(logging.root.handlers)
+    for handler in handlers:
+        handler.addFilter(is_of_torch)
     try:
-        return copy.deepcopy((tuple(args), dict(kwargs)))
-    except (RuntimeError, TypeError, NotImplementedError):
-        return None
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(is_of_torch)
 
 
 @contextlib.contextmanager
@@ -341,6 +621,18 @@ def _break_reason(graph_module: torch.fx.GraphModule) -> str:
     if reason is None or not getattr(reason, "graph_break", True):
         return ""
     return _first_paragraph(str(reason.reason))
+
+
+def _torch_reasons(reasons: Sequence[str]) -> str:
+    """Return the sentences with which torch explains why it broke graphs or skipped functions."""
+    texts = [*filter(None, reasons)]
+    for kind in ("graph_break", "unimplemented", "resource_limit"):
+        texts += map(_first_paragraph, counters.get(kind, {}))
+    if not texts:
+        return "Torch reports no reason: it traced no function that computes on tensors."
+    return "Torch reports: " + " ".join(
+        text if text.endswith((".", ")", "!")) else f"{text}." for text in dict.fromkeys(texts)
+    )
 
 
 def _first_paragraph(text: str) -> str:

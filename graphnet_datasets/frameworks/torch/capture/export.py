@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,9 +14,11 @@ from ....errors import CaptureError
 from ....sample import Provenance, Sample
 from ....sample.vocabulary import Role, Task
 from ..extract import describe_module
-from .convert import Binding, Naming, convert
-from .dynamo import bind_weight, source_name
+from .convert import Binding, Conversion, Naming, convert
+from .dynamo import bind_weight, silent, source_name
 from .fake_weights import fake_weights, has_weights
+from .replay import first_difference, keep_leaves, leaves, replay
+from .state import State
 
 _ROLES: Mapping[InputKind, Role] = {
     InputKind.PARAMETER: "parameter",
@@ -37,57 +39,132 @@ def extract_export(
     provenance: Provenance = Provenance(),  # noqa: B008 - frozen
 ) -> Sample:
     """Return the sample that `torch.export` makes of one call; see `graphnet_datasets`."""
-    kwargs = dict(kwargs or {})
-    provenance = describe_module(provenance, module, "export")
-    is_without_weights = not has_weights(module)
-    weights = dict([*module.named_parameters(), *module.named_buffers()])
-    with contextlib.ExitStack() as stack:
-        if is_without_weights:
-            stack.enter_context(stack.enter_context(fake_weights(module)).mode)
+    call = _Call(module, tuple(args), dict(kwargs or {}), name, dynamic_shapes)
+    naming = Naming(name, task, describe_module(provenance, module, "export"))
+    if not has_weights(module):
+        with fake_weights(module) as fakes, fakes.mode:
+            program = call.export()
+        return call.convert(program, naming, is_without_weights=True).sample
+    before = State(module, call.args, call.kwargs)
+    try:
+        with silent():
+            expected = keep_leaves(module(*call.args, **call.kwargs))
+            before.restore()
+            program = call.export()
+            before.restore()
+        conversion = call.convert(program, naming, is_without_weights=False)
+        call.check(conversion, program, expected)
+    finally:
+        before.restore()
+    return conversion.sample
+
+
+@dataclasses.dataclass(frozen=True)
+class _Call:
+    """One call of a module, to be exported."""
+
+    module: torch.nn.Module
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    name: str
+    dynamic_shapes: Any
+
+    def export(self) -> torch.export.ExportedProgram:
+        """Return the program that `torch.export` makes of the call."""
         try:
-            program = torch.export.export(
-                module, tuple(args), kwargs, dynamic_shapes=dynamic_shapes, strict=False
+            return torch.export.export(
+                self.module,
+                self.args,
+                self.kwargs,
+                dynamic_shapes=self.dynamic_shapes,
+                strict=False,
             )
         except Exception as error:  # torch.export documents no base class of what it raises
             first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise CaptureError(
-                f"`{name}` cannot be exported: {first_line} Try `extract`, which captures in "
+                f"`{self.name}` cannot be exported: {first_line} Try `extract`, which captures in "
                 "several parts what has no single graph."
             ) from error
-    data = iter(_pytree.tree_leaves((tuple(args), kwargs), is_leaf=lambda leaf: leaf is None))
-    bindings = []
-    for spec in program.graph_signature.input_specs:
-        role = _ROLES.get(spec.kind)
-        if role is None:
-            raise CaptureError(
-                f"`{name}` takes `{spec.arg.name}` of kind {spec.kind.name}, which a sample "
-                "cannot hold."
-            )
-        if role == "input":
-            bindings.append(_data_binding(spec.arg.name, next(data)))
-        else:
-            path = str(spec.target)
-            held = weights.get(path, program.constants.get(path))
-            if not isinstance(held, torch.Tensor):
-                raise CaptureError(f"`{name}` holds `{path}`, which is not a tensor.")
-            if role == "constant":
-                bindings.append(Binding(role, path.replace(".", "_"), held))
+
+    def convert(
+        self, program: torch.export.ExportedProgram, naming: Naming, *, is_without_weights: bool
+    ) -> Conversion:
+        """Return the sample of an exported program."""
+        bindings = []
+        for spec, argument in zip(
+            program.graph_signature.input_specs, self._arguments(program), strict=True
+        ):
+            role, path = _ROLES[spec.kind], str(spec.target)
+            if role == "input":
+                bindings.append(_data_binding(spec.arg.name, argument))
+            elif role == "constant":
+                bindings.append(Binding(role, path.replace(".", "_"), argument))
             else:
-                bindings.append(
-                    bind_weight(role, source_name(path, role), held, is_without_weights)
+                weight = source_name(path, role)
+                bindings.append(bind_weight(role, weight, argument, is_without_weights))
+        return convert(
+            program.graph_module,
+            bindings,
+            naming,
+            value_key="val",
+            module_path=_module_path,
+            outputs=[
+                index
+                for index, spec in enumerate(program.graph_signature.output_specs)
+                if spec.kind is OutputKind.USER_OUTPUT
+            ],
+        )
+
+    def check(
+        self,
+        conversion: Conversion,
+        program: torch.export.ExportedProgram,
+        expected: Mapping[str, Any],
+    ) -> None:
+        """Run the sample on the arguments and raise `CaptureError` if its outputs differ."""
+        try:
+            outputs = replay(conversion, self._arguments(program))
+        except Exception as error:  # operators raise whatever they like
+            raise CaptureError(
+                f"The graph exported from `{self.name}` does not run on the tensors of its call: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        wanted = dict(enumerate(expected.values()))
+        problem = first_difference(
+            list(dict(leaves(outputs)).values()),
+            {f"outputs[{index}]": leaf for index, leaf in wanted.items()},
+        )
+        if problem:
+            raise CaptureError(
+                f"The graph exported from `{self.name}` does not compute what the module "
+                f"computes: {problem}. A trace records neither the state of Python objects nor "
+                "random numbers from other generators than those of torch. Pass such values as "
+                "arguments, or capture the parts of the module that do not depend on them."
+            )
+
+    def _arguments(self, program: torch.export.ExportedProgram) -> list[Any]:
+        """Return what the placeholders of an exported program are bound to, in order."""
+        weights = dict([*self.module.named_parameters(), *self.module.named_buffers()])
+        data = iter(
+            _pytree.tree_leaves((self.args, self.kwargs), is_leaf=lambda leaf: leaf is None)
+        )
+        arguments = []
+        for spec in program.graph_signature.input_specs:
+            role = _ROLES.get(spec.kind)
+            if role is None:
+                raise CaptureError(
+                    f"`{self.name}` takes `{spec.arg.name}` of kind {spec.kind.name}, which a "
+                    "sample cannot hold."
                 )
-    return convert(
-        program.graph_module,
-        bindings,
-        Naming(name, task, provenance),
-        value_key="val",
-        module_path=_module_path,
-        outputs=[
-            index
-            for index, spec in enumerate(program.graph_signature.output_specs)
-            if spec.kind is OutputKind.USER_OUTPUT
-        ],
-    )
+            if role == "input":
+                arguments.append(next(data))
+                continue
+            path = str(spec.target)
+            tensor = weights.get(path, program.constants.get(path))
+            if not isinstance(tensor, torch.Tensor):
+                raise CaptureError(f"`{self.name}` holds `{path}`, which is not a tensor.")
+            arguments.append(tensor)
+        return arguments
 
 
 def _data_binding(name: str, given: Any) -> Binding:

@@ -1,0 +1,289 @@
+"""A capture is the whole call or an error, and leaves everything as one call does."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from graphnet_datasets.errors import CaptureError
+from graphnet_datasets.frameworks.torch.capture.export import extract_export
+from graphnet_datasets.frameworks.torch.extract import extract
+from graphnet_datasets.sample import Sample
+
+from .capturing import capture_one, run_captured, targets
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+def capture(module: nn.Module, *args: Any, **kwargs: Any) -> tuple[Any, list[Sample]]:
+    wrapped = extract(name="test/module")(module)
+    return wrapped(*args, **kwargs), wrapped.samples
+
+
+class EarlyExit(nn.Module):
+    def __init__(self, block: type[nn.Module] = nn.Linear) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(block(4, 4) for _ in range(3))
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            x = block(x).relu() + 0.5
+            if x.sum() > 1e6:
+                break
+        return self.head(x.exp())
+
+
+class Affine(nn.Module):
+    def __init__(self, num_inputs: int, num_outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(num_outputs, num_inputs))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.weight.T
+
+
+@pytest.mark.parametrize("block", [nn.Linear, Affine])
+def test_a_loop_that_torch_runs_outside_of_graphs_is_an_error_with_its_reason(
+    block: type[nn.Module],
+) -> None:
+    with pytest.raises(CaptureError, match="Torch reports: Data-dependent branching") as caught:
+        capture(EarlyExit(block), torch.randn(2, 4))
+    assert "no tensor operation" not in str(caught.value)
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_disabled_layer_is_an_error_with_the_reason(position: int) -> None:
+    layers = [Affine(4, 4) for _ in range(3)]
+    layers[position].forward = torch.compiler.disable(layers[position].forward)  # type: ignore[method-assign]
+
+    class Chain(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(layers)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            a, b, c = self.layers
+            return c(b(a(x)).relu())
+
+    with pytest.raises(
+        CaptureError, match=r"Skip calling `torch\.compiler\.disable\(\)`d function"
+    ):
+        capture(Chain(), torch.randn(2, 4))
+
+
+def test_each_call_of_a_graph_is_a_piece() -> None:
+    class Blocks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList(Affine(4, 4) for _ in range(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            torch._dynamo.graph_break()
+            for block in self.blocks:
+                x = block(x)
+                torch._dynamo.graph_break()
+            return x
+
+    module, x = Blocks(), torch.randn(2, 4)
+    try:
+        outputs, samples = capture(module, x)
+    except CaptureError as error:
+        assert "Torch reports: " in str(error)
+        return
+    for sample in samples:
+        (x,) = run_captured(sample, module, [x])
+    assert torch.equal(x, outputs)
+
+
+class Counter(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        return x * self.count
+
+
+class Rebinding(Counter):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count = self.count + 1
+        return x * self.count
+
+
+class PythonCounter(nn.Module):
+    total = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.seen: list[torch.Tensor] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        type(self).total += 1
+        self.seen.append(x)
+        return x * self.count + len(self.seen)
+
+
+class Drawing(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.dropout(x, 0.5) + torch.rand_like(x)
+
+
+class WritingToItsInput(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.add_(1).sin()
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        Counter(), Rebinding(), PythonCounter(), Drawing(), WritingToItsInput(),
+        nn.BatchNorm1d(4).train(), nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4)).train(),
+    ],
+    ids=lambda module: type(module).__name__,
+)  # fmt: skip
+def test_outputs_and_state_are_those_of_one_call(module: nn.Module) -> None:
+    x = torch.randn(2, 4)
+    PythonCounter.total = 0
+    reference, data = copy.deepcopy(module), x.clone()
+    generators = torch.get_rng_state(), random.getstate(), np.random.get_state()
+    expected = reference(data)
+    after = torch.get_rng_state(), random.getstate(), np.random.get_state()
+    torch.set_rng_state(generators[0])
+    PythonCounter.total = 0
+    outputs, (sample,) = capture(module, x)
+    assert torch.equal(outputs, expected)
+    assert torch.equal(x, data)
+    for (name, tensor), other in zip(
+        module.state_dict().items(), reference.state_dict().values(), strict=True
+    ):
+        assert torch.equal(tensor, other), name
+    assert torch.equal(torch.get_rng_state(), after[0])
+    assert random.getstate() == after[1]
+    assert np.array_equal(np.random.get_state()[1], after[2][1])
+    if isinstance(module, PythonCounter):
+        assert (module.count, PythonCounter.total, len(module.seen)) == (1, 1, 1)
+    assert sample.num_ops
+
+
+def test_gradients_flow_through_the_outputs_of_a_captured_call() -> None:
+    module, x = Counter(), torch.randn(2, 4, requires_grad=True)
+    outputs, _ = capture(module, x)
+    outputs.sum().backward()
+    assert x.grad is not None and torch.equal(x.grad, torch.ones(2, 4))
+    assert module.count == 1
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: torch.Tensor, w: torch.Tensor, power: int) -> Any:
+        ctx.save_for_backward(a, w)
+        return a * w**power, a + 1
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        a, w = ctx.saved_tensors
+        return grads[0] * w + grads[1], (grads[0] * a).sum(), None
+
+
+def test_an_autograd_function_is_its_forward_graph() -> None:
+    class UsesFunction(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.full((), 3.0))
+
+        def forward(self, a: torch.Tensor) -> torch.Tensor:
+            y, z = Scaled.apply(a, self.w, 2)
+            return y - z
+
+    module, x = UsesFunction(), torch.randn(2, 4)
+    outputs, (sample,) = capture(module, x)
+    assert targets(sample) == ["operator.pow", "operator.mul", "operator.add", "operator.sub"]
+    (replayed,) = run_captured(sample, module, [x])
+    assert torch.equal(replayed, outputs)
+
+
+def test_a_graph_module_is_captured() -> None:
+    module = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
+    assert capture_one(module, torch.randn(2, 4)).num_ops == 2
+
+
+def test_the_autocast_of_the_caller_is_part_of_the_graph() -> None:
+    module, x = nn.Linear(4, 4), torch.randn(2, 4)
+    wrapped = extract(name="test/module")(module)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs = wrapped(x)
+    (sample,) = wrapped.samples
+    (replayed,) = run_captured(sample, module, [x])
+    assert replayed.dtype == outputs.dtype == torch.bfloat16
+    assert torch.equal(replayed, outputs)
+
+
+@pytest.mark.parametrize("base", [2, 0.5, -2, -0.5])
+def test_a_power_of_a_number_stays_in_one_graph(base: float) -> None:
+    from graphnet_datasets.frameworks import make_inputs, materialize
+
+    class Power(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return base**x
+
+    module, x = Power(), torch.tensor([1.0, 2.0, 3.0])
+    sample = capture_one(module, x)
+    runnable = materialize(sample)
+    assert torch._dynamo.explain(runnable)(**make_inputs(sample)).graph_count == 1
+    assert torch.equal(runnable(x)[0], module(x))
+    assert targets(capture_one(runnable, x)) == targets(sample) == ["operator.pow"]
+
+
+def test_an_argument_that_an_export_specializes_on_is_no_input() -> None:
+    class Mode(nn.Module):
+        def forward(self, x: torch.Tensor, mode: str = "mean") -> torch.Tensor:
+            return x.mean() if mode == "mean" else x.sum()
+
+    sample = extract_export(Mode(), (torch.ones(3), "sum"), name="test/mode")
+    assert targets(sample) == ["torch.ops.aten.sum.default"]
+    assert len(sample.inputs) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_a_sparse_input_is_refused(layout: torch.layout) -> None:
+    class Product(nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            return torch.sparse.mm(a, b)
+
+    args = (torch.eye(4).to_sparse(layout=layout), torch.ones(4, 2))
+    with pytest.raises(CaptureError, match=rf"whose layout is {layout}"):
+        extract_export(Product(), args, name="test/sparse")
+    with pytest.raises(CaptureError):
+        capture(Product(), *args)
+
+
+def test_an_export_leaves_the_module_as_it_was() -> None:
+    module = Counter()
+    state = torch.get_rng_state()
+    extract_export(module, (torch.ones(3),), name="test/export")
+    assert module.count == 0
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_graphs_that_compute_something_else_are_refused() -> None:
+    class Generating(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + next(numbers)
+
+    numbers = iter(range(1, 100))
+    with pytest.raises(CaptureError, match=r"do not compute what the module computes: `outputs"):
+        capture(Generating(), torch.ones(3))
