@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .terminal import echo
+
+if TYPE_CHECKING:
+    from ..benchmark.judging.roofline import PeakRates
 
 app = typer.Typer()
 
@@ -26,7 +29,8 @@ def print_device(
 ) -> None:
     """Print the device's measured peak rates, which bound every run from below.
 
-    They are measured once per environment and number of threads, in a few seconds.
+    They are measured once per environment and number of threads, in a few seconds, and again as
+    long as other processes take the processors.
     """
     from ..benchmark.judging.roofline import peak_rates
 
@@ -43,8 +47,17 @@ def print_device(
         ),
         ("copies", f"{peaks.bytes_per_s / 1e9:.3g} GB/s read and written"),
         ("last cache", f"{peaks.cache_bytes / 2**20:.3g} MiB"),
+        ("measured", _machine_state(peaks)),
         ("environment", peaks.environment_id),
     ]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         echo(f"{name:<{width}}  {value}")
+
+
+def _machine_state(peaks: PeakRates) -> str:
+    """Return in a few words how busy the machine was when the rates were measured."""
+    if peaks.load is None or peaks.other_cpu_share is None:
+        return "by an older version, under an unknown load"
+    state = "quiet" if peaks.is_quiet else "busy: the rates may be too low"
+    return f"at load {peaks.load:.2g}, {peaks.other_cpu_share:.0%} for other processes ({state})"

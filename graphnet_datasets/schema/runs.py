@@ -228,13 +228,14 @@ take turns in blocks; then `paired_speedup` is what the pairs had said. `*_preem
 often the kernel took a processor away from each call; the `num_calm_pairs` without count, where
 they are ten or more. While the pairs were timed `load` was the load average, `other_cpu_share` and
 `steal_share` what other processes and other virtual machines took of all processors; `is_noisy`
-says that this was much. `is_baseline_disturbed` says that eager beside the candidate is not what it
-is alone (`baseline_alone_ms`). `min_t` is the largest of the outputs' `min_t` (inf: correct at no
-tolerance), null where nothing was compared. `stale_t` is the smallest t at which an answer that was
-stored from another set of inputs passes: a verdict at that t or a greater one says nothing of a
-compiler. `undecidable_reason` is a sentence why the outputs allow no verdict, null where they do.
-`eager_t` is the smallest t at which eager itself
-agrees with the fp64 oracle (null without one): below it a verdict says nothing of a compiler.
+says that the interval is wider than the stated precision (5 %, or that of the settings if it is
+larger), or that others took the processors. `is_baseline_disturbed` says that eager beside the
+candidate takes another time than alone (`baseline_alone_ms`). `min_t` is the largest of the
+outputs' `min_t` (inf: correct at no tolerance), null where nothing was compared. `stale_t` is the
+smallest t at which an answer that was stored from another set of inputs passes: a verdict at that t
+or a greater one says nothing of a compiler. `undecidable_reason` is a sentence why the outputs
+allow no verdict, null where they do. `eager_t` is the smallest t at which eager itself agrees with
+the fp64 oracle (null without one): below it a verdict says nothing of a compiler.
 `determinism_t` is the `min_t` of eager against itself.
 `floor_ms` is the least time that the device's peak rates allow for the work of the sample.
 `compiler_options`, `environment` and `settings` are JSON.

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from .records import is_counted, make_records
-from .result import number, percentage
+from .result import interval, number, percentage
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
 from .undecidable import UNDECIDABLE, undecidable_reason
 from .variants import TOLERANCE, find_variant
@@ -18,9 +18,9 @@ from .warnings import IMPOSSIBLE, is_impossible
 
 COLUMNS = (
     "sample_id", "task", "family", "status", "is_right", "latency_ms", "speedup", "speedup_low",
-    "speedup_high", "min_t", "floor_ms", "roofline_share", "compile_time_s", "first_call_s",
-    "break_even_calls", "baseline_num_kernels", "candidate_num_kernels", "null_t", "stale_t",
-    "eager_t", "undecidable_reason", "warnings",
+    "speedup_high", "is_noisy", "min_t", "floor_ms", "roofline_share", "compile_time_s",
+    "first_call_s", "break_even_calls", "baseline_num_kernels", "candidate_num_kernels", "null_t",
+    "stale_t", "eager_t", "undecidable_reason", "warnings",
 )  # fmt: skip
 
 
@@ -73,12 +73,16 @@ def cells_by_sample(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[st
     "of roofline" is `roofline_share`, "pays after" the number of calls that pay for compiling,
     "kernels" those of eager and of the candidate (operators on a CPU).
     """
-    head = ["sample", "ms", "speedup", "min_t", "of roofline", "compile s", "pays after", "kernels"]
+    head = [
+        *("sample", "ms", "speedup", "95 %", "min_t", "of roofline", "compile s", "pays after"),
+        "kernels",
+    ]
     cells = [
         [
             row["sample_id"],
             "-" if row["latency_ms"] is None else f"{row['latency_ms']:.3g}",
             _speedup(row),
+            _interval(row),
             "-" if row["min_t"] is None else f"{row['min_t']:.1f}",
             _share(row["roofline_share"]),
             "-" if row["compile_time_s"] is None else f"{row['compile_time_s']:.2f}",
@@ -121,6 +125,13 @@ def _right_samples(table: pa.Table) -> dict[str, bool]:
         counted["sample_id"].to_pylist(), is_right.tolist(), is_decided.tolist(), strict=True
     )
     return {sample_id: right for sample_id, right, decided in verdicts if decided}
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    """Return the timing interval of a speedup that is shown, with `noisy` where it is."""
+    if row["speedup"] is None or row["status"] != "ok" or _speedup(row) != number(row["speedup"]):
+        return ""
+    return interval(row["speedup_low"], row["speedup_high"]) + (" noisy" if row["is_noisy"] else "")
 
 
 def _why_undecidable(record: Mapping[str, Any], right: Mapping[str, bool]) -> str | None:

@@ -24,7 +24,10 @@ differs from process to process."""
 SIGNIFICANCE = 0.005
 """Of each direction of `find_shift`: one honest run in a hundred is doubted."""
 MAX_OTHER_CPU_SHARE, MAX_STEAL_SHARE, MAX_PREEMPTED_SHARE = 0.1, 0.01, 0.2
-"""Beyond any of these a machine is noisy."""
+"""Beyond any of these a machine is busy."""
+STATED_PRECISION = 0.05
+"""Relative half width of the 95 % interval up to which a speedup counts as known: `compare` takes a
+difference of 5 % for one. Settings that stop at a wider interval state that one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,20 +120,36 @@ def find_shift(one_ms: Sequence[float], other_ms: Sequence[float]) -> float:
     return 1.0
 
 
-def is_noisy(machine: Any, preemptions: Sequence[int]) -> bool:
-    """Tell whether a machine was busy with other things while it was measured on.
+def is_busy(machine: Any, preemptions: Sequence[int] = ()) -> bool:
+    """Return whether other processes or machines took the processors from the timed calls.
 
     `machine` has the keys of `usage.describe_machine`, where it is known.
     """
-    if preemptions and sum(each > 0 for each in preemptions) > MAX_PREEMPTED_SHARE * len(
-        preemptions
-    ):
+    num_preempted = sum(count > 0 for count in preemptions)
+    if num_preempted > MAX_PREEMPTED_SHARE * len(preemptions):
         return True
     if not machine:
         return False
     return (
         machine["other_cpu_share"] > MAX_OTHER_CPU_SHARE or machine["steal_share"] > MAX_STEAL_SHARE
     )
+
+
+def is_noisy(interval: Interval, precision: float = STATED_PRECISION, machine: Any = None) -> bool:
+    """Return whether a speedup is not known to its stated precision, or its machine was busy.
+
+    `interval` is the 95 % interval of the speedup; without one its precision is unknown, which
+    counts as noise. `precision` is a relative half width, raised to `STATED_PRECISION`. Preempted
+    calls do not count by themselves: they are left out of the interval, or widen it.
+
+    >>> is_noisy((1.96, 2.04)), is_noisy((1.6, 2.5)), is_noisy((None, None))
+    (False, True, True)
+    """
+    low, high = interval
+    if low is None or high is None or low <= 0:
+        return True
+    half_width = math.sqrt(high / low) - 1
+    return half_width > max(precision, STATED_PRECISION) or is_busy(machine)
 
 
 def _is_greater(one: np.ndarray, other: np.ndarray) -> bool:

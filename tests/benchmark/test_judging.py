@@ -98,7 +98,6 @@ def test_a_doubt_goes_where_eager_alone_takes_as_long_when_it_is_timed_again(
     assert run.is_doubted is (warning == "baseline_disturbed")
     assert [each.partition(":")[0] for each in run.record["warnings"]] == [warning]
     assert run.record["baseline_alone_ms"] == [first_ms] * 60
-    assert run.record["is_noisy"] is (second_ms > 2)
     assert run.record["speedup"] == pytest.approx(2)
 
 

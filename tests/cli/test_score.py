@@ -71,15 +71,23 @@ def test_score_by_sample_begins_with_the_largest_head_room(tmp_path: Path) -> No
         make_run("unknown", 2.0, **timed),
         make_run("near", 2.0, **timed, floor_ms=1.5, break_even_calls=84, min_t=-math.inf),
         make_run(
-            "far", 0.9, **timed, floor_ms=0.03, baseline_num_kernels=9, candidate_num_kernels=4
-        ),
+            "far",
+            0.9,
+            **timed,
+            floor_ms=0.03,
+            baseline_num_kernels=9,
+            candidate_num_kernels=4,
+            speedup_low=0.8,
+            speedup_high=1.1,
+            is_noisy=True,
+        ),  # fmt: skip
         make_run("refused", status="compile_failed"),
     ]
     path = write(tmp_path / "timed.parquet", rows)
     table = invoke("score", path, "--by-sample").stdout.split("\n\n")[-1].splitlines()
-    assert table[0].split()[:6] == ["sample", "ms", "speedup", "min_t", "of", "roofline"]
+    assert table[0].split()[:6] == ["sample", "ms", "speedup", "95", "%", "min_t"]
     assert [line.split() for line in table[1:]] == [
-        ["far", "3", "0.900", "-5.0", "1", "%", "0.25", "never", "9", ">", "4"],
+        ["far", "3", "0.900", "0.800", "…", "1.100", "noisy", "-5.0", "1", "%", "0.25", "never", "9", ">", "4"],
         ["near", "3", "2.000", "-inf", "50", "%", "0.25", "84", "-", ">", "-"],
         ["unknown", "3", "2.000", "-5.0", "-", "0.25", "never", "-", ">", "-"],
         ["refused", "-", "compile_failed", "-", "-", "-", "-", "-", ">", "-"],

@@ -30,6 +30,7 @@ from ..judging import floors, judging
 from ..judging.eager_alone import EagerAlone
 from ..judging.endings import is_harness_failure
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
+from ..judging.times import take_noise
 from ..records.records import sample_digest
 from ..settings import Settings
 from ..time_spent import JUDGE, STAND_STILL, START
@@ -165,6 +166,8 @@ class SampleRunner:
                     self._take_floor(job, run.record, eager_alone)
                     if self._take_outputs is not None and run.first is not None:
                         self._take_outputs(job, run.record, run.first)
+            if run.record["speedup"] is not None:
+                take_noise(run.record)  # its interval may have been widened
             yield run.record
 
     def _take_floor(self, job: SampleJob, record: dict[str, Any], eager_alone: EagerAlone) -> None:
@@ -173,28 +176,43 @@ class SampleRunner:
         if floors.is_worth_a_floor(job.row.get("flops"), num_bytes):
             peaks = self._find_peak_rates()
             if peaks is not None:
-                floors.take_floor(record, job.row, num_bytes, peaks)
+                raised = floors.take_floor(
+                    record, job.row, num_bytes, peaks, self._measure_peak_rates
+                )
+                if raised != peaks:
+                    store_peak_rates(raised)
+                    self._peaks = (raised,)
 
     def _find_peak_rates(self) -> PeakRates | None:
-        """Return the device's peak rates, measured at most once, in a process of their own."""
+        """Return the device's peak rates; those of a busy machine are measured again once."""
         if not self._peaks and framework_named("torch").is_installed:
-            key = (self._device, self._environment_id, self._settings.threads)
-            peaks = load_peak_rates(*key)
-            if peaks is None:
-                server = self._server("torch")
-                worker_job = WorkerJob(
-                    kind="peaks", device=self._device, settings=self._machine_settings
-                )
-                payload = worker_job.to_payload()
-                with self.timed(), server.directory() as directory:
-                    outcome = server.run(
-                        payload, directory, phases=("peaks",), limits=Limits(default_timeout_s=60)
-                    )
-                if outcome.ending is Ending.FINISHED:
-                    peaks = PeakRates(*key, **outcome.merged())
+            peaks = load_peak_rates(*self._peaks_key)
+            if peaks is None or not peaks.is_quiet:
+                measured = self._measure_peak_rates()
+                if measured is not None:
+                    peaks = measured if peaks is None else peaks.raised(measured)
                     store_peak_rates(peaks)
             self._peaks = (peaks,)
         return self._peaks[0] if self._peaks else None
+
+    @property
+    def _peaks_key(self) -> tuple[str, str, int]:
+        return self._device, self._environment_id, self._settings.threads
+
+    def _measure_peak_rates(self) -> PeakRates | None:
+        """Measure the device's peak rates in a process of their own, with all lanes at rest."""
+        server = self._server("torch")
+        worker_job = WorkerJob(kind="peaks", device=self._device, settings=self._machine_settings)
+        with self.timed(), server.directory() as directory:
+            outcome = server.run(
+                worker_job.to_payload(),
+                directory,
+                phases=("peaks",),
+                limits=Limits(default_timeout_s=60),
+            )
+        if outcome.ending is not Ending.FINISHED:
+            return None
+        return PeakRates(*self._peaks_key, **outcome.merged())
 
     def _run_candidate(
         self, job: SampleJob, run_id: str, candidate: CandidateCompiler

@@ -242,13 +242,16 @@ class Run:
         }
         self.record["undecidable_reason"] = undecidable_reason(self.record)
 
-    def _take_alone(self, record: dict[str, Any], eager_alone: EagerAlone) -> None:
+    def _take_alone(
+        self, record: dict[str, Any], eager_alone: EagerAlone, *, is_known_busy: bool = False
+    ) -> None:
         take_alone(
             record,
             eager_alone.alone_ms,
             eager_alone.alone_preemptions,
             eager_alone.alone_machine,
             self._messages.get("baseline_first_ms"),
+            is_known_busy=is_known_busy,
         )
 
     def look_again(self, eager_alone: EagerAlone) -> None:
@@ -267,8 +270,8 @@ class Run:
         looked = {**before, "warnings": [*warnings]}
         self._take_alone(looked, eager_alone)
         if looked["is_baseline_disturbed"] is False:
-            self.record |= {**before, "warnings": warnings, "is_noisy": True}
-            self._take_alone(self.record, self._alone)
+            self.record |= {**before, "warnings": warnings}
+            self._take_alone(self.record, self._alone, is_known_busy=True)
 
     def _are_judged_outputs_seen(self) -> bool:
         """Tell whether the kernel noted the hash of each excerpt that is judged."""

@@ -3,12 +3,16 @@
 The rates are the best of a few short measurements of what a compiler can hope for: a large square
 matrix product per dtype (FLOP/s) and a large copy (bytes read and written per second). They are
 cached per environment and number of threads, since they change with neither sample nor compiler.
+
+A measurement on a busy machine is too low: it is stored with the state of the machine, repeated at
+the next use, and only ever raised, by another measurement or by a faster run of eager.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import re
 import statistics
@@ -21,6 +25,8 @@ from ...atomic import write_text
 from ...errors import MissingExtraError, RunError
 from ...frameworks.runtime import find_device_problem
 from ...timing.caches import cache_bytes
+from ...timing.disturbance import is_busy
+from ...timing.usage import describe_machine, read_machine
 from ...user_cache import cache_directory
 from ..records.environment import describe_environment, environment_id
 
@@ -40,6 +46,8 @@ class PeakRates:
 
     `flops_per_s` maps a dtype to multiplications and additions per second, `bytes_per_s` counts
     bytes read plus bytes written, from and to memory; `cache_bytes` is the size of the last cache.
+    `load`, `other_cpu_share` and `steal_share` are the state of the machine during the calmest
+    measurement (see `timing.usage`), None where an older version stored the rates.
     """
 
     device: str
@@ -48,6 +56,38 @@ class PeakRates:
     flops_per_s: Mapping[str, float]
     bytes_per_s: float
     cache_bytes: int = 0
+    load: float | None = None
+    other_cpu_share: float | None = None
+    steal_share: float | None = None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether the rates were measured while no other process took the processors."""
+        if self.other_cpu_share is None or self.steal_share is None:
+            return False
+        return not is_busy(dataclasses.asdict(self))
+
+    def raised(self, other: PeakRates) -> PeakRates:
+        """Return the greater of both rates, with the state of the calmer measurement.
+
+        >>> slow = PeakRates("cpu", "", 1, {"float32": 1e9}, 4e9, other_cpu_share=0.9)
+        >>> fast = PeakRates("cpu", "", 1, {"float32": 9e9}, 2e9, other_cpu_share=0.0)
+        >>> peaks = slow.raised(fast)
+        >>> peaks.flops_per_s, peaks.bytes_per_s, peaks.other_cpu_share
+        ({'float32': 9000000000.0}, 4000000000.0, 0.0)
+        """
+        shares = [
+            math.inf if peaks.other_cpu_share is None else peaks.other_cpu_share
+            for peaks in (self, other)
+        ]
+        rates = {**self.flops_per_s}
+        for dtype, rate in other.flops_per_s.items():
+            rates[dtype] = max(rate, rates.get(dtype, 0.0))
+        return dataclasses.replace(
+            self if shares[0] <= shares[1] else other,
+            flops_per_s=rates,
+            bytes_per_s=max(self.bytes_per_s, other.bytes_per_s),
+        )
 
 
 def floor_ms(flops: float | None, bytes_moved: float | None, dtype: str, peaks: PeakRates) -> float:
@@ -69,7 +109,8 @@ def peak_rates(
 ) -> PeakRates:
     """Return the device's peak rates, measured now or by an earlier call in this environment.
 
-    A measurement takes a few seconds. It is kept under `$XDG_CACHE_HOME/graphnet_datasets`.
+    A measurement takes a few seconds. It is kept under `$XDG_CACHE_HOME/graphnet_datasets`. Rates
+    that were measured on a busy machine are measured again and raised; `refresh` replaces rates.
 
     Raises:
         RunError: the device is not there or too small for the measurement.
@@ -77,9 +118,11 @@ def peak_rates(
     """
     threads = num_threads or len(os.sched_getaffinity(0))
     environment = environment_id(describe_environment(device))
-    if not refresh and (cached := load_peak_rates(device, environment, threads)) is not None:
+    cached = None if refresh else load_peak_rates(device, environment, threads)
+    if cached is not None and cached.is_quiet:
         return cached
     peaks = PeakRates(device, environment, threads, **measure_peak_rates(device, threads))
+    peaks = peaks if cached is None else cached.raised(peaks)
     store_peak_rates(peaks)
     return peaks
 
@@ -95,7 +138,7 @@ def store_peak_rates(peaks: PeakRates) -> None:
 
 
 def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
-    """Measure `flops_per_s`, `bytes_per_s` and `cache_bytes` of `PeakRates`, whatever is cached.
+    """Measure the rates of `PeakRates` and the state of the machine, whatever is cached.
 
     Raises:
         RunError: the device is not there or too small for the measurement.
@@ -117,6 +160,7 @@ def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
         raise RunError(f"The device `{device}` cannot be used: {problem}.")
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
+    machine = read_machine()
     try:
         synchronize = torch.cuda.synchronize if is_cuda else _nothing
         size = MATRIX_SIZE["cuda" if is_cuda else "cpu"]
@@ -137,6 +181,7 @@ def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
             "flops_per_s": flops,
             "bytes_per_s": 2 * num_bytes / seconds,
             "cache_bytes": cache_bytes(device),
+            **describe_machine(machine, read_machine()),
         }
     except torch.OutOfMemoryError as error:
         raise RunError(
@@ -170,9 +215,11 @@ def _cache_path(device: str, environment: str, num_threads: int) -> Path:
 
 def _read(path: Path) -> PeakRates | None:
     try:
-        return PeakRates(**json.loads(path.read_text()))
+        peaks = PeakRates(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
         return None
+    numbers = (peaks.bytes_per_s, *peaks.flops_per_s.values())
+    return peaks if min(numbers) > 0 and len(numbers) > 1 else None
 
 
 def _write(path: Path, peaks: PeakRates) -> None:

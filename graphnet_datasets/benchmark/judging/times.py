@@ -7,6 +7,7 @@ the stamping itself takes is known from calls of eager before the candidate was 
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +17,10 @@ from ...timing.calls import ARMS
 from ...timing.disturbance import (
     ALLOWED_SHIFT,
     MIN_CALM_PAIRS,
+    STATED_PRECISION,
     cover,
     find_shift,
+    is_busy,
     is_noisy,
     paired_speedup,
 )
@@ -93,14 +96,32 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
         "timed_in": "pairs",
         "clock": clock,
         "stopped_by": read_text(messages.get("stopped_by"), 40),
-        "is_noisy": is_noisy(machine, [*counts[0], *counts[1]]),
         **(machine or {}),
     }
+    take_noise(record)
     if speedup.is_uneven:
         record["warnings"].append(
             "unevenly_preempted: the kernel interrupted one arm more often than its share of the "
             "time explains, so the interval covers that of all pairs too."
         )
+
+
+def take_noise(record: dict[str, Any]) -> None:
+    """Record whether the speedup is noisy, by its interval and the state of the machine."""
+    settings = json.loads(record["settings"] or "{}")
+    precision = settings.get("timing", {}).get("precision", STATED_PRECISION)
+    interval = record["speedup_low"], record["speedup_high"]
+    record["is_noisy"] = is_noisy(interval, precision, _machine_of(record))
+
+
+def _machine_of(record: Mapping[str, Any]) -> dict[str, float] | None:
+    return read_machine({name: record[name] for name in MACHINE_FIELDS})
+
+
+def _is_busy(record: Mapping[str, Any]) -> bool:
+    """Return whether other processes took the processors from the pairs of a record."""
+    counts = [*(record["baseline_preemptions"] or ()), *(record["candidate_preemptions"] or ())]
+    return is_busy(_machine_of(record), counts)
 
 
 def take_layouts(record: dict[str, Any], outcome: Outcome) -> None:
@@ -197,14 +218,17 @@ def take_alone(
     alone_preemptions: Any,
     alone_machine: Any,
     first_ms: Any = None,
+    *,
+    is_known_busy: bool = False,
 ) -> None:
     """Record eager's times alone, and what becomes of a doubt about those beside the candidate.
 
-    Where the two differ on a noisy machine the interval of the speedup covers both; where they
+    Where the two differ on a busy machine the interval of the speedup covers both; where they
     differ on a calm one, or by more than noise explains, `is_baseline_disturbed` is set too, and
     both arms are to be timed again in turns. The speedup stays that of the pairs. `first_ms` are
     eager's times in the process of the pairs, before there was a candidate: where those are like
     the ones beside it, the machine is another one since, and not by the candidate's doing.
+    `is_known_busy` says that the machine was found to be busy in another way.
     """
     alone = read_times(alone_ms)
     record["baseline_alone_ms"] = alone
@@ -223,7 +247,9 @@ def take_alone(
             f"drifted: {takes}, and took as long before there was a candidate: the machine changed."
         )
         return
-    record["is_noisy"] = record["is_noisy"] or is_noisy(read_machine(alone_machine), counts)
+    is_machine_busy = (
+        is_known_busy or _is_busy(record) or is_busy(read_machine(alone_machine), counts)
+    )
     candidate = _calm(record["candidate_latency_ms"], record["candidate_preemptions"])
     against_alone = shift_interval(clean, candidate)
     record["speedup_low"], record["speedup_high"] = cover(
@@ -234,7 +260,7 @@ def take_alone(
         f"{takes}; the interval covers the speedup against either, {record['speedup']:.3g} and "
         f"{against_alone[0]:.3g}."
     )
-    if record["is_noisy"] and max(shift, 1 / shift) < NOISE_SHIFT:
+    if is_machine_busy and max(shift, 1 / shift) < NOISE_SHIFT:
         record["warnings"].append(f"noisy: on a busy machine {said}")
     else:
         record["is_baseline_disturbed"] = True

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...isolation import Outcome
-from ...timing.disturbance import Interval, cover, is_noisy, paired_speedup
+from ...timing.disturbance import Interval, cover, paired_speedup
 from .reported import read_counts, read_number, read_text, read_times
 from .stamps import TimesError, read_calls
-from .times import DISTURBED, hold_against, overhead_ms, read_machine
+from .times import DISTURBED, hold_against, overhead_ms, read_machine, take_noise
 
 AGREES_WITHIN = 1.1
 """How far outside of the interval of the turns the speedup of the pairs may lie."""
@@ -50,9 +50,9 @@ def take_turn_times(
         "baseline_wall_ms": read_number(said.get("baseline_wall_ms")),
         "clock": "kernel" if is_kernel and clock.startswith("perf_counter") else clock,
         "stopped_by": "turns",
-        "is_noisy": is_noisy(None, [*baseline_counts, *candidate_counts]),
         **(machine or {}),
     }
+    take_noise(record)
 
 
 def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval: Interval) -> bool:

@@ -135,6 +135,13 @@ def _write_pages(
         )
 
 
+FIGURES = (
+    "speedup", "speedup_low", "speedup_high", "baseline_ms", "candidate_ms", "min_t",
+    "compile_time_s",
+)  # fmt: skip
+"""Columns of numbers that `site.js` reads from the data of an arm."""
+
+
 def _write_data(directory: Path, arms: list[Arm], samples: list[SampleRecords]) -> None:
     names = {
         "id": [sample.id for sample in samples],
@@ -152,7 +159,7 @@ def _write_data(directory: Path, arms: list[Arm], samples: list[SampleRecords]) 
                 "verdict": [codes.index(row["verdict"]) for row in rows],
                 "error": [row["error_type"] or row["reason"] or "" for row in rows],
             }
-            for name in ("speedup", "baseline_ms", "candidate_ms", "min_t", "compile_time_s"):
+            for name in FIGURES:
                 values = [np.nan if row[name] is None else row[name] for row in rows]
                 columns[name] = plain_floats(np.array(values, dtype=float))
             chunk = f"arm-{arm.slug}-{number}"

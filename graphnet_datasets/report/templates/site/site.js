@@ -121,7 +121,7 @@ async function recordsOf(index, samples, chosen) {
       columns.sample.forEach((sample, place) => records.push({
         id: samples.id[sample], page: samples.page[sample], task: samples.task[sample], subtask: samples.subtask[sample], low: samples.low[sample],
         arm: arm.name, armPage: arm.page, verdict: index.verdicts[columns.verdict[place]], order: columns.verdict[place],
-        error: columns.error[place], ...Object.fromEntries(["speedup", "baseline_ms", "candidate_ms", "min_t", "compile_time_s"].map((name) => {
+        error: columns.error[place], ...Object.fromEntries(["speedup", "speedup_low", "speedup_high", "baseline_ms", "candidate_ms", "min_t", "compile_time_s"].map((name) => {
           const value = columns[name][place];
           return [name, typeof value === "string" ? number(value) : value];
         })),
@@ -217,6 +217,7 @@ function explorer(root, index) {
     const cells = COLUMNS.slice(1).map(([name, , kind]) => {
       if (name === "arm") return element("td", {}, link(`arms/${record.armPage}.html`, record.arm));
       if (name === "verdict") return element("td", {}, element("span", { className: `verdict ${record.verdict.replace(" ", "-")}`, textContent: record.verdict }));
+      if (name === "speedup" && record.speedup_low !== null && record.speedup_high !== null) return element("td", { className: kind }, `${print(record.speedup)} `, element("span", { className: "range", textContent: `${print(record.speedup_low)}–${print(record.speedup_high)}` }));
       return element("td", { className: kind, textContent: kind === "number" ? print(record[name]) : record[name] });
     });
     return element("tr", {}, head, ...cells);
