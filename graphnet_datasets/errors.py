@@ -172,6 +172,10 @@ class CompilerUnavailableError(CompilerError, RuntimeError):
     """A registered compiler cannot run on this machine."""
 
 
+class FixedInputError(CompilerError, ValueError):
+    """Compiled code was called with a size or number that it does not take."""
+
+
 class TensorComprehensionError(GraphNetError, ValueError):
     """A tensor comprehension cannot be read, specialised, compiled or called."""
 

@@ -36,6 +36,8 @@ FIRST, AGAIN, ORACLE = "first.bin", "again.bin", "oracle.bin"
 """Files of outputs on input set 0: of the first call, of a repeated call, of a call in float64."""
 JUDGED = "judged.bin"
 """The file of either arm's outputs of the judged calls, one after the other."""
+VARIED = "varied.bin"
+"""The file of either arm's outputs of the calls with other sizes and numbers."""
 MAX_JUDGED = 512
 """Timed calls whose outputs are judged: of more of them, so many drawn at random."""
 MAX_WHOLE = 3
@@ -58,6 +60,14 @@ MAX_DIMENSIONS = 64
 def judged_message(number: int) -> str:
     """Return the key of the message that describes the outputs of one of the judged calls."""
     return f"outputs judged {number}"
+
+
+def varied_message(number: int, frozen: int | None = None) -> str:
+    """Return the key of the message that describes the outputs of a call with other sizes.
+
+    `frozen` numbers eager's outputs where symbols keep the sizes of an earlier call.
+    """
+    return f"outputs varied {number}" if frozen is None else f"outputs varied {number} {frozen}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -12,6 +12,9 @@ from ..isolation import Limits
 from ..timing.pairs import TimingSettings
 from .records.records import hash_json, to_plain
 
+MIN_VARIATIONS, MAX_VARIATIONS = 3, 16
+"""Two values of a number are one recompilation apart; a stale one shows from the third on."""
+
 PHASE_TIMEOUTS_S: Mapping[str, float] = {
     "load": 300.0,
     "baseline": 300.0,
@@ -31,10 +34,12 @@ class Settings:
 
     `weights`: "parameters" holds them in the module, as a deployment does, so that a compiler may
     fold them; "inputs" hands them in with each call, as GraphNet does. `num_input_sets`: how many
-    sets of data inputs the calls go through in turn. `num_threads`: of each arm; None is one for
-    each CPU that this process may use. `memory_limit_bytes`: of one sample's processes together;
-    None is nine tenths of what is free when the run starts. `alone_calls`: calls of eager timed in
-    a process of its own. `cache_mode`: "cold" overwrites the caches of the processor or the GPU
+    sets of data inputs the calls go through in turn. `num_variations`: 0, or how many sizes and
+    values of scalar inputs the compiled graph is called with after the timed run, each call judged.
+    `num_threads`: of each arm; None is one for each CPU that this process may use.
+    `memory_limit_bytes`: of one sample's processes together; None is nine tenths of what is free
+    when the run starts. `alone_calls`: calls of eager timed in a process of its own.
+    `cache_mode`: "cold" overwrites the caches of the processor or the GPU
     before each timed call. `launch_mode`: "cuda_graph" captures both arms in a CUDA graph and times
     its replay, where both can be captured; a CPU knows no such thing. `has_oracle`: whether eager
     runs once more in float64, where that fits. `has_profile`: whether a few calls more are looked
@@ -49,6 +54,7 @@ class Settings:
     launch_mode: Literal["stream", "cuda_graph"] = "stream"
     seed: int = 0
     num_input_sets: int = 2
+    num_variations: int = 0
     num_threads: int | None = None
     alone_calls: int = 60
     memory_limit_bytes: int | None = None
@@ -75,6 +81,11 @@ class Settings:
                 raise RunError(
                     f"The setting `{name}` is {getattr(self, name)}; it must be at least 1."
                 )
+        if self.num_variations and not MIN_VARIATIONS <= self.num_variations <= MAX_VARIATIONS:
+            raise RunError(
+                f"The setting `num_variations` is {self.num_variations}; it must be 0, or from "
+                f"{MIN_VARIATIONS} to {MAX_VARIATIONS}."
+            )
         if self.num_threads is not None and self.num_threads < 1:
             raise RunError(
                 f"The setting `num_threads` is {self.num_threads}; it must be at least 1."
@@ -94,7 +105,10 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as an object that JSON can hold."""
-        return to_plain(self)
+        plain = to_plain(self)
+        if not self.num_variations:  # so that runs keep the ids that they had before it existed
+            del plain["num_variations"]
+        return plain
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Settings:

@@ -12,10 +12,18 @@ from typing import Any, Literal, TypeAlias
 from .handover import JudgedCall, read_judged
 from .settings import Settings
 
-Kind: TypeAlias = Literal["compiler", "peaks", "candidate", "eager_alone", "eager_in_turns"]
+Kind: TypeAlias = Literal[
+    "compiler",
+    "peaks",
+    "candidate",
+    "eager_alone",
+    "eager_in_turns",
+    "eager_varied",
+    "candidate_varied",
+]
 """What a worker does: look at a compiler, measure the device's peak rates, run a candidate beside
-eager, run eager alone on the calls that are judged, or run eager while a candidate runs elsewhere.
-"""
+eager, run eager alone on the calls that are judged, run eager while a candidate runs elsewhere, or
+run eager or a candidate with other sizes and numbers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,7 +51,8 @@ class WorkerJob:
     says whether inputs of later sets are drawn anew. `turns` is given where two processes take
     turns. `is_known_to_fit` says that an earlier process has compared with the limits what the
     sample takes. `turnstile` is the pipe from which a byte is read before each phase that is timed,
-    "" where nothing else is under way.
+    "" where nothing else is under way. `varying` is the plan of calls with other sizes and numbers
+    (`VaryingPlan.to_json`), empty where eager is to make it.
     """
 
     kind: Kind
@@ -59,6 +68,7 @@ class WorkerJob:
     turns: Turns | None = None
     is_known_to_fit: bool = False
     turnstile: str = ""
+    varying: Mapping[str, Any] | None = None
 
     @property
     def threads(self) -> int:

@@ -142,6 +142,13 @@ class MeasurementOptions(OptionGroup):
     oracle: Annotated[bool, typer.Option(help="Run eager in float64 as well, where it fits.")] = (
         True
     )
+    vary: Annotated[
+        int,
+        typer.Option(
+            help="Compile once more and call with this many sizes of a symbolic graph and values "
+            "of its numbers (at least 3), judging each call. Default: 0, which leaves this out."
+        ),
+    ] = 0
     trust_remote_code: Annotated[
         bool,
         typer.Option(
@@ -182,6 +189,7 @@ class MeasurementOptions(OptionGroup):
             launch_mode=self.launch,  # type: ignore[arg-type]
             has_profile=self.kernels,
             has_oracle=self.oracle,
+            num_variations=self.vary,
             trust_remote_code=self.trust_remote_code,
             seed=self.seed,
             num_threads=self.threads,

@@ -35,6 +35,7 @@ class AOTInductor(Compiler):
         flat, program = export_flat(
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
+        self.fixed_inputs = flat.fixed_inputs
         configs = {name: self.options[name] for name in ("freezing", "max_autotune")}
         with tempfile.TemporaryDirectory(prefix="graphnet-aotinductor-") as directory:
             path = torch._inductor.aoti_compile_and_package(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from ..errors import FixedInputError
 from .options import Option, check_options
 
 
@@ -48,6 +49,9 @@ class Compiler(abc.ABC):
         """Share of the operators that were left to eager, None where the compiler does not tell."""
         self.excluded_time_s = 0.0
         """Part of the time spent in `compile` that was not compilation."""
+        self.fixed_inputs: Mapping[str, Any] = {}
+        """By name, the number that an input is fixed at, or for a tensor the tuple of its fixed
+        sizes, with `None` for a size that may change. `compile` sets it."""
 
     @classmethod
     def is_available(cls) -> tuple[bool, str]:
@@ -110,6 +114,30 @@ class Compiler(abc.ABC):
 
         The clock waits for the framework's own device by itself.
         """
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> None:
+        """Check that the compiled callable takes inputs of these sizes and numbers.
+
+        Only called where a run changes them after compiling, outside the clock.
+
+        Raises:
+            FixedInputError: an input has another size or value than `fixed_inputs` allows.
+        """
+        for name, fixed in self.fixed_inputs.items():
+            value = inputs[name]
+            shape = getattr(value, "shape", None)
+            if shape is None:
+                is_taken, actual = value == fixed, value
+            else:
+                actual = tuple(shape)
+                is_taken = len(actual) == len(fixed) and all(
+                    size in (None, now) for size, now in zip(fixed, actual, strict=True)
+                )
+            if not is_taken:
+                raise FixedInputError(
+                    f"`{self.name}` compiled the input `{name}` for {fixed}, and it is {actual} "
+                    "now. Compile again for it, or choose a compiler or an option that takes it."
+                )
 
     def num_compilations(self) -> int:
         """Return how many graphs were compiled so far; growth after `compile` is recompilation."""

@@ -25,6 +25,7 @@ class BladeDisc(Compiler):
     ) -> Callable[..., Any]:
         torch_blade: Any = importlib.import_module("torch_blade")
         flat = FlatModule(module, example_inputs).eval()
+        self.fixed_inputs = flat.fixed_inputs
         arguments = flat.arguments(example_inputs)
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")

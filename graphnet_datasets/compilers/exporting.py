@@ -55,8 +55,21 @@ def export_flat(
             f"The graph returns the number `{flat.symbols[0]}`, which data or sizes decide; the "
             f"program that `{compiler}` gets returns tensors only."
         )
+    flat.fixed_inputs |= dict(zip(flat.tensor_names, _fixed_sizes(program), strict=True))
     spell_out_sums(program.graph_module)
     return flat, program
+
+
+def _fixed_sizes(program: torch.export.ExportedProgram) -> list[tuple[int | None, ...]]:
+    """Return the sizes of each tensor argument, with None in the place of symbolic ones."""
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    return [
+        tuple(
+            size if type(size) is int else None
+            for size in getattr(nodes[str(name)].meta["val"], "shape", ())
+        )
+        for name in program.graph_signature.user_inputs
+    ]
 
 
 @contextlib.contextmanager

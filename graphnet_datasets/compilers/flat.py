@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from ..errors import FixedInputError
+
 
 class FlatModule(torch.nn.Module):
     """Calls `module` with positional tensors and returns the tensors of its outputs.
@@ -25,6 +27,8 @@ class FlatModule(torch.nn.Module):
         self.constants = {
             name: value for name, value in example_inputs.items() if name not in self.tensor_names
         }
+        self.fixed_inputs: dict[str, Any] = dict(self.constants)
+        """See `Compiler.fixed_inputs`; `export_flat` adds the sizes that the export fixed."""
         # Not an attribute that exporting looks into: it undoes what a call changes there.
         self._learned = _Learned()
 
@@ -48,11 +52,11 @@ class FlatModule(torch.nn.Module):
         """Return the tensors of a call by name, in the order of `forward`.
 
         Raises:
-            ValueError: an input that was fixed when compiling has another value now.
+            FixedInputError: an input that was fixed when compiling has another value now.
         """
         for name, value in self.constants.items():
             if inputs[name] != value:
-                raise ValueError(
+                raise FixedInputError(
                     f"The input `{name}` was fixed at {value!r} when the module was compiled; "
                     f"it cannot be {inputs[name]!r} now."
                 )

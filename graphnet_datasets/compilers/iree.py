@@ -49,6 +49,7 @@ class Iree(Compiler):
         flat, program = export_flat(
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
+        self.fixed_inputs = flat.fixed_inputs
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = program.run_decompositions(_decompositions())

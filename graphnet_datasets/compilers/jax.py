@@ -41,7 +41,7 @@ class Jax(Compiler):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._compiled: dict[tuple[torch.Size, ...], Callable[..., Any]] = {}
+        self._compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
@@ -55,7 +55,7 @@ class Jax(Compiler):
         return run
 
     def num_compilations(self) -> int:
-        """Return for how many sizes of the inputs the module was compiled: JAX has no others."""
+        """Return for how many sizes and numbers the module was compiled: JAX takes no others."""
         return len(self._compiled)
 
     def _compile_for(
@@ -82,8 +82,11 @@ class Jax(Compiler):
         return run
 
 
-def _sizes(inputs: Mapping[str, Any]) -> tuple[torch.Size, ...]:
-    return tuple(each.shape for each in inputs.values() if isinstance(each, torch.Tensor))
+def _sizes(inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the shape of each tensor and the value of each number."""
+    return tuple(
+        value.shape if isinstance(value, torch.Tensor) else value for value in inputs.values()
+    )
 
 
 def _to_jax(tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:

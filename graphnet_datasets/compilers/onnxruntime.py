@@ -88,6 +88,7 @@ class OnnxRuntime(Compiler):
         flat, program = export_flat(
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
+        self.fixed_inputs = flat.fixed_inputs
         device = next(iter(flat.arguments(example_inputs)), torch.empty(0)).device
         with tempfile.TemporaryDirectory(prefix="graphnet-onnx-") as directory:
             path = Path(directory) / "model.onnx"

@@ -39,6 +39,7 @@ class OpenVino(Compiler):
         flat, program = export_flat(
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
+        self.fixed_inputs = flat.fixed_inputs
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = openvino.convert_model(program)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
+from ..errors import FixedInputError
 from .base import Compiler
 
 DISTRIBUTIONS = ("paddlepaddle", "paddlepaddle-gpu")
@@ -100,15 +101,23 @@ class StaticProgram:
         """Return the tensors of a call by name, in the order in which they were traced.
 
         Raises:
-            ValueError: an input that was fixed when compiling has another value now.
+            FixedInputError: an input that was fixed when compiling has another value now.
         """
         for name, value in self.fixed.items():
             if name not in self.left_out and inputs[name] != value:
-                raise ValueError(
+                raise FixedInputError(
                     f"The input `{name}` was fixed at {value!r} when the module was compiled; "
                     f"it cannot be {inputs[name]!r} now."
                 )
         return [inputs[name] for name in self.tensor_names]
+
+    def fixed_inputs(self, example_inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the sizes and numbers that were traced; see `Compiler.fixed_inputs`."""
+        return {
+            name: value if name in self.fixed else tuple(value.shape)
+            for name, value in example_inputs.items()
+            if name not in self.left_out
+        }
 
     def rebuild(self, tensors: Iterable[Any]) -> Any:
         """Return the outputs in the structure of the module's own, out of the flat tensors."""

@@ -34,6 +34,7 @@ class PaddleInference(PaddleCompiler):
         unused = program.unused_inputs()
         if unused:  # a saved program may not have any
             program = StaticProgram(module, example_inputs, left_out=unused)
+        self.fixed_inputs = program.fixed_inputs(example_inputs)
         with tempfile.TemporaryDirectory(prefix="graphnet-paddle-") as folder, quiet():
             path = Path(folder) / "model"
             paddle.jit.save(program.static, str(path))

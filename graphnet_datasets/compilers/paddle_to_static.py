@@ -23,6 +23,7 @@ class PaddleToStatic(PaddleCompiler):
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
         program = StaticProgram(module, example_inputs, backend=self.backend)
+        self.fixed_inputs = program.fixed_inputs(example_inputs)
         with contextlib.suppress(Exception):
             program(**example_inputs)
         return program

@@ -30,6 +30,7 @@ class TorchScript(Compiler):
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
         flat = FlatModule(module, example_inputs).eval()
+        self.fixed_inputs = flat.fixed_inputs
         with warnings.catch_warnings():
             # TorchScript is deprecated and warns so; and that a trace fixes what depends on
             # values or shapes is why its outputs are compared with those of eager.

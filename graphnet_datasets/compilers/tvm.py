@@ -43,6 +43,7 @@ class Tvm(Compiler):
         flat, program = export_flat(
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
+        self.fixed_inputs = flat.fixed_inputs
         target = tvm_target(self.options["mcpu"], num_threads)
         graph = self.lower(tvm, to_relax(program), target)
         self.lowered = graph

@@ -96,6 +96,10 @@ class Runtime(Protocol):
         """Return the call in a CUDA graph, to be replayed; RuntimeError where that cannot be."""
         ...
 
+    def count_compilations(self) -> Callable[[], int]:
+        """Count from now on what the framework's own compilers compile; return the count so far."""
+        ...
+
     def reset_peak_memory(self) -> None:
         """Begin a new measurement of the device's peak memory."""
 

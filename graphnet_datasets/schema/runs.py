@@ -51,6 +51,8 @@ class Reason(enum.StrEnum):
     """The candidate replaced a part of what times it, or the parent saw other times."""
     NOT_FINITE = "not_finite"
     """Eager's outputs hold NaN or infinities that the graph does not write itself."""
+    STALE = "stale"
+    """At another size or number the candidate repeats its answer to an earlier one."""
     NOTHING_VARIES = "nothing_varies"
     """Eager gives the same outputs on all inputs, so that a stored answer would be right."""
 
@@ -108,6 +110,24 @@ JUDGED_FIELDS = pa.struct(
 `frameworks.outputs.excerpt_of`), `is_candidate_first` whether the call came first in its pair
 (null: it was not timed), and the hashes are of the elements of both arms."""
 
+VARIED_FIELDS = pa.struct(
+    [
+        ("kind", pa.string()),
+        ("sizes", pa.string()),
+        ("scalars", pa.string()),
+        ("verdict", pa.string()),
+        ("min_t", pa.float64()),
+        ("stale_t", pa.float64()),
+        ("max_abs_error", pa.float64()),
+        ("num_compilations", pa.int64()),
+        ("message", pa.string()),
+    ]
+)
+"""One call after a single compilation. `kind` is "base", "sizes" or "scalars": what differs from
+the first call. `sizes` and `scalars` are JSON objects by name. `verdict` is one of
+`benchmark.varied_calls.VERDICTS`, `min_t` and `max_abs_error` compare with eager on the same
+inputs, and `stale_t` is the smallest t at which eager's answer to another of the calls passes."""
+
 DEVICE_STATE_FIELDS = pa.struct(
     [
         ("sm_clock_mhz", pa.int64()),
@@ -158,6 +178,7 @@ RUNS_SCHEMA = pa.schema(
         ("upstream_status", pa.string()),
         ("upstream_speedup", pa.float64()),
         ("upstream_min_t", pa.float64()),
+        ("upstream_passing_t", pa.list_(pa.int8())),
         ("num_attempts", pa.int32()),
         # times
         ("baseline_latency_ms", pa.list_(pa.float64())),
@@ -209,6 +230,11 @@ RUNS_SCHEMA = pa.schema(
         ("is_deterministic", pa.bool_()),
         ("determinism_t", pa.float64()),
         ("judged", pa.list_(JUDGED_FIELDS)),
+        ("varied_calls", pa.list_(VARIED_FIELDS)),
+        ("varied_verdict", pa.string()),
+        ("varied_message", pa.string()),
+        ("num_varied_recompilations", pa.int64()),
+        ("recompiles_each_call", pa.bool_()),
         ("warnings", pa.list_(pa.string())),
         # where and when
         ("environment_id", pa.string()),
@@ -241,9 +267,14 @@ the fp64 oracle (null without one): below it a verdict says nothing of a compile
 `compiler_options`, `environment` and `settings` are JSON.
 `sample_digest` is a hash of all of the sample that a run depends on, `dataset` where it was looked
 up, `compiler_source` a hash of the compiler's own source files (null for those of this library).
-`judged` lists the calls whose outputs were compared. `upstream_status`, `upstream_speedup` and
-`upstream_min_t` are what upstream's own tools make of one of their logs, whatever this library
-makes of it.
+`judged` lists the calls whose outputs were compared. `upstream_status`, `upstream_speedup`,
+`upstream_min_t` and `upstream_passing_t` are what upstream's own tools make of one of their logs,
+whatever this library makes of it: the last lists each whole t at which they find the sample right.
+
+`varied_calls` and the columns behind it are null unless the run varied sizes and numbers
+(`Settings.num_variations`). `varied_verdict` is the worst verdict of the calls, with its reason in
+`varied_message`. `num_varied_recompilations` counts compilations after the first call, and
+`recompiles_each_call` says that each call with sizes or numbers of its own needed one.
 
 Clocks: `*_latency_ms` by `clock` ("kernel": its stamps around each call), `*_cpu_ms` the medians of
 the processor time of the same calls, `*_wall_ms` the medians of the same calls by the wall clock
@@ -259,10 +290,12 @@ timed calls on a GPU."""
 LATER_COLUMNS = frozenset(
     {
         "subtask", "sample_digest", "dataset", "compiler_source", "judged", "upstream_speedup",
-        "upstream_min_t", "timed_in", "paired_speedup", "baseline_preemptions",
+        "upstream_min_t", "upstream_passing_t", "timed_in", "paired_speedup",
+        "baseline_preemptions",
         "candidate_preemptions", "num_calm_pairs", "is_noisy", "load", "other_cpu_share",
         "stale_t", "undecidable_reason",
-        "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t",
+        "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t", "varied_calls",
+        "varied_verdict", "varied_message", "num_varied_recompilations", "recompiles_each_call",
     }
 )  # fmt: skip
 """Columns that files of this format version may lack; they are null where they do."""

@@ -75,6 +75,7 @@ class TensorComprehensions(Compiler):
     ) -> Callable[[Mapping[str, Any]], Any]:
         """Return a callable for inputs of the examples' sizes, dtypes and numbers."""
         captured = capture_graph(self.name, module, example_inputs)
+        self.fixed_inputs = captured.flat.fixed_inputs
         flat = captured.flat
         plan = plan_graph(
             captured.module.graph,

@@ -21,12 +21,18 @@ now_s = WallClock().now_s
 _CPU_CLOCK = WallClock().name
 
 
-def load_workload(job: WorkerJob, directory: Path, sample: Sample | None = None) -> Workload:
-    """Return the sample of a job, ready to be called; `sample` is another one in its place."""
+def load_workload(
+    job: WorkerJob,
+    directory: Path,
+    sample: Sample | None = None,
+    make_workload: Callable[..., Workload] = Workload,
+) -> Workload:
+    """Return the sample of a job, ready to be called; `sample` replaces the stored one."""
     if sample is None:
         sample = read_sample(directory)
     runtime = make_runtime(sample.framework, job.device, job.threads)
-    return Workload(
+    is_alone = job.kind == "eager_alone" and not job.is_first
+    return make_workload(
         runtime,
         sample,
         device=job.device,
@@ -35,7 +41,7 @@ def load_workload(job: WorkerJob, directory: Path, sample: Sample | None = None)
         seed=job.settings.seed,
         memory_limit_bytes=job.settings.memory_limit_bytes,
         trust_remote_code=job.settings.trust_remote_code,
-        has_second=job.kind != "eager_alone" or job.is_first,
+        has_second=not is_alone and job.varying is None,
         is_known_to_fit=job.is_known_to_fit,
     )
 

@@ -38,6 +38,7 @@ from .turns import (
     wait_for_eager,
 )
 from .turnstile import Turnstile
+from .varied_calls import run_candidate_varied, run_eager_varied
 
 SLOW_PROFILE_MS = 100.0
 """Where a call took longer than this, one call is looked at by the profiler instead of three."""
@@ -61,6 +62,10 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
             run_eager_alone(job, reporter, directory)
         case "eager_in_turns":
             run_eager_in_turns(job, reporter, directory)
+        case "eager_varied":
+            run_eager_varied(job, reporter, directory)
+        case "candidate_varied":
+            run_candidate_varied(job, reporter, directory)
 
 
 def describe_compiler(job: WorkerJob, reporter: Reporter) -> None:

@@ -31,6 +31,7 @@ from ..judging.eager_alone import EagerAlone
 from ..judging.endings import is_harness_failure
 from ..judging.roofline import PeakRates, load_peak_rates, store_peak_rates
 from ..judging.times import take_noise
+from ..judging.varied_calls import EagerVaried
 from ..records.records import sample_digest
 from ..settings import Settings
 from ..time_spent import JUDGE, STAND_STILL, START
@@ -40,6 +41,7 @@ from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
 from .overlap import Lane, TimingGate
 from .passage import Passage, need_bytes
 from .turns import look_again, time_again
+from .varied_calls import vary_calls
 
 SERVER = "graphnet_datasets.benchmark.child.server"
 """The module that serves the jobs of any framework."""
@@ -152,6 +154,7 @@ class SampleRunner:
     def _records(self, job: SampleJob) -> Iterator[dict[str, Any]]:
         eager_alone: EagerAlone | None = None
         looks: list[EagerAlone] = []
+        eager_varied: EagerVaried | None = None
         for run_id, candidate in job.candidates:
             run = self._run_candidate(job, run_id, candidate)
             if run.has_outputs:
@@ -166,6 +169,8 @@ class SampleRunner:
                     self._take_floor(job, run.record, eager_alone)
                     if self._take_outputs is not None and run.first is not None:
                         self._take_outputs(job, run.record, run.first)
+                    if self._settings.num_variations:
+                        eager_varied = vary_calls(self, job, candidate, run.record, eager_varied)
             if run.record["speedup"] is not None:
                 take_noise(run.record)  # its interval may have been widened
             yield run.record

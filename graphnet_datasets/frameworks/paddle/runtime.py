@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import random
 import sys
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,21 @@ class PaddleRuntime:
             dtype, shape, elements = _describe(leaf, index)
             found.append((dtype, tuple(shape), zlib.crc32(elements), _is_finite(leaf)))
         return found
+
+    def count_compilations(self) -> Callable[[], int]:
+        """Count the programs that `paddle.jit.to_static` traces from now on."""
+        count = 0
+        trace: Any = paddle.jit.dy2static.program_translator.ConcreteProgram.pir_from_func_spec
+
+        @functools.wraps(trace)
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            nonlocal count
+            count += 1
+            return trace(*args, **kwargs)
+
+        program: Any = paddle.jit.dy2static.program_translator.ConcreteProgram
+        program.pir_from_func_spec = staticmethod(counted)
+        return lambda: count
 
     def reset_peak_memory(self) -> None:
         """Begin a new measurement of the device's peak memory."""

@@ -178,6 +178,12 @@ class TorchRuntime:
             for each in (_plain(leaf, index) for index, leaf in enumerate(leaves(outputs)))
         ]
 
+    def count_compilations(self) -> Callable[[], int]:
+        """Count frames of `torch.compile`, traces, scripts and exports from now on."""
+        from .compilations import count_compilations
+
+        return count_compilations()
+
     def reset_peak_memory(self) -> None:
         """Begin a new measurement of the device's peak memory."""
         if self.device.type == "cuda":

@@ -1,6 +1,7 @@
 """Graphs of fixed sizes as graphs over symbols, and back at other sizes."""
 
 from .ladder import make_ladder
+from .lifting import find_literals, lift_literals, read_sizes_from_tensors, split_uses
 from .refusals import FixedSizesError, Refused
 from .reify import reify
 from .sizes import DEFAULT_MEMORY_BYTES, spread_sizes
@@ -13,8 +14,12 @@ __all__ = [
     "Refused",
     "Symbolised",
     "at_smaller_sizes",
+    "find_literals",
+    "lift_literals",
     "make_ladder",
+    "read_sizes_from_tensors",
     "reify",
+    "split_uses",
     "spread_sizes",
     "symbolise",
 ]
