@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ScoreError
 from .records import Floats, is_counted, make_records
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
-from .variants import TOLERANCES, check_parameters, find_variant
+from .variants import check_parameters, find_variant
 
 
 def log_contributions(
@@ -23,8 +23,8 @@ def log_contributions(
 ) -> tuple[tuple[str, ...], Floats]:
     """Return the ids of the samples in N of one arm, and the logarithms of their contributions.
 
-    The array has a row for each t of `TOLERANCES` and a column a sample; S(t) is exp of a row's
-    mean, in the variants that leave no sample out at any t. Parameters are those of
+    The array has a row for each t of the variant's `tolerances` and a column per sample. S(t) is
+    exp of a row's mean, in the variants that leave no sample out at any t. Parameters are those of
     `speedup_score`.
 
     Raises:
@@ -35,7 +35,8 @@ def log_contributions(
     ...     {"sample_id": "b", "status": "compile_failed"},
     ... ]
     >>> ids, logs = log_contributions(rows)
-    >>> ids, np.exp(logs[TOLERANCES.index(-3)]).round(3).tolist()
+    >>> t = find_variant("report").tolerances.index(-3)
+    >>> ids, np.exp(logs[t]).round(3).tolist()
     (('a', 'b'), [2.0, 0.1])
     """
     chosen = find_variant(variant)
@@ -51,7 +52,7 @@ def log_contributions(
     table = without_duplicates(table, duplicates)
     records = make_records(table, chosen)
     counted = np.array(table["sample_id"].to_pylist(), dtype=object)[is_counted(table, chosen)]
-    t = np.minimum(np.array(TOLERANCES), chosen.last_tolerance)
-    is_correct = (records.code == 0) & (records.min_t <= t[:, None])
+    t = np.minimum(np.array(chosen.tolerances), chosen.last_tolerance("S"))
+    is_correct = records.passes(t)
     rectified = records.log_speedup + p * np.minimum(records.log_speedup, 0.0)
     return tuple(counted.tolist()), np.where(is_correct, rectified, math.log(b))

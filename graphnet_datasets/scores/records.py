@@ -30,6 +30,8 @@ class Records:
     """The runs in N of one arm, one element per sample, and what was left out.
 
     `code` is 0 where the run ended well, so that `min_t` decides, and its error code otherwise.
+    `passing_t` are the whole t at which upstream's tools let the run pass, where a log lists them;
+    they decide in place of `min_t` (None elsewhere, and in the variants that are not upstream's).
     `log_speedup` is the natural logarithm, 0 where the run failed, and `log_error` its standard
     error from the record's interval, 0 where that is unknown. From `vacuous_from` on the comparison
     says nothing about the sample (-inf: it never does), below `eager_t` eager itself would fail it;
@@ -40,6 +42,7 @@ class Records:
     log_speedup: Floats
     log_error: Floats
     min_t: Floats
+    passing_t: tuple[frozenset[int] | None, ...]
     code: Integers
     vacuous_from: Floats
     eager_t: Floats
@@ -55,6 +58,14 @@ class Records:
     def num_samples(self) -> int:
         """N, the denominator: the samples that count, whether they succeeded or not."""
         return len(self.code)
+
+    def passes(self, t: Integers) -> npt.NDArray[np.bool_]:
+        """Return for each t, (rows,), and sample whether the outputs pass: (rows, samples)."""
+        passes = self.min_t <= t[:, None]
+        for place, passing in enumerate(self.passing_t):
+            if passing is not None:
+                passes[:, place] = [int(row_t) in passing for row_t in t]
+        return (self.code == 0) & passes
 
     def is_vacuous(self, t: Floats | Integers) -> npt.NDArray[np.bool_]:
         """Tell for each t, (rows,), and sample whether zeros would pass: (rows, samples)."""
@@ -120,6 +131,7 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
     code = code[code >= 0]
     speedup = _floats(table, "speedup")
     min_t = _floats(table, "min_t")
+    passing_t: list[frozenset[int] | None] = [None] * len(code)
     if variant.upstream_codes is not None:
         words = table["upstream_status"].to_pylist()
         is_correct = np.array([word == _UPSTREAM_CORRECT for word in words], dtype=bool)
@@ -130,6 +142,10 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
         has_no_time = is_correct & np.isnan(speedup)
         code = np.where(has_no_time, variant.upstream_codes["runtime_fail"], code)
         min_t = np.where(is_correct & np.isnan(min_t), -np.inf, min_t)
+        passing_t = [
+            None if passing is None else frozenset(passing)
+            for passing in table["upstream_passing_t"].to_pylist()
+        ]
     has_ended = code == 0
     _check(table, has_ended & ~(np.isfinite(speedup) & (speedup > 0)), "speedup")
     _check(table, has_ended & np.isnan(min_t), "min_t")
@@ -146,6 +162,7 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
         log_speedup=log_speedup,
         log_error=np.where(has_ended, _log_error(table), 0.0),
         min_t=np.where(has_ended, min_t, np.inf),
+        passing_t=tuple(passing_t),
         code=code,
         vacuous_from=_vacuous_from(table),
         eager_t=_floats(table, "eager_t"),

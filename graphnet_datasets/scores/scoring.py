@@ -16,7 +16,7 @@ the samples: of s (correct, s >= 1), s^(p + 1) (correct, s < 1), b (failed), or 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,7 @@ from . import intervals
 from .records import Floats, Records, make_records
 from .result import Scores
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
-from .variants import ACCURACY, TOLERANCES, Variant, check_parameters, find_variant
-
-Metric = Literal["S", "ES"]
+from .variants import ACCURACY, Metric, Variant, check_parameters, find_variant
 
 
 def speedup_score(
@@ -40,7 +38,7 @@ def speedup_score(
     duplicates: Duplicates = "refuse",
     has_intervals: bool = True,
 ) -> Scores:
-    """Compute S(t) of the runs of one compiler at t = -10 … 4.
+    """Compute S(t) of the runs of one compiler at t = -10 … 4, in upstream's variants up to t = 5.
 
     `runs` is a `datasets.Dataset` of run records, an Arrow table, a path or rows; `p` is the
     penalty of slow samples (by default 0.1, and 0 in upstream's variants), `b` what a failed sample
@@ -73,7 +71,7 @@ def error_aware_speedup_score(
     duplicates: Duplicates = "refuse",
     has_intervals: bool = True,
 ) -> Scores:
-    """Compute ES(t) of the runs of one compiler at t = -10 … 4.
+    """Compute ES(t) of the runs of one compiler at t = -10 … 4, in upstream's variants up to t = 5.
 
     For t <= 0 it equals S(t). From t = 1 on, failures are forgiven code by code: wrong accuracy
     from t = 1, then crashes from t = 2, then failed compilation from t = 3 (variant "report").
@@ -119,11 +117,11 @@ def score_records(
     check_parameters(p, b)
     if records.num_samples == 0:
         raise ScoreError(_nothing_to_score(records))
-    t = np.array(TOLERANCES)
-    deciding_t = np.minimum(t, variant.last_tolerance)
+    t = np.array(variant.tolerances)
+    deciding_t = np.minimum(t, variant.last_tolerance(metric))
     is_undecidable = records.is_undecidable(deciding_t)
     counts_in = ~is_undecidable if variant.leaves_out_undecidable else np.True_
-    is_correct = (records.code == 0) & (records.min_t <= deciding_t[:, None]) & counts_in
+    is_correct = records.passes(deciding_t) & counts_in
     errors = np.where(records.code == 0, ACCURACY, records.code)
     errors = np.where(is_correct | ~np.broadcast_to(counts_in, is_correct.shape), 0, errors)
     forgiven_from = np.array([-math.inf, *variant.forgiven_from])
@@ -157,7 +155,7 @@ def score_records(
         for name in [name for name in columns if name == "S" or name.startswith("S_")]:
             columns[name] = [
                 score if row_t <= 0 else None
-                for score, row_t in zip(columns[name], TOLERANCES, strict=True)
+                for score, row_t in zip(columns[name], variant.tolerances, strict=True)
             ]
     return Scores(
         metric=metric,

@@ -9,12 +9,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 from ..errors import ScoreError
 from ..schema import Status
 
 TOLERANCES: tuple[int, ...] = tuple(range(-10, 5))
-"""The whole numbers t at which scores are computed."""
+"""The whole numbers t at which scores are computed, in all variants but upstream's."""
+_UPSTREAM_TOLERANCES = tuple(range(-10, 6))
+
+Metric: TypeAlias = Literal["S", "ES"]
+"""Which of the two scores."""
 
 TOLERANCE = -3
 """The t at which outputs have to be right: at t = 0 an all-zero output would pass on any sample."""
@@ -28,25 +33,32 @@ class Variant:
     """One reading of the scores.
 
     `error_names[c - 1]` names code c and `forgiven_from[c - 1]` is the smallest t that forgives it.
-    `last_tolerance` is the largest t whose own tolerance decides correctness: at greater t
-    correctness stays as it was there. `is_held_against_zeros` counts an output as wrong that is no
-    nearer to eager's than zeros or the mean, and `leaves_out_undecidable` leaves a sample out of N
-    at each t that says nothing about it. `codes` gives the code of a status and `upstream_codes`
-    that of a word of upstream's, which takes precedence where a record carries one; a status
-    without a code, other than `ok`, is out of N.
+    `tolerances` are the t at which scores are computed. `last_tolerance_of_s` and
+    `last_tolerance_of_es` are the largest t whose own tolerance decides correctness for a score: at
+    greater t correctness stays as it was there. `is_held_against_zeros` counts an output as wrong
+    that is no nearer to eager's than zeros or the mean, and `leaves_out_undecidable` leaves a
+    sample out of N at each t that says nothing about it. `codes` holds the code of a status and
+    `upstream_codes` that of a word of upstream's, which takes precedence where a record carries
+    one; a status without a code, other than `ok`, is out of N.
     """
 
     name: str
     default_p: float
     error_names: tuple[str, ...]
     forgiven_from: tuple[float, ...]
-    last_tolerance: int
+    tolerances: tuple[int, ...]
+    last_tolerance_of_s: int
+    last_tolerance_of_es: int
     is_defined_above_zero: bool
     has_determinism_floor: bool
     is_held_against_zeros: bool
     leaves_out_undecidable: bool
     codes: Mapping[Status, int]
     upstream_codes: Mapping[str, int] | None
+
+    def last_tolerance(self, metric: Metric) -> int:
+        """Return the largest t whose own tolerance decides correctness for a score."""
+        return self.last_tolerance_of_s if metric == "S" else self.last_tolerance_of_es
 
 
 _REPORT_CODES = {
@@ -60,7 +72,9 @@ REPORT = Variant(
     default_p=0.1,
     error_names=("accuracy", "runtime", "compile"),
     forgiven_from=(1, 2, 3),
-    last_tolerance=0,
+    tolerances=TOLERANCES,
+    last_tolerance_of_s=0,
+    last_tolerance_of_es=0,
     is_defined_above_zero=False,
     has_determinism_floor=True,
     is_held_against_zeros=True,
@@ -82,7 +96,9 @@ UPSTREAM = Variant(
     default_p=0.0,
     error_names=("accuracy", "runtime", "compile"),
     forgiven_from=(1, 3, 3),
-    last_tolerance=1,
+    tolerances=_UPSTREAM_TOLERANCES,
+    last_tolerance_of_s=5,
+    last_tolerance_of_es=1,
     is_defined_above_zero=True,
     has_determinism_floor=False,
     is_held_against_zeros=False,
@@ -100,15 +116,18 @@ UPSTREAM = Variant(
         "compile_fail": 3,
     },
 )
-"""Upstream's "default" interpretation, with which the report's tables were made: p = 0, correctness
-at positive t by the tolerances of t = 1, a failure of eager counts as the compiler's."""
+"""Upstream's "default" interpretation, with which the report's tables were made: p = 0, and a
+failure of eager counts as the compiler's. S forgives no failure and takes each t's own tolerances;
+ES takes those of t = 1 at greater t."""
 
 UPSTREAM_EXTENDED = Variant(
     name="upstream-extended",
     default_p=0.0,
     error_names=("accuracy", "mismatch", "runtime", "compile", "baseline"),
     forgiven_from=(1, 2, 3, 4, math.inf),
-    last_tolerance=1,
+    tolerances=_UPSTREAM_TOLERANCES,
+    last_tolerance_of_s=5,
+    last_tolerance_of_es=1,
     is_defined_above_zero=True,
     has_determinism_floor=False,
     is_held_against_zeros=False,

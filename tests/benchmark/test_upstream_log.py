@@ -39,12 +39,13 @@ def log_of(name: str, *, stop: int | None = None, **changes: Any) -> list[str]:
     } | changes
     eager, compiled = settings["eager"], settings["compiled"]
     comparisons = []
+    nowhere = [math.inf] * len(eager.split())
+    starts = {dtype: settings["passes_from"].get(dtype, nowhere) for dtype in EXPONENTS}
+    # All dtypes have the tolerances of one line at t = 0.
+    at_zero = [starts.get(dtype, nowhere)[index] for index, dtype in enumerate(eager.split())]
     for t in LOGGED_TOLERANCES:
         for dtype, (a, r) in EXPONENTS.items():
-            passes = [
-                int(t >= start)
-                for start in settings["passes_from"].get(dtype, [math.inf] * len(eager.split()))
-            ]
+            passes = [int(t >= start) for start in (starts[dtype] if t else at_zero)]
             key = f"all_close_atol_{10.0 ** (t * a):.2E}_rtol_{10.0 ** (t * r):.2E}"
             comparisons.append(f"[Correctness][{key}]: {' '.join(map(str, passes))}")
     shapes = settings["eager_shapes"], settings["compiled_shapes"]
@@ -456,7 +457,6 @@ def samples_of_logs(draw: st.DrawFn, name: str) -> list[str]:
 
 def upstream_score(blocks: list[list[str]], t: int) -> float:
     """S(t) by upstream's rules at p = 0, b = 0.1, straight from the lines."""
-    t = min(t, 1)
     logs = []
     for block in blocks:
         matches = [re.search(r"\[(\w+\]\[[^]]*)\]: (.+)", line) for line in block]
@@ -488,6 +488,53 @@ def test_upstreams_score_follows_from_the_lines_alone(
         path.write_text("\n".join(line for block in blocks for line in block))
         scores = speedup_score(import_log(path), variant="upstream", has_intervals=False)
     assert scores["S"] == pytest.approx([upstream_score(blocks, t) for t in scores["t"]])
+
+
+def log_passing_from(starts: list[int], speedups: list[float]) -> list[str]:
+    """Return the lines of samples of one float32 output each, which passes from a t on."""
+    return [
+        line
+        for number, (start, speedup) in enumerate(zip(starts, speedups, strict=True))
+        for line in log_of(
+            f"sample{number}",
+            eager="float32",
+            compiled="float32",
+            eager_shapes=[[2]],
+            compiled_shapes=[[2]],
+            equal="0",
+            passes_from={dtype: [start] for dtype in EXPONENTS},
+            speedup=f"{speedup:.5f}",
+        )
+    ]
+
+
+def test_s_takes_the_tolerance_of_each_t_and_es_that_of_t_1(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("\n".join(log_passing_from([-5, 0, 2, 3, 5], [0.5] * 5)))
+    runs = import_log(path)
+    correct = {t: sum(start <= t for start in (-5, 0, 2, 3, 5)) for t in range(-10, 6)}
+    for variant in ("upstream", "upstream-extended"):
+        scores = speedup_score(runs, variant=variant, has_intervals=False)
+        assert list(scores["t"]) == list(range(-10, 6))
+        assert scores["num_correct"] == list(correct.values())
+        assert scores["S"] == pytest.approx(
+            [0.5 ** (count / 5) * 0.1 ** (1 - count / 5) for count in correct.values()]
+        )
+        forgiving = error_aware_speedup_score(runs, variant=variant, has_intervals=False)
+        assert forgiving["ES"][11:] == pytest.approx([0.5**0.4] * 5)
+
+
+def test_a_t_whose_line_is_missing_does_not_pass(tmp_path: Path) -> None:
+    lines = log_passing_from([-5], [2.0])
+    dropped = {f"rtol_{10.0 ** (t * EXPONENTS['float32'][1]):.2E}" for t in (-1, 4)}
+    path = tmp_path / "a.log"
+    path.write_text("\n".join(line for line in lines if not any(key in line for key in dropped)))
+    runs = import_log(path)
+    assert runs["upstream_passing_t"][0] == [-5, -4, -3, -2, 0, 1, 2, 3, 5]
+    scores = speedup_score(runs, variant="upstream", has_intervals=False)
+    assert [t for t, score in zip(scores["t"], scores["S"], strict=True) if score > 1] == [
+        *(-5, -4, -3, -2, 0, 1, 2, 3, 5)
+    ]
 
 
 @needs_log
@@ -534,7 +581,7 @@ def test_the_real_log_scores_as_the_published_rules_score_it() -> None:
     """The numbers were worked out apart from this library, by the rules that upstream publishes."""
     runs = import_log(LOG)
     expected = [0.1] * 4 + [0.122269] * 2 + [0.169979] + [0.306629] * 2
-    expected += [0.408701, 0.680407] + [0.926796] * 4
+    expected += [0.408701, 0.680407] + [0.926796] * 5
     for score, metric in ((speedup_score, "S"), (error_aware_speedup_score, "ES")):
         scores = score(runs, variant="upstream")
         assert scores[metric] == pytest.approx(expected, abs=5e-7)

@@ -143,6 +143,7 @@ def to_row(block: Block) -> dict[str, Any]:
     if status is Status.HARNESS_FAILED and error_message is None:
         error_message = "The log tells of one arm only, whose outputs were compared with nothing."
     baseline, candidate = _times(block)
+    passing, compared = _upstream_passing_t(block), block.compared("equal")
     return empty_run() | {
         "run_id": block.digest,
         "sample_id": _sample_id(block.path),
@@ -161,7 +162,8 @@ def to_row(block: Block) -> dict[str, Any]:
         "error_message": None if status is Status.OK else error_message or block.cause or None,
         "upstream_status": upstream_status,
         "upstream_speedup": block.speedup,
-        "upstream_min_t": _upstream_min_t(block),
+        "upstream_min_t": float(min(passing, default=math.inf)) if compared else -math.inf,
+        "upstream_passing_t": passing if compared else None,
         "num_attempts": 1,
         "baseline_latency_ms": baseline,
         "candidate_latency_ms": candidate,
@@ -260,23 +262,27 @@ def _passing_from(block: Block, dtype: str | None) -> list[tuple[int, list[float
     return found
 
 
-def _upstream_min_t(block: Block) -> float:
-    """Return the smallest t at which upstream's tools call all outputs close.
+def _upstream_passing_t(block: Block) -> list[int]:
+    """Return the t at which upstream's tools call all outputs close.
 
     They look at the outputs that the line `equal` counts, each under the key of its dtype, and at
-    `equal` itself for a dtype that they have no tolerances for, complex ones among them.
+    `equal` itself for a dtype without a tolerance of theirs, complex ones among them. A t whose
+    line the log lacks does not pass, even where a smaller t does.
     """
     equal = block.compared("equal")
     dtypes = block.dtypes.get("eager", [])
-    worst = -math.inf
-    for index in range(len(equal)):
+
+    def passes(index: int, is_equal: float, t: int) -> bool:
         dtype = dtypes[index] if index < len(dtypes) else ""
-        if dtype in _UPSTREAM_DTYPES:
-            passing = [t for t, key in _keys_of(dtype).items() if _item(block.compared(key), index)]
-            worst = max(worst, float(min(passing, default=math.inf)))
-        elif not equal[index]:
-            worst = math.inf
-    return worst
+        if dtype not in _UPSTREAM_DTYPES:
+            return bool(is_equal)
+        return bool(_item(block.compared(_keys_of(dtype)[t]), index))
+
+    return [
+        t
+        for t in LOGGED_TOLERANCES
+        if all(passes(index, is_equal, t) for index, is_equal in enumerate(equal))
+    ]
 
 
 def _item(values: Sequence[Any] | None, index: int) -> Any:
