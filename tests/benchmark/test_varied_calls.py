@@ -74,7 +74,7 @@ def runner() -> Iterator[SampleRunner]:
 
 
 def vary(runner: SampleRunner, compiler: str, sample: Sample, **options: Any) -> dict[str, Any]:
-    is_named = ":" in compiler or compiler in ("eager", "inductor", "torchscript", "aot-eager")
+    is_named = ":" in compiler or compiler in ("eager", "inductor", "torchscript", "aot_eager")
     name = compiler if is_named else f"tests.varied_candidates:{compiler}"
     row = sample_to_row(sample, derived_columns(sample))
     candidate = CandidateCompiler(name, "torch", options, "")
@@ -193,7 +193,7 @@ def test_inductor_keeps_an_old_number_in_clamp(runner: SampleRunner) -> None:
     )
     assert max(call["max_abs_error"] for call in record["varied_calls"]) > 0.5
     assert 1 <= record["num_varied_recompilations"] < len(record["varied_calls"])
-    assert vary(runner, "aot-eager", CLAMPED)["varied_verdict"] == "ok"
+    assert vary(runner, "aot_eager", CLAMPED)["varied_verdict"] == "ok"
 
 
 def test_without_anything_to_vary_there_is_no_verdict(runner: SampleRunner) -> None:
