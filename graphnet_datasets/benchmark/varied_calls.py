@@ -171,7 +171,7 @@ def plan_calls(
     """Return the calls: the base, each of `sizes`, then the numbers together and one by one.
 
     Scalar inputs keep their first value while sizes change and the other way round. The last call
-    is the first one again: it shows what an earlier call left behind.
+    is the first one again, which shows state that an earlier call left behind.
     """
     calls = [VariedCall("base", hints, base)]
     calls += [VariedCall("sizes", other, base) for other in sizes]

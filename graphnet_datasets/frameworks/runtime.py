@@ -97,7 +97,7 @@ class Runtime(Protocol):
         ...
 
     def count_compilations(self) -> Callable[[], int]:
-        """Count from now on what the framework's own compilers compile; return the count so far."""
+        """Count compilations by the framework's own compilers; return a function with the count."""
         ...
 
     def reset_peak_memory(self) -> None:

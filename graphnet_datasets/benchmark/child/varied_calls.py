@@ -201,16 +201,16 @@ class _Explorer:
         for name in names:
             if len(values) == MAX_SCALARS:
                 break
-            seen, kept = [self._base_outputs], []
+            seen, effective = [self._base_outputs], []
             for value in other_numbers(self._workload.first[name]):
                 outputs = self._call({}, {name: value})
                 if outputs is not None and all(_are_distinct(outputs, other) for other in seen):
                     seen.append(outputs)
-                    kept.append(value)
-                if len(kept) == count:
+                    effective.append(value)
+                if len(effective) == count:
                     break
-            if kept:
-                values[name] = kept
+            if effective:
+                values[name] = effective
         return values
 
     def is_random(self) -> bool:

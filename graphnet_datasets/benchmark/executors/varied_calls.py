@@ -98,14 +98,14 @@ def _read_frozen(
 def _read(
     messages: Mapping[str, Any], directory: Path, plan: VaryingPlan, keys: Mapping[int, str]
 ) -> dict[int, list[Output]]:
-    """Return the outputs under those of the keys that the messages have.
+    """Return the outputs by number, as far as the messages describe them.
 
     Raises:
-        HandoverError: the file does not hold what the messages say.
+        HandoverError: the file does not fit the messages.
     """
-    known = {number: key for number, key in keys.items() if key in messages}
-    if not known:
+    described_keys = {number: key for number, key in keys.items() if key in messages}
+    if not described_keys:
         return {}
-    described = [messages[key] for key in known.values()]
-    outputs = read_all_outputs(directory / VARIED, described, [plan.start] * len(known))
-    return dict(zip(known, outputs, strict=True))
+    described = [messages[key] for key in described_keys.values()]
+    outputs = read_all_outputs(directory / VARIED, described, [plan.start] * len(described_keys))
+    return dict(zip(described_keys, outputs, strict=True))

@@ -161,7 +161,7 @@ def _repeats(actual: Sequence[Output], expected: Sequence[Output], other: Sequen
             if output.shape == stale.shape:
                 return True
             continue
-        own_t, stale_t = (_distance([output], [each]) for each in (own, stale))
+        own_t, stale_t = _distance([output], [own]), _distance([output], [stale])
         if _distance([stale], [own]) > DISTINCT_T and own_t > max(
             DISTINCT_T, max(stale_t, _EXACT_T) + _STALE_MARGIN
         ):

@@ -18,10 +18,10 @@ _ENTRIES: tuple[tuple[Any, str], ...] = (
 
 
 def count_compilations() -> Callable[[], int]:
-    """Count compilations from now on, and return a function that returns the count so far.
+    """Count compilations from now on; return a function with the count so far.
 
-    A frame that dynamo compiles counts once, and so does a call of one of `_ENTRIES`. What is
-    called within another one of them does not count again. The functions stay wrapped: this is for
+    A frame that dynamo compiles counts once, and so does a call of one of `_ENTRIES`. Nested
+    calls of these do not count again. The functions stay wrapped: this is for
     a process that ends with its run.
     """
     from torch._dynamo.callback import CallbackTrigger, callback_handler

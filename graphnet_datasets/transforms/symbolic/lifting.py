@@ -126,9 +126,9 @@ def read_sizes_from_tensors(sample: Sample) -> Sample:
     }
     if not read:
         return sample
-    kept = [index for index in range(len(sample.inputs)) if index not in read]
-    places = {index: number for number, index in enumerate(kept)}
-    places |= {index: len(kept) + number for number, index in enumerate(read)}
+    remaining = [index for index in range(len(sample.inputs)) if index not in read]
+    places = {index: number for number, index in enumerate(remaining)}
+    places |= {index: len(remaining) + number for number, index in enumerate(read)}
 
     def renumber(index: int) -> Ref:
         return Ref(places.get(index, index))
@@ -145,7 +145,7 @@ def read_sizes_from_tensors(sample: Sample) -> Sample:
     )
     return dataclasses.replace(
         sample,
-        inputs=tuple(sample.inputs[index] for index in kept),
+        inputs=tuple(sample.inputs[index] for index in remaining),
         ops=(*sizes, *ops),
         outputs=map_refs(sample.outputs, renumber),
     )
