@@ -1,9 +1,10 @@
 """Hashes that say which samples are the same: in text, in structure, in architecture.
 
-`signature_hash` is the identity of a sample. It sees operators, literals, edges, the shapes and
-dtypes of the inputs, and the order of operators with side effects; it does not see names, devices,
-or the order in which independent operators were written down. It works like Weisfeiler and Lehman's
-colour refinement (1968): colours run along the edges forward, backward and forward again.
+`signature_hash` is the identity of a sample. It depends on operators, literals, edges, the shapes
+and dtypes of the inputs, and the order of operators with side effects. It does not depend on names,
+devices, the messages of assertions (tracers write the names of their nodes into them), or the order
+of independent operators. It works like Weisfeiler and Lehman's colour refinement (1968): colours
+run along the edges forward, backward and forward again.
 `structure_hash` is the same but for the shapes.
 """
 
@@ -18,6 +19,7 @@ from ..frameworks import print_source
 from ..sample import Input, Sample
 from ..sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
 from ..sample.symbols import evaluate
+from ..sample.targets import is_assertion
 from .effects import NO_COMPUTATION, Effects, find_effects
 from .families import collapse_repeats, order_operators, sorted_keywords
 
@@ -129,7 +131,9 @@ class _Colours:
 
     def _read_op(self, position: int, effects: Effects) -> None:
         op = self.sample.ops[position]
-        text, operands = _encode((op.args, sorted_keywords(op.kwargs)))
+        text, operands = _encode(
+            (op.args, sorted_keywords(op.kwargs)), has_message=is_assertion(op.target)
+        )
         seen = [self.num_inputs + earlier for earlier in effects.seen[position]]
         # Each operand adds 16 bytes behind the label, which says how many are arguments.
         target = op.target
@@ -198,8 +202,11 @@ def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
 
 
-def _encode(arg: Any) -> tuple[str, list[int]]:
-    """Return text that tells arguments apart, with `R` for each reference, and the references."""
+def _encode(arg: Any, *, has_message: bool = False) -> tuple[str, list[int]]:
+    """Return text that differs for different arguments, and the references among them.
+
+    The text has `R` in place of a reference, and with `has_message` `M` in place of a string.
+    """
     parts: list[str] = []
     refs: list[int] = []
 
@@ -212,6 +219,8 @@ def _encode(arg: Any) -> tuple[str, list[int]]:
             write_all("()", arg)
         elif kind is int:
             parts.append(f"i{arg};")
+        elif kind is str and has_message:
+            parts.append("M")
         elif kind is str:
             is_device = len(arg) < 12 and _DEVICE_TEXT.match(arg)
             parts.append("D" if is_device else f"s{len(arg)}:{arg}")

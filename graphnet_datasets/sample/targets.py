@@ -14,3 +14,15 @@ def base_name(target: str) -> str:
     if target.startswith("torch.ops.") and target.count(".") >= 3:
         return target.split(".")[3]
     return target.rpartition(".")[2]
+
+
+_ASSERTIONS = ("_assert", "_functional_assert", "_check")
+
+
+def is_assertion(target: str) -> bool:
+    """Return whether an operator checks a condition, so that a string argument is its message.
+
+    >>> is_assertion("torch.ops.aten._assert_scalar.default"), is_assertion("torch.einsum")
+    (True, False)
+    """
+    return base_name(target).startswith(_ASSERTIONS)

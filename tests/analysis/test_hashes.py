@@ -318,6 +318,20 @@ def test_calls_that_compute_nothing_do_not_count() -> None:
         assert function(graph(log, relu)) == function(graph(relu))
 
 
+def test_the_message_of_an_assertion_does_not_count() -> None:
+    def asserts(target: str, message: str) -> Sample:
+        return graph(Op("operator.ge", (Ref(0), 0)), Op(target, (Ref(2), message)))
+
+    name = "torch.ops.aten._assert_scalar.default"
+    first = asserts(name, "Runtime assertion failed for expression u0 >= 0 on node 'ge'")
+    second = asserts(name, "Runtime assertion failed for expression u4 >= 0 on node 'ge_4'")
+    assert signature_hash(first) == signature_hash(second)
+    assert structure_hash(first) == structure_hash(second)
+    assert structure_hash(asserts("torch.einsum", "ij")) != structure_hash(
+        asserts("torch.einsum", "ji")
+    )
+
+
 def test_symbolic_sizes_count_as_they_were_captured() -> None:
     symbolic = Input("input", Value("float32", ("s0", 3)))
     relu = Op("torch.relu", (Ref(0),))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from graphnet_datasets import load_dataset
+import torch
+from torch import nn
+
+from graphnet_datasets import extract, load_dataset
+from graphnet_datasets.analysis.hashes import signature_hash
 from graphnet_datasets.benchmark.records.records import sample_digest
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.storage.selection import select_rows
@@ -37,3 +41,21 @@ def test_a_run_and_a_dataset_read_the_same_samples() -> None:
     expected = sorted((sample_id, signature) for sample_id, signature, _ in IDENTITIES)
     for rows in (select_rows(GOLDEN), load_dataset(str(GOLDEN), split="train")):
         assert sorted((row["id"], row["signature_hash"]) for row in rows) == expected
+
+
+class Repeats(nn.Module):
+    """The model of `golden/data_dependent`."""
+
+    def forward(self, x: torch.Tensor, counts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        repeated = torch.repeat_interleave(x, counts, dim=0)
+        size = counts.max().item()
+        torch._check(size >= 1)
+        torch._check(size <= 3)
+        return repeated.relu(), x.new_zeros(size)
+
+
+def test_a_new_capture_has_the_hash_of_the_old_sample() -> None:
+    (row,) = read_table(GOLDEN, filters=[("id", "=", "golden/data_dependent")]).to_pylist()
+    module = extract(name="golden/data_dependent")(Repeats())
+    module(torch.randn(3, 2), torch.tensor([1, 2, 3]))
+    assert signature_hash(module.samples[0]) == signature_hash(Sample.from_row(row))

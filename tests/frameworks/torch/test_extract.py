@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import nn
 
-from graphnet_datasets.analysis.hashes import structure_hash
+from graphnet_datasets import materialize
+from graphnet_datasets.analysis.hashes import signature_hash, structure_hash
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.building.unchecked import check_operators
 from graphnet_datasets.frameworks.torch.capture.dynamo import CaptureSettings, capture
@@ -64,6 +65,40 @@ def test_a_module_gives_weights_operators_and_where_they_stand() -> None:
     assert torch.__version__.startswith(sample.provenance.framework_version)
     (output,) = run_captured(sample, module, [x])
     assert torch.equal(output, module(x))
+
+
+class Repeats(nn.Module):
+    """Has two sizes that depend on data."""
+
+    def forward(self, x: torch.Tensor, counts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        repeated = torch.repeat_interleave(x, counts, dim=0)
+        size = counts.max().item()
+        torch._check(size >= 1)
+        torch._check(size <= 3)
+        return repeated.relu(), x.new_zeros(size)
+
+
+def test_a_sample_holds_no_names_of_the_tracer() -> None:
+    sample = capture_one(Repeats(), torch.randn(3, 2), torch.tensor([1, 2, 3]))
+    messages = [op.args[1] for op in sample.ops if op.target.endswith("_assert_scalar.default")]
+    prefix = "Runtime assertion failed for expression"
+    assert messages == [f"{prefix} {text}" for text in ("u0 >= 0", "u1 >= 1", "u1 <= 3")]
+
+
+def test_a_capture_of_a_capture_has_the_same_hash() -> None:
+    arguments = torch.randn(3, 2), torch.tensor([1, 2, 3])
+    sample = capture_one(Repeats(), *arguments)
+
+    class Again(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.graph = materialize(sample, allow_unchecked_operators=True)
+
+        def forward(self, *inputs: torch.Tensor) -> Any:
+            return self.graph(*inputs)
+
+    again = capture_one(Again(), *arguments)
+    assert signature_hash(again) == signature_hash(sample)
 
 
 def test_the_wrapper_is_the_module_in_every_other_way() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from ....errors import CaptureError, GraphNetError, UnknownOperatorError
 from ....sample import CustomOperator, Input, Op, Provenance, Sample, Statistics, Value
 from ....sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
+from ....sample.targets import is_assertion
 from ....sample.vocabulary import ITEM_SIZE_BYTES, Role, Task
 from ..operators import name_of
 from ..statistics import elements_to_store, measure
@@ -37,6 +39,11 @@ _INLINED = frozenset(
     }
 )  # fmt: skip
 """Higher-order operators that run their body once, as it stands: the body takes their place."""
+
+
+_NODE_NAME = re.compile(r" on node '\w+'")
+_UNBACKED = re.compile(r"\bu\d+\b")
+"""A symbol for a size that depends on data, numbered by the tracer."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,6 +138,7 @@ class _Converter:
         self.refs: dict[torch.fx.Node, Arg] = {}
         self.outputs: Arg = ()
         self.custom_operators: dict[str, CustomOperator] = {}
+        self.unbacked: dict[str, str] = {}
 
     def convert(self, bindings: Sequence[Binding], outputs: Sequence[int] | None) -> Conversion:
         nodes = list(self.graph_module.graph.nodes)
@@ -258,6 +266,8 @@ class _Converter:
             args = args[:1]
         else:
             target = self._canonical(node.target, qualified_name(node.target))
+        if is_assertion(target):
+            args = tuple(self._plain_message(arg) for arg in args)
         out = self._filled(node)
         op = Op(
             target,
@@ -276,6 +286,15 @@ class _Converter:
                 op, target="torch.Tensor.copy_", args=(self._arg(out), made), kwargs=()
             )
             self._append(copy, node)
+
+    def _plain_message(self, arg: Any) -> Any:
+        """Return the message of an assertion without the tracer's names of nodes and symbols."""
+        if not isinstance(arg, str):
+            return arg
+        return _UNBACKED.sub(
+            lambda match: self.unbacked.setdefault(match[0], f"u{len(self.unbacked)}"),
+            _NODE_NAME.sub("", arg),
+        )
 
     def _filled(self, node: torch.fx.Node) -> torch.fx.Node | None:
         """Return the operand `out` that a function fills as it is, None if there is none.
