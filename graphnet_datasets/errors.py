@@ -7,6 +7,7 @@ happened, where, and what to do about it.
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 from .credentials import hide_credentials
@@ -130,6 +131,27 @@ class CaptureError(GraphNetError, RuntimeError):
 
 class DiskError(GraphNetError, OSError):
     """The disk is full, or a file or directory may not be read or written."""
+
+
+def cannot_write(path: object, error: OSError) -> DiskError:
+    """Return the error for a file or directory that the system did not let us write.
+
+    >>> import errno
+    >>> str(cannot_write("a.parquet", OSError(errno.ENOSPC, "No space left on device")))[:62]
+    '`a.parquet` cannot be written: no space is left on its device.'
+    """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskError(
+            f"`{path}` cannot be written: no space is left on its device. Free some space, or "
+            "choose a path on another device."
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return DiskError(
+            f"`{path}` cannot be written: you have no permission to write there. Choose a path in "
+            "a directory that you own."
+        )
+    reason = error.strerror or type(error).__name__
+    return DiskError(f"`{path}` cannot be written: {reason}. Choose another path.")
 
 
 class UnsafePathError(GraphNetError, ValueError):

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import threading
+import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from .analysis.columns import derived_columns
 from .directory import write_directory
-from .errors import CaptureError
+from .errors import CaptureError, GraphNetError, cannot_write
 from .frameworks import contract, framework_named, framework_names
 from .sample import Provenance, Sample
 from .sample.vocabulary import Task
-from .storage.table import write_table
+from .schema import sample_to_row
+from .storage.table import check_file, read_table, to_arrow, write_arrow
+
+_MAX_PIECES = 9999
+"""The largest number of a piece for which the length of its id is checked."""
 
 
 def extract(
@@ -28,15 +38,21 @@ def extract(
 ) -> Callable[[Any], Any]:
     """Return a decorator that captures the first call of a module as samples.
 
-    It wraps a module or decorates a class of modules. The result behaves like the module, and
-    after its first call holds one `Sample` per captured graph in `samples`: one where the module
-    is traced whole, several, linked by `provenance.parent_id`, where the graph breaks. The samples
-    are run on the tensors of the call, and the outputs compared with those of the module.
+    The decorator takes a module, a class of modules, or a function of tensors. A decorated module
+    is an instance of the module's class that shares all attributes with the module; methods that
+    call `forward` capture too. Of a decorated class every instance is captured. After the first
+    call `samples` holds one `Sample` if the module is traced as a whole, and several, linked by
+    `provenance.parent_id`, if the graph breaks. The samples are run on the tensors of the call, and
+    the outputs compared with those of the module.
 
-    `name` becomes the samples' id (`name/subgraph_0`, … where there are several). With
-    `dynamic=True` the sizes of the data inputs become symbols; single dimensions are marked with
-    `torch._dynamo.mark_dynamic` instead. `out` is a Parquet file if it ends in `.parquet`, and a
-    directory in GraphNet's format otherwise.
+    `name` becomes the id of the samples: `name/subgraph_0`, … if there are several, and `name-2`,
+    `name-3`, … for the second and third module that the same decorator captures. With
+    `dynamic=True` the sizes of the data inputs become symbols; `torch._dynamo.mark_dynamic` marks
+    single dimensions instead.
+
+    `out` is a Parquet file if it ends in `.parquet`, and a directory in GraphNet's format
+    otherwise. It receives the samples of all modules that the decorator captures. Other samples in
+    a Parquet file are kept; samples of the same name are replaced.
 
     The first call runs twice: once for its outputs, and once to be traced, from the restored state
     of the module, its arguments and the random generators. Afterwards all of them are as after one
@@ -47,13 +63,14 @@ def extract(
     `dynamic=True` the first dimension of the data inputs, the batch, becomes a symbol.
 
     Statistics of all tensors are recorded, and the elements of small integer tensors. Parameters
-    on the meta device (see `without_weights`) stand in as fake tensors: the call then returns fake
-    tensors, and their statistics are what their initialisers draw.
+    on the meta device (see `without_weights`) become fake tensors: the call then returns fake
+    tensors, and their statistics are those of their initialisers.
 
     Raises:
-        CaptureError: at the first call, if the module cannot be traced, calls an operator that is
+        SampleError: `name` or `task` is not allowed.
+        CaptureError: (at the first call) the module cannot be traced, calls an operator that is
             not in the table, runs a part outside of the captured graphs, or computes something else
-            than the samples.
+            than the samples; or `out` cannot be written.
 
     >>> import torch
     >>> module = extract(name="example/linear")(torch.nn.Linear(3, 2))
@@ -62,20 +79,25 @@ def extract(
     ['torch.nn.functional.linear']
     """
     provenance = Provenance(source=source, license=license, library_version=library_version)
-    path = None if out is None else Path(out)
+    _check_naming(name, task, provenance)
+    record = _Record(name, None if out is None else Path(out))
 
     def decorate(target: Any) -> Any:
-        framework_extract = _extract_of(target)
-        return framework_extract(
-            name=name,
-            task=task,
-            dynamic=dynamic,
-            warm_up=warm_up,
-            provenance=provenance,
-            on_samples=None if path is None else functools.partial(_write, out=path),
-        )(target)
+        options = {
+            "name": name, "task": task, "dynamic": dynamic, "warm_up": warm_up,
+            "provenance": provenance, "record": record,
+        }  # fmt: skip
+        if isinstance(target, types.FunctionType | types.MethodType):
+            return _decorate_function(target, options)
+        return _extract_of(_framework_of(target)).extract(**options)(target)
 
     return decorate
+
+
+def _check_naming(name: str, task: Task, provenance: Provenance) -> None:
+    """Raise `SampleError` if a sample cannot have this name, task or provenance."""
+    for sample_id in (name, f"{name}/subgraph_{_MAX_PIECES}"):
+        Sample(sample_id, "torch", task, (), (), (), provenance=provenance)
 
 
 def extract_export(
@@ -106,6 +128,10 @@ def extract_export(
     >>> [op.target for op in sample.ops]
     ['torch.ops.aten.relu.default']
     """
+    provenance = Provenance(source=source, license=license, library_version=library_version)
+    _check_naming(name, task, provenance)
+    record = _Record(name, None if out is None else Path(out))
+    record.check()
     export, _ = _torch_captures()
     sample = export.extract_export(
         module,
@@ -114,10 +140,10 @@ def extract_export(
         name=name,
         task=task,
         dynamic_shapes=dynamic_shapes,
-        provenance=Provenance(source=source, license=license, library_version=library_version),
+        provenance=provenance,
     )
-    if out is not None:
-        _write([sample], Path(out))
+    record.name([sample])
+    record.write()
     return sample
 
 
@@ -139,14 +165,60 @@ def without_weights(*, is_measured: bool = False) -> Any:
     return initialisers.without_weights(is_measured=is_measured)
 
 
-def _extract_of(target: Any) -> Callable[..., Callable[[Any], Any]]:
-    """Return `extract` of the framework that a module or class of modules belongs to."""
+def _framework_of(target: Any) -> str:
+    """Return the name of the framework that a module, a class of modules or a tensor belongs to.
+
+    For another object it is the name of the first framework, whose `extract` refuses the object.
+    """
     classes = target.__mro__ if isinstance(target, type) else type(target).__mro__
-    roots = {each.__module__.partition(".")[0] for each in classes}
+    roots = {cls.__module__.partition(".")[0] for cls in classes}
     names = [name for name in framework_names() if framework_named(name).imported_as in roots]
-    # What belongs to no framework is refused by the first of them, which says what it takes.
-    name = names[0] if names else framework_names()[0]
-    return contract.module(name, "extract", f"Capturing a {name} model").extract
+    return (names or framework_names())[0]
+
+
+def _extract_of(framework: str) -> Any:
+    """Return the module `extract` of a framework."""
+    return contract.module(framework, "extract", f"Capturing a {framework} model")
+
+
+def _decorate_function(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return a function that captures its first call; its arguments show the framework."""
+    provenance = options["provenance"]
+    if not provenance.model_name:
+        provenance = dataclasses.replace(provenance, model_name=function.__name__)
+    samples: list[Sample] = []
+
+    @functools.wraps(function)
+    def capturing(*args: Any, **kwargs: Any) -> Any:
+        if samples:
+            return function(*args, **kwargs)
+        extract = _extract_of(_framework_of_arguments((args, kwargs)))
+        decorate = extract.extract(**{**options, "provenance": provenance})
+        module = decorate(extract.FunctionModule(function))
+        try:
+            return module(*args, **kwargs)
+        finally:
+            samples.extend(module.samples)
+
+    capturing.__dict__["samples"] = samples
+    return capturing
+
+
+def _framework_of_arguments(arguments: Any) -> str:
+    """Return the framework of the first tensor or module among nested arguments."""
+    pending = [arguments]
+    while pending:
+        argument = pending.pop()
+        if isinstance(argument, Mapping):
+            pending += argument.values()
+        elif isinstance(argument, list | tuple):
+            pending += argument
+        else:
+            roots = {cls.__module__.partition(".")[0] for cls in type(argument).__mro__}
+            for name in framework_names():
+                if framework_named(name).imported_as in roots:
+                    return name
+    return framework_names()[0]
 
 
 def _torch_captures() -> tuple[Any, Any]:
@@ -157,13 +229,84 @@ def _torch_captures() -> tuple[Any, Any]:
     return export, initialisers
 
 
-def _write(samples: list[Sample], out: Path) -> None:
-    if out.suffix == ".parquet":
-        write_table(samples, out)
-    elif out.is_file():
+class _Record:
+    """The samples that one decorator captured, and the file or directory that receives them."""
+
+    def __init__(self, name: str, path: Path | None) -> None:
+        self._name = name
+        self._path = path
+        self._samples: list[Sample] = []
+        self._names: list[str] = []
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Raise the errors that a file or another kind of file in the place of `out` causes."""
+        path = self._path
+        if path is None:
+            return
+        if path.suffix == ".parquet":
+            if path.exists():
+                _check_is_table(path)
+        elif path.exists() and not path.is_dir():
+            raise CaptureError(
+                f"`{path}` is a file, so no sample directory can be written there. Choose another "
+                "path, or one that ends in `.parquet`."
+            )
+
+    def name(self, samples: list[Sample]) -> list[Sample]:
+        """Return the samples of one module under ids that no earlier module has."""
+        with self._lock:
+            number = len(self._names) + 1
+            name = self._name if number == 1 else f"{self._name}-{number}"
+            self._names.append(name)
+            if number > 1:
+                samples = [_renamed(sample, self._name, name) for sample in samples]
+            self._samples += samples
+        return samples
+
+    def write(self) -> None:
+        """Write the samples of all modules so far."""
+        path = self._path
+        if path is None:
+            return
+        with self._lock:
+            try:
+                if path.suffix == ".parquet":
+                    self._write_table(path)
+                else:
+                    samples = self._samples
+                    write_directory(samples[0] if len(samples) == 1 else samples, path)
+            except OSError as error:
+                raise cannot_write(path, error) from error
+
+    def _write_table(self, path: Path) -> None:
+        rows = [sample_to_row(sample, derived_columns(sample)) for sample in self._samples]
+        table = to_arrow(rows)
+        if path.exists():
+            before = read_table(path)
+            own = {*self._names, *table["id"].to_pylist()}
+            keys = zip(before["id"].to_pylist(), before["parent_id"].to_pylist(), strict=True)
+            others = before.filter(pa.array([own.isdisjoint(key) for key in keys], pa.bool_()))
+            table = pa.concat_tables([others.cast(table.schema), table])
+        write_arrow(table, path)
+
+
+def _renamed(sample: Sample, before: str, after: str) -> Sample:
+    provenance = sample.provenance
+    if provenance.parent_id == before:
+        provenance = dataclasses.replace(provenance, parent_id=after)
+    return dataclasses.replace(
+        sample, id=after + sample.id.removeprefix(before), provenance=provenance
+    )
+
+
+def _check_is_table(path: Path) -> None:
+    try:
+        names = set(check_file(path).names)
+    except GraphNetError as error:
+        raise CaptureError(f"No sample can be added to `{path}`. {error}") from error
+    if not {"id", "parent_id", "ops"} <= names:
         raise CaptureError(
-            f"`{out}` is a file, so no sample directory can be written there. Choose another "
-            "path, or one that ends in `.parquet`."
+            f"`{path}` holds another table than one of graphs, which would be lost. Choose another "
+            "path."
         )
-    else:
-        write_directory(samples[0] if len(samples) == 1 else samples, out)

@@ -1,128 +1,213 @@
-"""What wraps a live model so that its first call is captured; each framework gives its own base.
+"""Modules and classes of modules whose first call is captured, for every framework.
 
-A wrapper stands for the model it wraps in every other way: its attributes, its state, its mode.
+A capturing module is an instance of a subclass of its own class and shares the attributes of the
+module that it was made from, so that it is that module in every respect except for its calls.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
-from collections.abc import Callable
-from typing import Any, ClassVar
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from ..errors import CaptureError
 from ..sample import Sample
-
-OnSamples = Callable[[list[Sample]], None]
 
 Capture = Callable[
     [Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], tuple[Any, list[Sample]]
 ]
 """Takes a module, what calls it, and the arguments; returns the outputs and the samples."""
 
+_CHILDREN = ("_modules", "_sub_layers")
+"""The attributes in which torch and paddle keep the modules of a module."""
+
+_NAMES = ("__name__", "__qualname__", "__module__", "__doc__")
+
+
+class Record(Protocol):
+    """The receiver of the samples of all modules that one decorator captures."""
+
+    def check(self) -> None:
+        """Raise the errors that need no call of the module."""
+        ...
+
+    def name(self, samples: list[Sample]) -> list[Sample]:
+        """Return the samples of one module under ids that no earlier module has."""
+        ...
+
+    def write(self) -> None:
+        """Write the samples of all modules so far."""
+        ...
+
 
 @dataclasses.dataclass(frozen=True)
 class FirstCall:
-    """How the first call of a module is captured, and who is told of its samples."""
+    """How the first call of a module is captured, and the receiver of its samples."""
 
     capture: Capture
-    on_samples: OnSamples | None = None
-
-    def __call__(
-        self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, list[Sample]]:
-        """Call the module, capture what it runs, and return its outputs with the samples."""
-        return self.capture(module, call, args, kwargs)
-
-    def tell(self, samples: list[Sample]) -> None:
-        """Tell of the samples, once they stand where the module's user finds them."""
-        if self.on_samples is not None:
-            self.on_samples(samples)
+    record: Record | None = None
 
 
 class CapturingWrapper:
-    """Captures the first call of the module in it; mixed into a framework's class of modules.
+    """The base of the classes of capturing modules.
 
     `samples` holds the samples of the first call, and is empty before it.
     """
 
-    inner: ClassVar[str] = "module"
-    """The attribute that holds the wrapped module."""
+    __slots__ = ()
     samples: list[Sample]
-    training: bool
-
-    def __init__(self, module: Any, first_call: FirstCall) -> None:
-        super().__init__()
-        setattr(self, self.inner, module)
-        self.training = module.training
-        self.samples = []
-        self._first_call = first_call
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the wrapped module; the first time, capture what it runs."""
-        module = getattr(self, self.inner)
-        if self.samples:
-            return module(*args, **kwargs)
-        outputs, self.samples = self._first_call(module, module.__call__, args, kwargs)
-        self._first_call.tell(self.samples)
-        return outputs
-
-    def __getattr__(self, name: str) -> Any:
-        of_base: Any = super()
-        try:
-            return of_base.__getattr__(name)
-        except AttributeError:
-            return getattr(of_base.__getattr__(self.inner), name)
-
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the wrapped module's state under the wrapped module's names."""
-        return getattr(self, self.inner).state_dict(*args, **kwargs)
 
 
-def capturing_class(base: type[Any], first_call: FirstCall) -> type[Any]:
-    """Return a subclass of `base` whose instances capture their first call."""
-
-    class Capturing(base):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.samples: list[Sample] = []
-            self._is_capturing = False
-
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            plain_call = super().__call__
-            if self.samples or self._is_capturing:
-                return plain_call(*args, **kwargs)
-            self._is_capturing = True
-            try:
-                outputs, self.samples = first_call(self, plain_call, args, kwargs)
-            finally:
-                self._is_capturing = False
-            first_call.tell(self.samples)
-            return outputs
-
-    for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
-        setattr(Capturing, attribute, getattr(base, attribute))
-    return Capturing
-
-
-def make_decorator(
-    base: type[Any], wrapper: type[CapturingWrapper], first_call: FirstCall
-) -> Callable[[Any], Any]:
-    """Return what takes a module, or a class of them, and gives one that captures its first call.
+def make_decorator(base: type[Any], first_call: FirstCall) -> Callable[[Any], Any]:
+    """Return a decorator for instances and subclasses of `base`, the framework's class of modules.
 
     Raises:
-        CaptureError: (the decorator) it is given something else.
+        CaptureError: (the decorator) its argument is something else.
     """
 
     def decorate(target: Any) -> Any:
         if isinstance(target, type) and issubclass(target, base):
-            return capturing_class(target, first_call)
+            return _decorate_class(target, first_call)
         if isinstance(target, base):
-            return wrapper(target, first_call)
+            return _wrap(_plain(target), first_call)
         name = f"{base.__module__.partition('.')[0]}.nn.{base.__name__}"
-        noun = base.__name__.lower()
         raise CaptureError(
-            f"`extract` takes a `{name}` or a class of {noun}s, not a "
-            f"`{type(target).__name__}`. Put a function into the `forward` of a {noun}."
+            f"`extract` takes a `{name}`, a class of them, or a Python function, not a "
+            f"`{type(target).__name__}`. Call it in a function and decorate the function."
         )
 
     return decorate
+
+
+def _decorate_class(cls: type[Any], first_call: FirstCall) -> type[Any]:
+    """Let `cls` and its subclasses construct capturing instances, and return `cls`.
+
+    The class stays the same object: `super(Net, self)` in its methods and `pickle` look it up by
+    its name.
+    """
+    make: Any = cls.__new__
+
+    @functools.wraps(cls.__init__)  # `inspect.signature` of a class reads `__new__` first
+    def new(subclass: type[Any], *args: Any, **kwargs: Any) -> Any:
+        if not issubclass(subclass, CapturingWrapper):
+            subclass = _capturing_class(subclass, first_call)
+        module = make(subclass) if make is object.__new__ else make(subclass, *args, **kwargs)
+        object.__setattr__(module, "samples", [])
+        object.__setattr__(module, "_module", None)
+        return module
+
+    new.__name__, new.__qualname__ = "__new__", f"{cls.__qualname__}.__new__"
+    cls.__new__ = staticmethod(new)  # type: ignore[assignment]
+    return cls
+
+
+def _wrap(module: Any, first_call: FirstCall) -> Any:
+    """Return a capturing module that shares every attribute with `module`."""
+    wrapper = object.__new__(_capturing_class(type(module), first_call))
+    object.__setattr__(wrapper, "__dict__", module.__dict__)
+    object.__setattr__(wrapper, "samples", [])
+    object.__setattr__(wrapper, "_module", module)
+    return wrapper
+
+
+def _plain(module: Any) -> Any:
+    """Return the module that a capturing module shares its attributes with."""
+    if not isinstance(module, CapturingWrapper):
+        return module
+    plain = object.__getattribute__(module, "_module")
+    if plain is None:
+        base: Any = type(module).__base__
+        plain = object.__new__(base)
+        object.__setattr__(plain, "__dict__", module.__dict__)
+        object.__setattr__(module, "_module", plain)
+    return plain
+
+
+def _capturing_class(base: type[Any], first_call: FirstCall) -> type[Any]:
+    """Return a subclass of `base` whose instances capture their first call."""
+
+    class Capturing(base, CapturingWrapper):
+        # Not in `__dict__`, which belongs to the plain module too.
+        __slots__ = ("_module", "samples")
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            if self.samples:
+                return super().__call__(*args, **kwargs)
+            return _capture(self, _plain(self).__call__, first_call, args, kwargs)
+
+        @functools.wraps(base.forward)
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            if self.samples:
+                return super().forward(*args, **kwargs)
+            return _capture(self, _plain(self).forward, first_call, args, kwargs)
+
+        def __copy__(self) -> Any:
+            return self._wrap_copy(copy.copy(_plain(self)))
+
+        def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+            return self._wrap_copy(copy.deepcopy(_plain(self), memo))
+
+        def _wrap_copy(self, module: Any) -> Any:
+            wrapper = _wrap(_plain(module), first_call)
+            object.__setattr__(wrapper, "samples", list(self.samples))
+            return wrapper
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return _same, (_plain(self),)
+
+    for name in _NAMES:
+        setattr(Capturing, name, getattr(base, name))
+    return Capturing
+
+
+def _same(module: Any) -> Any:
+    """Return the module: a capturing module is pickled as the plain one."""
+    return module
+
+
+def _capture(
+    wrapper: Any,
+    call: Callable[..., Any],
+    first_call: FirstCall,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Capture a call of the plain module behind `wrapper` and return the outputs of the call."""
+    record = first_call.record
+    if record is not None:
+        record.check()
+    module = _plain(wrapper)
+    with _plain_children(module):
+        outputs, samples = first_call.capture(module, call, args, kwargs)
+    if record is not None:
+        samples = record.name(samples)
+    object.__setattr__(wrapper, "samples", samples)
+    if record is not None:
+        record.write()  # last: if it fails, the samples are in memory
+    return outputs
+
+
+@contextlib.contextmanager
+def _plain_children(module: Any) -> Iterator[None]:
+    """Replace capturing modules below `module` by plain ones, so that one capture is under way."""
+    replaced: list[tuple[dict[str, Any], str, Any]] = []
+    pending, seen = [module], {id(module)}
+    while pending:
+        parent = pending.pop()
+        children = next((vars(parent)[name] for name in _CHILDREN if name in vars(parent)), {})
+        for name, child in children.items():
+            if isinstance(child, CapturingWrapper):
+                replaced.append((children, name, child))
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                pending.append(child)
+    for children, name, child in replaced:
+        children[name] = _plain(child)
+    try:
+        yield
+    finally:
+        for children, name, child in replaced:
+            children[name] = child

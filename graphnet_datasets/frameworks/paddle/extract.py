@@ -10,7 +10,7 @@ import paddle
 
 from ...sample import Provenance, Sample
 from ...sample.vocabulary import Task
-from ..capturing import CapturingWrapper, FirstCall, OnSamples, make_decorator
+from ..capturing import FirstCall, Record, make_decorator
 from .capture import CaptureSettings, capture
 
 
@@ -21,13 +21,13 @@ def extract(
     dynamic: bool = False,
     warm_up: bool = True,  # noqa: ARG001 - nothing of a layer is built by its first call
     provenance: Provenance = Provenance(),  # noqa: B008 - frozen
-    on_samples: OnSamples | None = None,
+    record: Record | None = None,
 ) -> Callable[[Any], Any]:
-    """Return a decorator for layers and layer classes; see `graphnet_datasets.extract`.
+    """Return a decorator for layers and classes of layers; see `graphnet_datasets.extract`.
 
-    The whole call has to fit one program: paddle's own tracer gives no pieces. With `dynamic=True`
-    the first dimension of each data input, the batch, is unknown to the tracer and becomes one
-    symbol. `on_samples` is called with the samples as soon as the first call has been captured.
+    The whole call has to fit one program: paddle's own tracer returns no pieces. With
+    `dynamic=True` the first dimension of each data input, the batch, is unknown to the tracer and
+    becomes one symbol. `record` receives the samples of every layer.
 
     >>> layer = extract(name="example/linear")(paddle.nn.Linear(3, 2))
     >>> outputs = layer(paddle.ones([4, 3]))
@@ -35,21 +35,20 @@ def extract(
     ['paddle._C_ops.matmul', 'paddle._C_ops.add']
     """
     settings = CaptureSettings(name, task, provenance, dynamic)
-    first_call = FirstCall(functools.partial(_capture_layer, settings), on_samples)
-    return make_decorator(paddle.nn.Layer, CapturingLayer, first_call)
+    first_call = FirstCall(functools.partial(_capture_layer, settings), record)
+    return make_decorator(paddle.nn.Layer, first_call)
 
 
-class CapturingLayer(CapturingWrapper, paddle.nn.Layer):
-    """A layer that captures its first call and is the layer it wraps in every other way.
+class FunctionModule(paddle.nn.Layer):
+    """A layer whose `forward` calls a function."""
 
-    `samples` holds the sample of the first call, and is empty before it.
-    """
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
 
-    inner = "layer"
-
-    def set_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Load a state of the wrapped layer."""
-        return self.layer.set_state_dict(*args, **kwargs)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self.function(*args, **kwargs)
 
 
 def _capture_layer(

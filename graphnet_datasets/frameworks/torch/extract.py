@@ -11,7 +11,7 @@ import torch
 
 from ...sample import Provenance, Sample
 from ...sample.vocabulary import Task
-from ..capturing import CapturingWrapper, FirstCall, OnSamples, make_decorator
+from ..capturing import FirstCall, Record, make_decorator
 from .building.deferred import settle
 from .capture.dynamo import CaptureSettings, capture
 
@@ -23,26 +23,27 @@ def extract(
     dynamic: bool = False,
     warm_up: bool = True,
     provenance: Provenance = Provenance(),  # noqa: B008 - frozen
-    on_samples: OnSamples | None = None,
+    record: Record | None = None,
 ) -> Callable[[Any], Any]:
-    """Return a decorator for modules and module classes; see `graphnet_datasets.extract`.
+    """Return a decorator for modules and classes of modules; see `graphnet_datasets.extract`.
 
-    `on_samples` is called with the samples as soon as the first call has been captured.
+    `record` receives the samples of every module.
     """
     settings = CaptureSettings(name, task, dynamic, warm_up, provenance)
-    first_call = FirstCall(functools.partial(capture_module, settings), on_samples)
-    return make_decorator(torch.nn.Module, CapturingModule, first_call)
+    first_call = FirstCall(functools.partial(capture_module, settings), record)
+    return make_decorator(torch.nn.Module, first_call)
 
 
-class CapturingModule(CapturingWrapper, torch.nn.Module):
-    """A module that captures its first call and is the module it wraps in every other way.
+class FunctionModule(torch.nn.Module):
+    """A module whose `forward` calls a function."""
 
-    `samples` holds the samples of the first call, and is empty before it.
-    """
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
 
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Load a state of the wrapped module."""
-        return self.module.load_state_dict(*args, **kwargs)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self.function(*args, **kwargs)
 
 
 def capture_module(

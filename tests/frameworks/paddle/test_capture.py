@@ -161,9 +161,7 @@ def test_the_batch_becomes_a_symbol() -> None:
 def test_a_class_is_decorated_and_captures_once() -> None:
     from graphnet_datasets.frameworks.paddle.extract import extract
 
-    seen: list[list[Sample]] = []
-
-    @extract(name="test/double", on_samples=seen.append)
+    @extract(name="test/double")
     class Double(paddle.nn.Layer):
         def forward(self, x: Any) -> Any:
             return x * 2
@@ -172,7 +170,7 @@ def test_a_class_is_decorated_and_captures_once() -> None:
     assert layer.samples == []
     assert layer(paddle.ones([2])).tolist() == [2.0, 2.0]
     assert layer(paddle.ones([3])).tolist() == [2.0, 2.0, 2.0]
-    assert [len(samples) for samples in seen] == [1]
+    assert [sample.inputs[0].value.shape for sample in layer.samples] == [(2,)]
     assert Double.__name__ == "Double"
 
 
@@ -202,6 +200,6 @@ def test_what_cannot_be_one_graph_is_refused() -> None:
     with pytest.raises(CaptureError) as caught:
         extract(name="test/function")(len)
     assert str(caught.value) == (
-        "`extract` takes a `paddle.nn.Layer` or a class of layers, not a "
-        "`builtin_function_or_method`. Put a function into the `forward` of a layer."
+        "`extract` takes a `paddle.nn.Layer`, a class of them, or a Python function, not a "
+        "`builtin_function_or_method`. Call it in a function and decorate the function."
     )

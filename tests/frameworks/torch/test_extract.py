@@ -139,8 +139,8 @@ def test_what_is_not_a_module_is_refused() -> None:
     with pytest.raises(CaptureError) as caught:
         extract(name="test/function")(torch.relu)
     assert str(caught.value) == (
-        "`extract` takes a `torch.nn.Module` or a class of modules, not a "
-        "`builtin_function_or_method`. Put a function into the `forward` of a module."
+        "`extract` takes a `torch.nn.Module`, a class of them, or a Python function, not a "
+        "`builtin_function_or_method`. Call it in a function and decorate the function."
     )
 
 
