@@ -72,7 +72,7 @@ def make_decorator(base: type[Any], first_call: FirstCall) -> Callable[[Any], An
         if isinstance(target, type) and issubclass(target, base):
             return _decorate_class(target, first_call)
         if isinstance(target, base):
-            return _wrap(_plain(target), first_call)
+            return _wrap(plain_module(target), first_call)
         name = f"{base.__module__.partition('.')[0]}.nn.{base.__name__}"
         raise CaptureError(
             f"`extract` takes a `{name}`, a class of them, or a Python function, not a "
@@ -113,7 +113,7 @@ def _wrap(module: Any, first_call: FirstCall) -> Any:
     return wrapper
 
 
-def _plain(module: Any) -> Any:
+def plain_module(module: Any) -> Any:
     """Return the module that a capturing module shares its attributes with."""
     if not isinstance(module, CapturingWrapper):
         return module
@@ -136,27 +136,27 @@ def _capturing_class(base: type[Any], first_call: FirstCall) -> type[Any]:
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             if self.samples:
                 return super().__call__(*args, **kwargs)
-            return _capture(self, _plain(self).__call__, first_call, args, kwargs)
+            return _capture(self, plain_module(self).__call__, first_call, args, kwargs)
 
         @functools.wraps(base.forward)
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             if self.samples:
                 return super().forward(*args, **kwargs)
-            return _capture(self, _plain(self).forward, first_call, args, kwargs)
+            return _capture(self, plain_module(self).forward, first_call, args, kwargs)
 
         def __copy__(self) -> Any:
-            return self._wrap_copy(copy.copy(_plain(self)))
+            return self._wrap_copy(copy.copy(plain_module(self)))
 
         def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-            return self._wrap_copy(copy.deepcopy(_plain(self), memo))
+            return self._wrap_copy(copy.deepcopy(plain_module(self), memo))
 
         def _wrap_copy(self, module: Any) -> Any:
-            wrapper = _wrap(_plain(module), first_call)
+            wrapper = _wrap(plain_module(module), first_call)
             object.__setattr__(wrapper, "samples", list(self.samples))
             return wrapper
 
         def __reduce_ex__(self, protocol: Any) -> Any:
-            return _same, (_plain(self),)
+            return _same, (plain_module(self),)
 
     for name in _NAMES:
         setattr(Capturing, name, getattr(base, name))
@@ -179,8 +179,8 @@ def _capture(
     record = first_call.record
     if record is not None:
         record.check()
-    module = _plain(wrapper)
-    with _plain_children(module):
+    module = plain_module(wrapper)
+    with plain_children(module):
         outputs, samples = first_call.capture(module, call, args, kwargs)
     if record is not None:
         samples = record.name(samples)
@@ -191,7 +191,7 @@ def _capture(
 
 
 @contextlib.contextmanager
-def _plain_children(module: Any) -> Iterator[None]:
+def plain_children(module: Any) -> Iterator[None]:
     """Replace capturing modules below `module` by plain ones, so that one capture is under way."""
     replaced: list[tuple[dict[str, Any], str, Any]] = []
     pending, seen = [module], {id(module)}
@@ -205,7 +205,7 @@ def _plain_children(module: Any) -> Iterator[None]:
                 seen.add(id(child))
                 pending.append(child)
     for children, name, child in replaced:
-        children[name] = _plain(child)
+        children[name] = plain_module(child)
     try:
         yield
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -18,7 +17,9 @@ from ...sample.vocabulary import ITEM_SIZE_BYTES, Role, Task
 from .dynamic_shapes import with_symbolic_results
 from .operators import BATCH_NORMS
 from .program import ProgramReader
+from .replay import check_capture, tensor_leaves
 from .statistics import elements_to_store, measure
+from .tracing import Randomness, trace
 
 _SCALARS = (bool, int, float, str, type(None))
 
@@ -35,59 +36,50 @@ class CaptureSettings:
 
 def capture(
     layer: paddle.nn.Layer,
+    call: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     settings: CaptureSettings,
 ) -> tuple[Any, Sample]:
-    """Return the outputs of `layer(*args, **kwargs)` and the sample of that call.
+    """Return the outputs of `call(*args, **kwargs)` and the sample of that call of `layer`.
 
     Tensors anywhere in lists, tuples and dictionaries of the arguments become data inputs; other
-    arguments are fixed at their values.
+    arguments are fixed at their values. The layer is traced first, on a copy. Then `call` runs
+    once, as it would without a capture. Last, the sample runs on the tensors that the call had, and
+    its outputs are compared with those of the call.
 
     Raises:
-        CaptureError: the layer cannot be traced into one program, or calls an operator that is not
-            in the table.
+        CaptureError: the layer cannot be traced into one program, calls an operator that is not in
+            the table, or the sample computes something else than the layer.
     """
     tensors, rebuild = _flatten((args, kwargs))
-    wrapper = _Call(layer, rebuild)
-    wrapper.training = layer.training
     symbols = _symbols(tensors) if settings.is_dynamic else {}
     specs = [_specification(tensor, symbols) for tensor in tensors] if symbols else None
-    static: Any = paddle.jit.to_static(
-        wrapper, full_graph=True, input_spec=None if specs is None else [specs]
-    )
     try:
-        with paddle.no_grad(), warnings.catch_warnings():
-            # Paddle warns of what its own functions do while it traces through them.
-            warnings.simplefilter("ignore")
-            outputs = static(tensors)
-        traced = static.forward.concrete_program
+        traced = trace(layer, rebuild, tensors, specs)
     except Exception as error:
-        # Paddle puts the whole transformed source before the cause, which stands last.
+        # Paddle puts the whole transformed source before the cause, which is the last line.
         reason = str(error).strip().rpartition("\n")[2].strip()
         raise CaptureError(
             f"`{settings.name}` cannot be traced into one program: {type(error).__name__}: "
             f"{reason[:300]}. `paddle.jit.to_static` has to accept the layer."
         ) from error
-    sample = _Capture(layer, tensors, traced, settings, symbols).sample(outputs)
+    graph = _Capture(layer, tensors, traced, settings, symbols)
+    versions = [parameter.inplace_version for parameter in graph.parameters]
+    before = Randomness()
+    outputs = call(*args, **kwargs)
+    sample = graph.sample(outputs)
+    if versions != [parameter.inplace_version for parameter in graph.parameters]:
+        raise CaptureError(
+            f"`{settings.name}` writes to a parameter during its call, which a sample cannot hold. "
+            "Write to a buffer, or to a copy of the parameter."
+        )
+    check_capture(sample, graph.values, tensor_leaves(outputs), before)
     return outputs, with_symbolic_results(sample) if symbols else sample
 
 
-class _Call(paddle.nn.Layer):
-    """Calls a layer with tensors put back into the structure of its arguments."""
-
-    def __init__(self, layer: paddle.nn.Layer, rebuild: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self.layer = layer
-        self.rebuild = rebuild
-
-    def forward(self, tensors: Any) -> Any:
-        args, kwargs = self.rebuild(tensors)
-        return self.layer(*args, **kwargs)
-
-
 class _Capture:
-    """Makes the sample of one traced program."""
+    """The sample of one traced program; `values` are its inputs as they are before the call."""
 
     def __init__(
         self,
@@ -102,16 +94,12 @@ class _Capture:
         self.traced = traced
         self.settings = settings
         self.symbols = symbols
-
-    def sample(self, outputs: Any) -> Sample:
-        """Return the sample of a call that returned `outputs`."""
-        name = self.settings.name
-        block = self.traced.main_program.global_block()
+        name = settings.name
         weights, weight_values = self._weights()
-        data_values = _leaves(self.traced.inputs)
-        output_values = _leaves(self.traced.outputs)
-        reader = ProgramReader(name, [*weight_values, *data_values], output_values)
-        reader.read(block)
+        self.output_values = _leaves(traced.outputs)
+        reader = ProgramReader(name, [*weight_values, *_leaves(traced.inputs)], self.output_values)
+        reader.read(traced.main_program.global_block())
+        self.reader = reader
         running = {
             ref.index
             for op in reader.ops
@@ -119,11 +107,31 @@ class _Capture:
             for ref in op.args[1:3]
             if isinstance(ref, Ref)
         }
-        inputs = [
-            self._input("buffer" if index in running else role, tensor, path)
+        # Paddle holds the running statistics as parameters.
+        weights = [
+            ("buffer" if index in running else role, tensor, path)
             for index, (role, tensor, path) in enumerate(weights)
         ]
-        inputs += [self._input("input", tensor, "") for tensor in self.tensors]
+        tensors_in_order = [*weights, *(("input", tensor, "") for tensor in tensors)]
+        self.inputs = [self._input(*entry) for entry in tensors_in_order]
+        # The call may write to its arguments and buffers; copies of all parameters would be large.
+        self.parameters = [tensor for role, tensor, _ in weights if role == "parameter"]
+        self.values = [
+            tensor if role == "parameter" else _copy(tensor) for role, tensor, _ in tensors_in_order
+        ]
+
+    def sample(self, outputs: Any) -> Sample:
+        """Return the sample of a call that returned `outputs`.
+
+        Raises:
+            CaptureError: the outputs hold something that a sample cannot.
+        """
+        name, reader = self.settings.name, self.reader
+        if len(tensor_leaves(outputs)) != len(self.output_values):
+            raise CaptureError(
+                f"`{name}` returns {len(tensor_leaves(outputs))} tensors, and its traced program "
+                f"{len(self.output_values)}. Return the tensors in lists, tuples and dictionaries."
+            )
         provenance = self.settings.provenance
         provenance = dataclasses.replace(
             provenance,
@@ -137,9 +145,9 @@ class _Capture:
                 id=name,
                 framework="paddle",
                 task=self.settings.task,
-                inputs=tuple(inputs),
+                inputs=tuple(self.inputs),
                 ops=tuple(reader.ops),
-                outputs=_structure(outputs, iter(map(reader.value_of, output_values))),
+                outputs=_structure(outputs, iter(map(reader.value_of, self.output_values))),
                 symbols=tuple(self.symbols.values()),
                 provenance=provenance,
             )
@@ -149,17 +157,17 @@ class _Capture:
     def _weights(self) -> tuple[list[tuple[Role, paddle.Tensor, str]], list[Any]]:
         """Return role, tensor and path of each weight of the program, and its value there."""
         tensors, values = self.traced.parameters
-        parameters = {id(each): path for path, each in self.layer.named_parameters()}
-        buffers = {id(each): path for path, each in self.layer.named_buffers()}
-        found: list[tuple[Role, paddle.Tensor, str]] = []
+        parameters = {id(tensor): path for path, tensor in self.layer.named_parameters()}
+        buffers = {id(tensor): path for path, tensor in self.layer.named_buffers()}
+        weights: list[tuple[Role, paddle.Tensor, str]] = []
         for tensor in tensors:
             if id(tensor) in parameters:
-                found.append(("parameter", tensor, parameters[id(tensor)]))
+                weights.append(("parameter", tensor, parameters[id(tensor)]))
             elif id(tensor) in buffers:
-                found.append(("buffer", tensor, buffers[id(tensor)]))
+                weights.append(("buffer", tensor, buffers[id(tensor)]))
             else:
-                found.append(("constant", tensor, ""))
-        return found, list(values)
+                weights.append(("constant", tensor, ""))
+        return weights, list(values)
 
     def _input(self, role: Role, tensor: paddle.Tensor, path: str) -> Input:
         dtype = str(tensor.dtype).rpartition(".")[2]
@@ -173,6 +181,11 @@ class _Capture:
             return Input(role, value, path)
         data = elements_to_store(tensor, role)
         return Input(role, value, path, "cpu", measure(tensor), data)
+
+
+def _copy(tensor: paddle.Tensor) -> paddle.Tensor:
+    """Return a copy, or the tensor itself if it has no elements yet."""
+    return tensor.detach().clone() if tensor._is_initialized() else tensor
 
 
 def _symbols(tensors: list[paddle.Tensor]) -> dict[int, Symbol]:

@@ -54,9 +54,9 @@ class FunctionModule(paddle.nn.Layer):
 def _capture_layer(
     settings: CaptureSettings,
     layer: paddle.nn.Layer,
-    call: Callable[..., Any],  # noqa: ARG001 - paddle's tracer calls `forward` itself
+    call: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, list[Sample]]:
-    outputs, sample = capture(layer, args, kwargs, settings)
+    outputs, sample = capture(layer, call, args, kwargs, settings)
     return outputs, [sample]

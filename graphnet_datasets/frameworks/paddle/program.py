@@ -25,8 +25,13 @@ _RENAMED = {
 _INPUTS = frozenset({"builtin.parameter", "pd_op.data", "pd_op.feed"})
 _IGNORED = frozenset({"builtin.shadow_output", "pd_op.fetch", "builtin.set_parameter"})
 _CONTROL_FLOW = frozenset({"pd_op.if", "pd_op.while", "pd_op.select_input", "pd_op.assert"})
-_NOT_ARGUMENTS = frozenset({"stop_gradient", "op_callstack", "struct_name", "persistable"})
-"""Attributes of an operation that say where it comes from rather than what it computes."""
+_NOT_ARGUMENTS = frozenset(
+    {
+        "stop_gradient", "op_callstack", "struct_name", "persistable", "fwd_recompute_id",
+        "bwd_recompute_id",
+    }
+)  # fmt: skip
+"""Attributes of an operation about its origin and its gradient, which change no result."""
 
 _EXPECTED = Named("place", "expected")
 

@@ -34,7 +34,7 @@ def measure(tensor: paddle.Tensor) -> Statistics | None:
     >>> measure(paddle.to_tensor([1.0, 3.0]))
     Statistics(mean=2.0, std=1.0, min=1.0, max=3.0, is_measured=True)
     """
-    values = _as_numbers(tensor)
+    values = as_numbers(tensor)
     if values.dtype.kind == "c":
         values = np.stack([np.real(values), np.imag(values)])
     flat = values.reshape(-1)
@@ -83,7 +83,8 @@ def elements_to_store(tensor: paddle.Tensor, role: Role) -> bytes | None:
     return encode(tensor) if is_stored else None
 
 
-def _as_numbers(tensor: paddle.Tensor) -> npt.NDArray:
+def as_numbers(tensor: paddle.Tensor) -> npt.NDArray:
+    """Return the elements as an array; floating-point dtypes that NumPy lacks become float32."""
     values = tensor.detach().cpu()
     if str(values.dtype).rpartition(".")[2] in _NOT_IN_NUMPY:
         values = values.astype("float32")
@@ -93,7 +94,7 @@ def _as_numbers(tensor: paddle.Tensor) -> npt.NDArray:
 def _is_structured(tensor: paddle.Tensor) -> bool:
     """Tell whether the elements, or for integers the steps between them, repeat themselves."""
     ways = [encode(tensor)]
-    array = _as_numbers(tensor)
+    array = as_numbers(tensor)
     if array.dtype.kind in "iu":
         ways.append(np.diff(array.reshape(-1).astype(np.int64)).tobytes())
     return is_structured(ways)
@@ -102,5 +103,5 @@ def _is_structured(tensor: paddle.Tensor) -> bool:
 def _is_mask(tensor: paddle.Tensor) -> bool:
     if tensor.is_complex():
         return False
-    values = _as_numbers(tensor).astype(np.float64)
+    values = as_numbers(tensor).astype(np.float64)
     return bool((np.abs(values) > MASK_MAGNITUDE).any() or not np.isfinite(values).all())

@@ -1,0 +1,174 @@
+"""Tracing of a layer into one program, without effects on the layer, its tensors or generators."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import random
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import paddle
+import paddle.nn.functional
+from paddle.jit.dy2static.parameter_recorder import _global_inplace_map
+
+from ..capturing import plain_children, plain_module
+
+Value: Any = vars(paddle.pir)["Value"]
+"""The class of the tracer's values."""
+
+_NAMESPACES = (Value, paddle, paddle.nn.functional)
+
+
+def trace(
+    layer: paddle.nn.Layer,
+    rebuild: Callable[[Any], Any],
+    tensors: Sequence[paddle.Tensor],
+    specs: Sequence[Any] | None,
+) -> Any:
+    """Return the concrete program of `layer(*args, **kwargs)`; nothing is run.
+
+    `rebuild` returns the arguments for a list of tensors. `specs` describes the tensors if some of
+    their sizes are symbols. The tracer works on a copy of the layer that shares its tensors, so
+    that values of the tracer never stay in the layer.
+    """
+    with _twin(layer) as twin:
+        return _trace(twin, rebuild, tensors, specs)
+
+
+def _trace(
+    layer: paddle.nn.Layer,
+    rebuild: Callable[[Any], Any],
+    tensors: Sequence[paddle.Tensor],
+    specs: Sequence[Any] | None,
+) -> Any:
+    wrapper = _Call(layer, rebuild)
+    wrapper.training = layer.training
+    static: Any = paddle.jit.to_static(
+        wrapper, full_graph=True, input_spec=None if specs is None else [list(specs)]
+    )
+    with paddle.no_grad(), _rebinding_in_place(), warnings.catch_warnings(), same_randomness():
+        warnings.simplefilter("ignore")  # paddle warns about its own functions while it traces
+        if specs is not None:
+            return static.forward.concrete_program
+        program, _ = static.forward.get_concrete_program(list(tensors), is_train=layer.training)
+        return program
+
+
+class _Call(paddle.nn.Layer):
+    """Calls a layer with tensors put back into the structure of its arguments."""
+
+    def __init__(self, layer: paddle.nn.Layer, rebuild: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.layer = layer
+        self.rebuild = rebuild
+
+    def forward(self, tensors: Any) -> Any:
+        args, kwargs = self.rebuild(tensors)
+        return self.layer(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _twin(layer: paddle.nn.Layer) -> Iterator[paddle.nn.Layer]:
+    """Yield a copy of a layer with the same parameters and buffers.
+
+    A layer that holds something that cannot be copied, such as a lock, is yielded itself. Its
+    attributes are restored at the end of the block.
+    """
+    memo = {id(tensor): tensor for tensor in [*layer.parameters(), *layer.buffers()]}
+    try:
+        twin = plain_module(copy.deepcopy(layer, memo))
+    except (TypeError, RuntimeError, NotImplementedError, AttributeError):
+        twin = layer
+    kept = [
+        (attributes, dict(attributes))
+        for part in (layer.sublayers(include_self=True) if twin is layer else ())
+        for attributes in (vars(part), part._buffers, part._parameters)
+    ]
+    try:
+        with plain_children(twin):
+            yield twin
+    finally:
+        for attributes, before in kept:
+            attributes.clear()
+            attributes.update(before)
+
+
+class Randomness:
+    """The state of the random generators of paddle, NumPy and Python."""
+
+    def __init__(self) -> None:
+        self._paddle = paddle.get_rng_state()
+        self._numpy = np.random.get_state()
+        self._python = random.getstate()
+
+    def restore(self) -> None:
+        """Set the generators to this state."""
+        paddle.set_rng_state(self._paddle)
+        np.random.set_state(self._numpy)
+        random.setstate(self._python)
+
+
+@contextlib.contextmanager
+def same_randomness() -> Iterator[None]:
+    """Restore the random generators at the end of the block."""
+    state = Randomness()
+    try:
+        yield
+    finally:
+        state.restore()
+
+
+@contextlib.contextmanager
+def _rebinding_in_place() -> Iterator[None]:
+    """Let in-place methods and functions rebind their first operand while paddle traces.
+
+    Paddle's tracer takes `y.add_(x)` for `y.add(x)` and drops the result. Its own map from values
+    to their successors, which it uses for `y[i] = x`, makes later uses of `y` see the result.
+    """
+    originals: list[tuple[Any, str, Any]] = []
+    missing: list[str] = []
+    for space in _NAMESPACES:
+        for name in dir(space):
+            function = getattr(space, name)
+            if name.endswith("_") and not name.startswith("_") and callable(function):
+                originals.append((space, name, function))
+    for name, make in _MISSING.items():
+        if not hasattr(Value, name):
+            missing.append(name)
+            setattr(Value, name, _rebinding(make))
+    for space, name, function in originals:
+        setattr(space, name, _rebinding(function))
+    try:
+        yield
+    finally:
+        for space, name, function in originals:
+            setattr(space, name, function)
+        for name in missing:
+            delattr(Value, name)
+
+
+def _rebinding(function: Callable[..., Any]) -> Any:
+    """Return an in-place function whose result takes the place of its first operand."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        before = args[0] if args else kwargs.get("x")
+        if isinstance(before, Value) and isinstance(result, Value):
+            _global_inplace_map.add(paddle.static.default_main_program(), before, result)
+        return result
+
+    call.__module__ = "paddle.tensor"  # the tracer leaves the code of paddle's functions as it is
+    return paddle.jit.not_to_static(call)
+
+
+def _fill(value: Any, number: Any) -> Any:
+    return paddle.full_like(value, number)
+
+
+_MISSING: dict[str, Callable[..., Any]] = {"zero_": paddle.zeros_like, "fill_": _fill}
+"""In-place methods that values of the tracer lack, as functions of the value."""
