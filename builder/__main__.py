@@ -12,6 +12,7 @@ from graphnet_datasets.errors import GraphNetError
 
 from .capturing import BUILDER, EMBEDDED, FAILURE, Capture, Keys, default_jobs, ended, known
 from .catalog import Entry, read_catalog
+from .compiler_bugs.command import add_compiler_bugs
 from .executors import capture_all
 from .finishing import add_check, add_goals, add_measure, add_runs, add_ship
 from .progress import follow, summary
@@ -53,6 +54,9 @@ def main(arguments: list[str] | None = None) -> int:
     add_runs(commands.add_parser("runs", help="the records of that into the package"))
     add_check(commands.add_parser("check", help="check the graphs that were captured"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
+    add_compiler_bugs(
+        commands.add_parser("compiler-bugs", help="the table of known bugs of compilers beside it")
+    )
     commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")
     options = parser.parse_args(arguments)
     try:

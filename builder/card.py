@@ -29,8 +29,8 @@ largest = duckdb.sql("SELECT id, num_ops FROM 'graphnet/cv/*.parquet' ORDER BY n
 ```
 
 `graphnet export graphnet` writes such a copy. Name files by a pattern: the folder holds this text
-beside the tables, and the configs of parts of graphs (`sole_op`, `fusible`, `typical`) have further
-columns.
+beside the tables, and the configs of parts of graphs (`sole_op`, `fusible`, `typical`) and of known
+compiler bugs (`compiler_bugs`) have further columns.
 
 ## How it was made
 

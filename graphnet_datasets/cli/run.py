@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..schema.tables import COMPILER_BUGS
 from ..terminal import counted
 from .compare import REGRESSED
 from .counting import stoppable
@@ -103,6 +104,8 @@ def run_samples(
     if time_spent is not None:
         echo(f"{time_spent}\n")
     echo(summary(runs, out))
+    if expected := expected_verdicts(runs, selection.dataset):
+        echo(f"\n{expected}")
     if against is not None:
         verdicts = compare_with_reference(
             out,
@@ -115,6 +118,27 @@ def run_samples(
         echo(f"\nAgainst `{against}`; the table is `{out / VERDICTS_NAME}`:\n\n{verdicts}")
         if verdicts.regressions:
             raise typer.Exit(REGRESSED)
+
+
+def expected_verdicts(runs: Any, dataset: str) -> str:
+    """Return how the records of the config `compiler_bugs` compare with the expected verdicts.
+
+    Return "" where no record is of a graph of that config, or the dataset has none.
+    """
+    from ..errors import DatasetNotFoundError
+    from ..scores import compare_with_expected, describe_expectations
+    from ..storage.selection import read_rows
+
+    config = COMPILER_BUGS.name
+    ids = sorted({name for name in runs["sample_id"] if name.startswith(f"{config}/")})
+    if not ids:
+        return ""
+    try:
+        rows = list(read_rows(dataset, config, ids, ("id", "expected")))
+    except DatasetNotFoundError:
+        return ""
+    expectations = compare_with_expected(rows, runs)
+    return describe_expectations(expectations) if expectations else ""
 
 
 def summary(runs: Any, out: Path) -> str:

@@ -3,7 +3,7 @@
 from .comparing import compare
 from .comparison import Comparison
 from .contributions import log_contributions
-from .expected import Expectation, compare_with_expected, verdict_of
+from .expected import Expectation, compare_with_expected, describe_expectations, verdict_of
 from .metric_inputs import MetricInputs, from_metric_inputs, metric_path, to_metric_inputs
 from .result import Scores
 from .run_sets import as_table, split_arms, split_by
@@ -23,6 +23,7 @@ __all__ = [
     "by_sample",
     "compare",
     "compare_with_expected",
+    "describe_expectations",
     "error_aware_speedup_score",
     "from_metric_inputs",
     "log_contributions",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..schema import ExpectedVerdict, Status
+from ..schema import ExpectedVerdict, Reason, Status
 
 DECIDED_T = -3.0
 """The tolerance at which outputs count as right."""
@@ -37,8 +37,10 @@ class Expectation:
 def verdict_of(record: Mapping[str, Any]) -> ExpectedVerdict | None:
     """Return the verdict of one record at `DECIDED_T`, None if it has no verdict.
 
-    >>> verdict_of({"status": "ok", "min_t": -5.0}), verdict_of({"status": "compile_failed"})
-    (<ExpectedVerdict.RIGHT: 'right'>, <ExpectedVerdict.FAILS: 'fails'>)
+    >>> str(verdict_of({"status": "ok", "min_t": -5.0}))
+    'right'
+    >>> str(verdict_of({"status": "compile_failed", "reason": "exception"}))
+    'fails'
     """
     match record["status"]:
         case Status.OK if record["min_t"] is not None:
@@ -46,7 +48,8 @@ def verdict_of(record: Mapping[str, Any]) -> ExpectedVerdict | None:
             return ExpectedVerdict.RIGHT if is_right else ExpectedVerdict.WRONG
         case Status.OUTPUT_MISMATCH:
             return ExpectedVerdict.WRONG
-        case Status.COMPILE_FAILED | Status.RUN_FAILED:
+        # A suspicion about times says nothing about outputs.
+        case Status.COMPILE_FAILED | Status.RUN_FAILED if record["reason"] != Reason.TAMPERING:
             return ExpectedVerdict.FAILS
         case _:
             return None
@@ -85,6 +88,26 @@ def compare_with_expected(
                 )
             )
     return expectations
+
+
+def describe_expectations(expectations: Sequence[Expectation]) -> str:
+    """Return how many verdicts are as expected, and a line for each of the others.
+
+    >>> met = Expectation("a", "tvm", ExpectedVerdict.WRONG, ExpectedVerdict.WRONG, "1", "1")
+    >>> print(describe_expectations([met, dataclasses.replace(met, actual=ExpectedVerdict.RIGHT)]))
+    1 of 2 verdicts are as expected. The others:
+      a under tvm 1: right, expected wrong (tvm 1)
+    """
+    others = [expectation for expectation in expectations if not expectation.is_met]
+    lines = [
+        f"  {other.sample_id} under {other.compiler} {other.compiler_version}: "
+        f"{other.actual or 'no verdict'}, expected {other.expected} ({other.compiler} "
+        f"{other.version})"
+        for other in others
+    ]
+    num_met = len(expectations) - len(others)
+    end = ". The others:" if others else "."
+    return "\n".join([f"{num_met} of {len(expectations)} verdicts are as expected{end}", *lines])
 
 
 def _options(text: str | None) -> str:

@@ -25,6 +25,7 @@ def record(compiler: str = "tvm", **columns: Any) -> dict[str, Any]:
         "compiler_options": "{}",
         "compiler_version": "0.28",
         "status": "ok",
+        "reason": "",
         "min_t": None,
         **columns,
     }
@@ -46,6 +47,10 @@ def record(compiler: str = "tvm", **columns: Any) -> dict[str, Any]:
 )
 def test_verdict_of_each_status(status: str, min_t: float | None, verdict: Any) -> None:
     assert verdict_of(record(status=status, min_t=min_t)) == verdict
+
+
+def test_a_suspicion_about_times_is_no_verdict() -> None:
+    assert verdict_of(record(status="run_failed", reason="tampering")) is None
 
 
 def test_a_repaired_compiler_and_a_broken_one_differ_from_the_expectation() -> None:

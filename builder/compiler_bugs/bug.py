@@ -1,0 +1,91 @@
+"""One known bug of a compiler."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphnet_datasets.sample import Sample
+
+GITHUB = "https://github.com"
+PREFIX = "compiler_bugs"
+"""Begins the id of each graph."""
+SOURCE = "graphnet-datasets/builder"
+
+
+@dataclasses.dataclass(frozen=True)
+class Bug:
+    """A function of tensors, its inputs, and the report that it was written from.
+
+    `function` takes one tensor for each of `inputs`; `sample` is a graph that was written by hand
+    in place of a function. `compiler` and `options` name
+    the compiler that the report is about. `report` is the path of the report on GitHub, None where
+    no report is known. `versions` are those that the report names, or its date. `note` describes
+    the right result and the wrong one.
+    """
+
+    name: str
+    title: str
+    compiler: str
+    report: str | None
+    versions: str
+    note: str
+    function: Callable[..., Any] | None = None
+    inputs: tuple[npt.NDArray, ...] = ()
+    sample: Sample | None = None
+    framework: str = "torch"
+
+    @property
+    def url(self) -> str | None:
+        """The address of the report."""
+        return None if self.report is None else f"{GITHUB}/{self.report}"
+
+
+class Catalog:
+    """Collects the bugs of one compiler."""
+
+    def __init__(self, compiler: str, prefix: str = "") -> None:
+        self.bugs: list[Bug] = []
+        self._compiler = compiler
+        self._prefix = prefix or compiler
+
+    def add(
+        self,
+        name: str,
+        title: str,
+        report: str | None,
+        versions: str,
+        note: str,
+        function: Callable[..., Any],
+        *inputs: Any,
+    ) -> None:
+        """Add a bug; `inputs` are arrays, lists of floats (float32), integers (int64) or bools."""
+        bug = Bug(
+            name=f"{self._prefix}/{name}",
+            title=title,
+            compiler=self._compiler,
+            report=report,
+            versions=versions,
+            note=note,
+            function=function,
+            inputs=tuple(map(_array, inputs)),
+        )
+        self.bugs.append(bug)
+
+
+def _array(values: Any) -> npt.NDArray:
+    array = np.asarray(values)
+    return array.astype(np.float32) if array.dtype == np.float64 else array
+
+
+def normals(*shape: int, seed: int = 0) -> npt.NDArray:
+    """Return float32 elements of the standard normal distribution, the same on every machine.
+
+    >>> normals(2, 3).shape
+    (2, 3)
+    """
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

@@ -1,0 +1,142 @@
+"""From the catalog to the table: captures, expected verdicts and the Parquet file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import torch
+
+from graphnet_datasets import extract, run
+from graphnet_datasets.analysis.columns import derived_columns
+from graphnet_datasets.atomic import write_text
+from graphnet_datasets.benchmark.settings import Settings
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.sample import Sample
+from graphnet_datasets.schema import COMPILER_BUGS_SCHEMA, ExpectedVerdict, sample_to_row
+from graphnet_datasets.schema.tables import COMPILER_BUGS
+from graphnet_datasets.scores import verdict_of
+from graphnet_datasets.storage.table import write_arrow
+
+from .bug import PREFIX, SOURCE, Bug
+from .catalog import BUGS
+
+VERDICTS = Path(__file__).parent / "verdicts.json"
+"""The verdicts of the last measurement, by bug and compiler."""
+TABLE = Path(PREFIX) / "train-0000.parquet"
+
+Verdicts = dict[str, dict[str, dict[str, str]]]
+
+
+class Module(torch.nn.Module):
+    """Calls a bug's function, and returns a second output that follows an input of its own.
+
+    The second output differs from call to call, so that no stored answer passes for a graph whose
+    first output is the same for all inputs.
+    """
+
+    def __init__(self, bug: Bug) -> None:
+        super().__init__()
+        if bug.function is None:
+            raise GraphNetError(f"`{bug.name}` has neither a function nor a sample. Give it one.")
+        self.function = bug.function
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[Any, torch.Tensor]:
+        """Return the outputs of the function, and twice the last tensor."""
+        *arguments, follower = tensors
+        return self.function(*arguments), follower * 2.0
+
+
+def capture(bug: Bug) -> Sample:
+    """Return a bug's graph, with the elements of all its inputs.
+
+    Raises:
+        GraphNetError: the graph breaks, or takes other inputs than the bug has.
+    """
+    if bug.sample is not None:
+        return bug.sample
+    follower = torch.linspace(0.5, 1.5, 4)
+    tensors = [*(torch.from_numpy(array.copy()) for array in bug.inputs), follower]
+    module = extract(
+        name=f"{PREFIX}/{bug.name}", source=SOURCE, license="Apache-2.0", warm_up=False
+    )(Module(bug).eval())
+    with torch.no_grad():
+        module(*tensors)
+    if len(module.samples) != 1 or len(module.samples[0].inputs) != len(tensors):
+        raise GraphNetError(
+            f"The graph of `{bug.name}` breaks or does not use all of its inputs. Write a function "
+            "that is traced as one graph and uses each of them."
+        )
+    (sample,) = module.samples
+    # Dynamo orders inputs by their first use.
+    places = [int(each.source_name.rpartition("tensors_")[2].rstrip("_")) for each in sample.inputs]
+    inputs = tuple(
+        dataclasses.replace(each, data=tensors[place].contiguous().numpy().tobytes())
+        for each, place in zip(sample.inputs, places, strict=True)
+    )
+    return dataclasses.replace(sample, inputs=inputs)
+
+
+def read_verdicts(path: Path = VERDICTS) -> Verdicts:
+    """Return the verdicts of the last measurement, by bug and compiler."""
+    return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def measure(
+    bugs: Iterable[Bug], compilers: Sequence[str], out: Path, path: Path = VERDICTS
+) -> Verdicts:
+    """Run bugs under compilers, keep the records in `out`, and renew the verdicts in `path`."""
+    samples = {f"{PREFIX}/{bug.name}": capture(bug) for bug in bugs}
+    settings = Settings(has_oracle=False, has_profile=False, num_threads=1, alone_calls=3)
+    records: Any = run(list(samples.values()), list(compilers), out=out, settings=settings)
+    verdicts = read_verdicts(path)
+    for record in records:
+        verdict = verdict_of(record)
+        name = record["sample_id"].removeprefix(f"{PREFIX}/")
+        if verdict is None:
+            print(f"{name} under {record['compiler']}: {record['status']}, {record['reason']}")
+            continue
+        verdicts.setdefault(name, {})[record["compiler"]] = {
+            "version": record["compiler_version"],
+            "verdict": str(verdict),
+        }
+    write_text(path, json.dumps(verdicts, indent=1, sort_keys=True) + "\n")
+    return verdicts
+
+
+def bug_columns(bug: Bug, verdicts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return the columns of a row that are about the bug.
+
+    A bug is verified if the compiler that its report is about fails or is wrong.
+    """
+    own = verdicts.get(bug.compiler, {}).get("verdict")
+    return {
+        "bug_title": bug.title,
+        "bug_url": bug.url,
+        "bug_compiler": bug.compiler,
+        "bug_versions": bug.versions,
+        "bug_note": bug.note,
+        "is_verified": own in (ExpectedVerdict.WRONG, ExpectedVerdict.FAILS),
+        "expected": [
+            {"compiler": compiler, "options": "{}", **found}
+            for compiler, found in sorted(verdicts.items())
+        ],
+    }
+
+
+def build(out: Path, bugs: Sequence[Bug] = BUGS, path: Path = VERDICTS) -> list[dict[str, Any]]:
+    """Write the table of bugs into a dataset directory and return its rows."""
+    verdicts = read_verdicts(path)
+    rows = []
+    for bug in bugs:
+        sample = capture(bug)
+        row = sample_to_row(sample, derived_columns(sample) | {"split": "train"})
+        rows.append(row | bug_columns(bug, verdicts.get(bug.name, {})))
+    rows.sort(key=lambda row: (row["num_ops"], row["id"]))
+    table = pa.Table.from_pylist(rows, schema=COMPILER_BUGS_SCHEMA)
+    write_arrow(table, out / TABLE, COMPILER_BUGS)
+    return rows
