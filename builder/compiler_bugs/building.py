@@ -16,7 +16,7 @@ from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.benchmark.settings import Settings
 from graphnet_datasets.errors import GraphNetError
-from graphnet_datasets.sample import Sample
+from graphnet_datasets.sample import Input, Sample
 from graphnet_datasets.schema import COMPILER_BUGS_SCHEMA, ExpectedVerdict, sample_to_row
 from graphnet_datasets.schema.tables import COMPILER_BUGS
 from graphnet_datasets.scores import verdict_of
@@ -73,12 +73,16 @@ def capture(bug: Bug) -> Sample:
         )
     (sample,) = module.samples
     # Dynamo orders inputs by their first use.
-    places = [int(each.source_name.rpartition("tensors_")[2].rstrip("_")) for each in sample.inputs]
     inputs = tuple(
-        dataclasses.replace(each, data=tensors[place].contiguous().numpy().tobytes())
-        for each, place in zip(sample.inputs, places, strict=True)
+        dataclasses.replace(item, data=tensors[_place(item)].contiguous().numpy().tobytes())
+        for item in sample.inputs
     )
     return dataclasses.replace(sample, inputs=inputs)
+
+
+def _place(item: Input) -> int:
+    """Return the position of an input among the arguments of `Module.forward`."""
+    return int(item.source_name.rpartition("tensors_")[2].rstrip("_"))
 
 
 def read_verdicts(path: Path = VERDICTS) -> Verdicts:
@@ -122,8 +126,8 @@ def bug_columns(bug: Bug, verdicts: Mapping[str, Mapping[str, str]]) -> dict[str
         "bug_note": bug.note,
         "is_verified": own in (ExpectedVerdict.WRONG, ExpectedVerdict.FAILS),
         "expected": [
-            {"compiler": compiler, "options": "{}", **found}
-            for compiler, found in sorted(verdicts.items())
+            {"compiler": compiler, "options": "{}", **verdict}
+            for compiler, verdict in sorted(verdicts.items())
         ],
     }
 

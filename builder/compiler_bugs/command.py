@@ -19,7 +19,7 @@ def add_compiler_bugs(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--only", default="", help="with --measure: bugs with this in their names")
     parser.add_argument("--runs", type=Path, default=Path("build/compiler_bugs"), help="records")
-    parser.add_argument("--docs", type=Path, help="a text with the markers of the table of bugs")
+    parser.add_argument("--docs", type=Path, help="a page with the markers of the table")
 
 
 def _compiler_bugs(options: argparse.Namespace) -> int:

@@ -69,8 +69,8 @@ def _slices(
 add(
     "slice-stack", "Terms of a strided slice that are stacked are wrong", f"{REPOSITORY}/185702",
     "2.13.0.dev20260521",
-    "The three terms of each element stand beside one another. Inductor vectorized across the "
-    "strided slice and returned those of other elements.",
+    "The last dimension holds the three terms of each element. Inductor vectorized across the "
+    "strided slice and returned the terms of other elements.",
     _slices,
     normals(4, 8, 24), normals(4, 8, seed=1), np.abs(normals(8, seed=2)), normals(8, seed=3),
 )  # fmt: skip
@@ -108,7 +108,7 @@ add(
 add(
     "slice-sum-order", "A sum depends on the order of the outputs", f"{REPOSITORY}/113015",
     "reported 2023-11",
-    "The sum does not depend on what is returned before it. Inductor's did.",
+    "The sum does not depend on the order of the outputs. In inductor it did.",
     lambda x: (torch.max(x[:1], -x[::5]), x[::5].sum(0)), normals(40, 3, seed=10),
 )  # fmt: skip
 add(

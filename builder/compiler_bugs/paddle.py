@@ -25,8 +25,8 @@ def _sample(name: str, array: np.ndarray, ops: tuple[Op, ...], result: int) -> S
         framework="paddle",
         task="other",
         inputs=tuple(
-            Input("input", Value(str(each.dtype), each.shape), data=each.tobytes())
-            for each in (array, FOLLOWER)
+            Input("input", Value(str(elements.dtype), elements.shape), data=elements.tobytes())
+            for elements in (array, FOLLOWER)
         ),
         ops=(*ops, scale),
         outputs=(Ref(result), Ref(2 + len(ops))),

@@ -123,7 +123,7 @@ def run_samples(
 def expected_verdicts(runs: Any, dataset: str) -> str:
     """Return how the records of the config `compiler_bugs` compare with the expected verdicts.
 
-    Return "" where no record is of a graph of that config, or the dataset has none.
+    Return "" if no record is of a graph of that config, or if the dataset lacks the config.
     """
     from ..errors import DatasetNotFoundError
     from ..scores import compare_with_expected, describe_expectations

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..schema import ExpectedVerdict, Reason, Status
-
-DECIDED_T = -3.0
-"""The tolerance at which outputs count as right."""
+from .undecidable import undecidable_reason
+from .variants import TOLERANCE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Expectation:
 
 
 def verdict_of(record: Mapping[str, Any]) -> ExpectedVerdict | None:
-    """Return the verdict of one record at `DECIDED_T`, None if it has no verdict.
+    """Return the verdict of one record at t = -3, None if its outputs allow no verdict.
 
     >>> str(verdict_of({"status": "ok", "min_t": -5.0}))
     'right'
@@ -43,8 +42,8 @@ def verdict_of(record: Mapping[str, Any]) -> ExpectedVerdict | None:
     'fails'
     """
     match record["status"]:
-        case Status.OK if record["min_t"] is not None:
-            is_right = record["min_t"] <= DECIDED_T
+        case Status.OK if record["min_t"] is not None and not undecidable_reason(record):
+            is_right = record["min_t"] <= TOLERANCE
             return ExpectedVerdict.RIGHT if is_right else ExpectedVerdict.WRONG
         case Status.OUTPUT_MISMATCH:
             return ExpectedVerdict.WRONG
