@@ -22,7 +22,7 @@ from ..frameworks.outputs import excerpt_of
 from ..inputs.arrays import STORAGE
 from ..sample.vocabulary import ITEM_SIZE_BYTES
 from ..schema import PHASES as ALL_PHASES
-from .judging.correctness import Output
+from .judging.correctness import Drawn, Output
 
 _blake2b = hashlib.blake2b
 PHASES = tuple(phase for phase in ALL_PHASES if phase != "judge")
@@ -38,6 +38,8 @@ JUDGED = "judged.bin"
 """The file of either arm's outputs of the judged calls, one after the other."""
 VARIED = "varied.bin"
 """The file of either arm's outputs of the calls with other sizes and numbers."""
+DRAWS = "draws.bin"
+"""The file of either arm's outputs of repeated calls on the same inputs with other seeds."""
 MAX_JUDGED = 512
 """Timed calls whose outputs are judged: of more of them, so many drawn at random."""
 MAX_WHOLE = 3
@@ -107,6 +109,64 @@ def read_judged(given: Any) -> list[JudgedCall]:
             raise HandoverError("A call to be judged has a number that is out of range.")
         calls.append(JudgedCall(set_index, start, is_candidate_first is True))
     return calls
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DrawnCalls:
+    """Calls on one set of inputs with other seeds, and the excerpt of their outputs.
+
+    Call `i` of `count` has the seed of the set plus `i`, from 1 on. Of the outputs of a call, the
+    elements are those of `excerpt_of(size, num_outputs, start, most)`.
+    """
+
+    set_index: int
+    start: int
+    count: int
+    most: int
+
+
+def read_drawn(message: Any) -> DrawnCalls:
+    """Return the calls that a worker reported.
+
+    Raises:
+        HandoverError: the message does not describe such calls.
+
+    >>> read_drawn({"set_index": 7, "start": 0, "count": 64, "most": 100})
+    DrawnCalls(set_index=7, start=0, count=64, most=100)
+    """
+    names = [field.name for field in dataclasses.fields(DrawnCalls)]
+    numbers: list[Any] = [None]
+    if isinstance(message, dict):
+        numbers = [message.get(name) for name in names]
+    if not all(type(number) is int and 0 <= number <= MAX_SET for number in numbers):
+        raise HandoverError("The worker did not report its repeated calls. Run the sample again.")
+    return DrawnCalls(*numbers)
+
+
+def read_draws(path: Path, described: Any, calls: DrawnCalls) -> list[Drawn]:
+    """Return each output in all of the calls.
+
+    Raises:
+        HandoverError: the description does not fit the file.
+    """
+    _check_length(described)
+    places = [_place(each) for each in described]
+    data = np.frombuffer(_map(path), np.uint8)
+    if calls.count < 1 or data.size % calls.count:
+        raise HandoverError("The file of draws does not have a whole number of draws.")
+    draws = data.reshape(calls.count, -1)
+    outputs = []
+    for dtype, shape, offset in places:
+        size = math.prod(shape)
+        part = excerpt_of(size, len(places), calls.start, calls.most)
+        storage = np.dtype(STORAGE[dtype])
+        num_bytes = len(range(size)[part]) * ITEM_SIZE_BYTES[dtype]
+        if offset + num_bytes > draws.shape[1]:
+            raise HandoverError(f"The file of draws ends before an output of shape {shape}.")
+        chosen = np.ascontiguousarray(draws[:, offset : offset + num_bytes])
+        elements = np.frombuffer(chosen.data, storage).reshape(calls.count, -1)
+        outputs.append(Drawn(dtype, shape, elements, part.step))
+    return outputs
 
 
 def digest_of(elements: Iterable[Any]) -> str:

@@ -9,7 +9,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from .handover import JudgedCall, read_judged
+from .draw_plan import DrawPlan
+from .handover import DrawnCalls, JudgedCall, read_judged
 from .settings import Settings
 
 Kind: TypeAlias = Literal[
@@ -48,11 +49,12 @@ class WorkerJob:
     threads and the limit of memory. `compiler` is the name under which the worker finds it. `again`
     are calls whose inputs the first pairs take, and `judged` those that eager repeats; with
     `is_first` it also makes the outputs of the first call, its times and the oracle. `is_fresh`
-    says whether inputs of later sets are drawn anew. `turns` is given where two processes take
-    turns. `is_known_to_fit` says that an earlier process has compared with the limits what the
-    sample takes. `turnstile` is the pipe from which a byte is read before each phase that is timed,
-    "" where nothing else is under way. `varying` is the plan of calls with other sizes and numbers
-    (`VaryingPlan.to_json`), empty where eager is to make it.
+    says whether inputs of later sets are drawn anew. `turns` is set where two processes take turns.
+    `plan` is the plan of the draws of a graph whose outputs are random, and `draws` are the calls
+    with other seeds that eager repeats. `is_known_to_fit` says that an earlier process has compared
+    with the limits the memory of the sample. `turnstile` is the pipe from which a byte is read
+    before each phase that is timed, "" where nothing else is under way. `varying` is the plan of
+    calls with other sizes and numbers (`VaryingPlan.to_json`), empty where eager is to make it.
     """
 
     kind: Kind
@@ -66,6 +68,8 @@ class WorkerJob:
     is_first: bool = True
     is_fresh: bool = True
     turns: Turns | None = None
+    plan: DrawPlan | None = None
+    draws: DrawnCalls | None = None
     is_known_to_fit: bool = False
     turnstile: str = ""
     varying: Mapping[str, Any] | None = None
@@ -83,7 +87,14 @@ class WorkerJob:
             "options": dict(self.options),
             "again": [call.to_json() for call in self.again],
             "judged": [call.to_json() for call in self.judged],
-            "turns": None if self.turns is None else dataclasses.asdict(self.turns),
+            **{
+                name: None if value is None else dataclasses.asdict(value)
+                for name, value in (
+                    ("turns", self.turns),
+                    ("plan", self.plan),
+                    ("draws", self.draws),
+                )
+            },
         }
 
     @classmethod
@@ -97,7 +108,10 @@ class WorkerJob:
         turns = payload["turns"]
         if turns is not None:
             turns = Turns(**{**turns, "eager_ms": tuple(turns["eager_ms"])})
+        plan, draws = payload["plan"], payload["draws"]
         given = {
+            "plan": plan and DrawPlan(plan["work"], tuple(plan["outputs"])),
+            "draws": draws and DrawnCalls(**draws),
             "settings": Settings.from_json(payload["settings"]),
             "again": tuple(read_judged(payload["again"])),
             "judged": tuple(read_judged(payload["judged"])),

@@ -23,6 +23,9 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 class Inductor(DynamoCompiler):
     """TorchInductor with its modes, constant folding (`freezing`) and C++ wrapper.
 
+    With `fallback_random` its random numbers are those of eager for equal seeds, so that outputs
+    which depend on them are compared element by element.
+
     `freezing` folds weights that are parameters of the module (a run with `weights="parameters"`).
     """
 
@@ -32,6 +35,9 @@ class Inductor(DynamoCompiler):
         "mode": Option("default", "A preset of options, as in `torch.compile`.", MODES),
         "freezing": Option(False, "Fold and lay out weights at compile time."),
         "cpp_wrapper": Option(False, "Generate the code around the kernels in C++."),
+        "fallback_random": Option(
+            False, "Draw random numbers with eager's operators, so that both follow one stream."
+        ),
         "config": Option({}, "Further options, by their names in `torch._inductor.config`."),
     }
 
@@ -96,6 +102,8 @@ class Inductor(DynamoCompiler):
             patches["freezing"] = True
         if self.options["cpp_wrapper"]:
             patches["cpp_wrapper"] = True
+        if self.options["fallback_random"]:
+            patches["fallback_random"] = True
         known = config.get_config_copy()
         for name in self.options["config"]:
             if name not in known:

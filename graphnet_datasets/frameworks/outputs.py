@@ -24,16 +24,19 @@ class OutputTypeError(Exception):
     """An output is not a plain tensor or number, so that nothing could be compared."""
 
 
-def excerpt_of(num_elements: int, num_outputs: int, start: int | None) -> slice:
-    """Return which elements of an output, flat, are looked at: every so manieth, or all.
+def excerpt_of(
+    num_elements: int, num_outputs: int, start: int | None, most: int = MAX_EXCERPT
+) -> slice:
+    """Return which elements of an output, flat, are compared: those at equal distances, or all.
 
-    Which residue is not known before the call has ended, so that none can be left out.
+    Which residue is not known before the call has ended, so that none can be left out. `most` is
+    the number of elements of all outputs together.
 
     >>> excerpt_of(100_000, 1, start=5), excerpt_of(100, 1, start=5), excerpt_of(100, 1, None)
     (slice(1, None, 4), slice(0, None, 1), slice(0, None, 1))
     """
-    most = max(MIN_EXCERPT, MAX_EXCERPT // max(1, num_outputs))
-    step = 1 if start is None else max(1, -(-num_elements // most))
+    most_of_one = max(MIN_EXCERPT, most // max(1, num_outputs))
+    step = 1 if start is None else max(1, -(-num_elements // most_of_one))
     return slice((start or 0) % step, None, step)
 
 

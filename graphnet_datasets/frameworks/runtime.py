@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .contract import module
+from .outputs import MAX_EXCERPT
 
 
 class Runtime(Protocol):
@@ -80,7 +81,9 @@ class Runtime(Protocol):
         """Write the elements of the outputs to `path`; return dtype, shape and place of each."""
         ...
 
-    def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
+    def excerpt(
+        self, outputs: Any, start: int | None, most: int = MAX_EXCERPT
+    ) -> list[tuple[str, list[int], Any]]:
         """Return dtype, shape and some elements, copied, of each output (`outputs.excerpt_of`).
 
         Raises:

@@ -87,6 +87,9 @@ OUTPUT_FIELDS = pa.struct(
         ("null_mean_t", pa.float64()),
         ("constant_t", pa.float64()),
         ("rms_oracle", pa.float64()),
+        ("is_random", pa.bool_()),
+        ("random_test", pa.string()),
+        ("p_value", pa.float64()),
     ]
 )
 """One output compared: errors are against eager, rmse against the fp64 oracle (null without one),
@@ -94,7 +97,11 @@ OUTPUT_FIELDS = pa.struct(
 smallest t at which an all-zero and a constant-mean output pass (`null_mean_t` is null where all
 elements are equal: the mean reproduces them), `constant_t` the smallest t at which the output of
 the first call passes for the later calls, and `rms_oracle` the root mean square of the oracle's
-finite elements."""
+finite elements.
+`is_random` is true for an output that depends on random draws. `random_test` is then the name of
+the test with the smallest p-value, and `p_value` that p-value after correction for the number of
+tests. The name is "same stream", without a p-value, for an output that agrees with eager's in each
+call."""
 
 JUDGED_FIELDS = pa.struct(
     [
@@ -227,6 +234,7 @@ RUNS_SCHEMA = pa.schema(
         ("stale_t", pa.float64()),
         ("eager_t", pa.float64()),
         ("undecidable_reason", pa.string()),
+        ("is_random", pa.bool_()),
         ("is_deterministic", pa.bool_()),
         ("determinism_t", pa.float64()),
         ("judged", pa.list_(JUDGED_FIELDS)),
@@ -262,7 +270,8 @@ smallest t at which an answer that was stored from another set of inputs passes:
 or a greater one says nothing of a compiler. `undecidable_reason` is a sentence why the outputs
 allow no verdict, null where they do. `eager_t` is the smallest t at which eager itself agrees with
 the fp64 oracle (null without one): below it a verdict says nothing of a compiler.
-`determinism_t` is the `min_t` of eager against itself.
+`is_random` is true where an output depends on random draws (null in older records).
+`determinism_t` is the `min_t` of eager against itself, with equal seeds.
 `floor_ms` is the least time that the device's peak rates allow for the work of the sample.
 `compiler_options`, `environment` and `settings` are JSON.
 `sample_digest` is a hash of all of the sample that a run depends on, `dataset` where it was looked
@@ -293,7 +302,7 @@ LATER_COLUMNS = frozenset(
         "upstream_min_t", "upstream_passing_t", "timed_in", "paired_speedup",
         "baseline_preemptions",
         "candidate_preemptions", "num_calm_pairs", "is_noisy", "load", "other_cpu_share",
-        "stale_t", "undecidable_reason",
+        "stale_t", "undecidable_reason", "is_random",
         "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t", "varied_calls",
         "varied_verdict", "varied_message", "num_varied_recompilations", "recompiles_each_call",
     }

@@ -11,7 +11,7 @@ exact or rounded once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -192,7 +192,7 @@ def null_t(reference: npt.NDArray, dtype: str) -> float:
         if not math.isfinite(magnitude):
             return math.inf
         largest = max(largest, magnitude)
-    return _required_t([largest], [largest], dtype)
+    return required_t([largest], [largest], dtype)
 
 
 @_QUIETLY
@@ -223,9 +223,27 @@ def null_mean_t(reference: npt.NDArray, dtype: str) -> float:
         below = max(below, float(numbers.max(initial=-math.inf, where=numbers <= 0)))
     mean = total / reference.size
     decisive = [each for each in (least, greatest, above, below) if math.isfinite(each)]
-    return _required_t(
+    return required_t(
         [abs(each - mean) for each in decisive], [abs(each) for each in decisive], dtype
     )
+
+
+def required_t(
+    differences: Sequence[float] | Floats, magnitudes: Sequence[float] | Floats, dtype: str
+) -> float:
+    """Return the smallest t at which elements that differ by `differences` pass.
+
+    `magnitudes` are those of the reference. A dtype without a tolerance passes at no t (infinity)
+    unless all differences are 0.
+
+    >>> required_t([0.5], [1.0], "float32"), required_t([0.0], [1.0], "int64")
+    (-0.555616416742445, -inf)
+    """
+    if dtype not in ATOL_RTOL_EXPONENTS:
+        return math.inf if np.any(differences) else -math.inf
+    search = _Search(*ATOL_RTOL_EXPONENTS[dtype])
+    search.add(np.array(differences), np.array(magnitudes))
+    return search.t
 
 
 class _Search:
@@ -277,12 +295,6 @@ class _Search:
             if abs(step) <= 1e-15 * max(1.0, abs(t)):
                 break
         return t
-
-
-def _required_t(differences: list[float], magnitudes: list[float], dtype: str) -> float:
-    search = _Search(*ATOL_RTOL_EXPONENTS[dtype])
-    search.add(np.array(differences), np.array(magnitudes))
-    return search.t
 
 
 def _null_mean_t_complex(reference: npt.NDArray, dtype: str) -> float:

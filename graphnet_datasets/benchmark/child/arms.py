@@ -273,15 +273,18 @@ class Arm:
         """Go back to plain calls."""
         self._captured = None
 
-    def prepare(self, set_index: int) -> None:
-        """Lay out the inputs of the next call, and seed the generators for it."""
+    def prepare(self, set_index: int, draw: int = 0) -> None:
+        """Copy the inputs of the next call, and seed the generators for it.
+
+        Calls on the same inputs have other seeds where they have other numbers of a `draw`.
+        """
         self.discard()
         self._set_index = set_index
         self._arguments = self._workload.arguments(set_index)
         if self._captured is not None:
             self._captured.load(self._arguments)
             self._arguments = self._captured.buffers
-        self._workload.runtime.seed(self._workload.seed + set_index)
+        self._workload.runtime.seed(self._workload.seed + set_index + draw)
 
     def __call__(self) -> None:
         """Call it on the inputs laid out; this is what a clock is held to."""

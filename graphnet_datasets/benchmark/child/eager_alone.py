@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from ...frameworks import module
@@ -9,10 +10,12 @@ from ...frameworks.outputs import append_described
 from ...isolation import Reporter, describe_error
 from ...schema.sample_files import read_sample
 from ...timing.alone import measure_alone
-from ..handover import AGAIN, FIRST, JUDGED, ORACLE, judged_message
+from ..draw_plan import FURTHER_DRAWS
+from ..handover import AGAIN, DRAWS, FIRST, JUDGED, ORACLE, judged_message
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 from .between import Between
+from .draws import hand_over_draws
 from .setup import evictor_for, load_workload, make_clock
 from .turnstile import Turnstile
 
@@ -36,6 +39,9 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
             arm()
             taken = runtime.excerpt(arm.results(), call.start)
             reporter.send({judged_message(number): append_described(taken, file)})
+    if job.draws is not None:
+        calls = dataclasses.replace(job.draws, count=job.draws.count + FURTHER_DRAWS)
+        hand_over_draws(arm, runtime, reporter, directory / DRAWS, calls, DRAWS)
     if not job.is_first:
         return
     turnstile.enter("run")

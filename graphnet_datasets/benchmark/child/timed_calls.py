@@ -12,7 +12,9 @@ from ...frameworks.outputs import MAX_EXCERPT, OutputTypeError, append_described
 from ...frameworks.runtime import Runtime
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
+from ..draw_plan import DrawPlan
 from ..handover import (
+    DRAWS,
     FIRST,
     JUDGED,
     MAX_JUDGED,
@@ -23,6 +25,7 @@ from ..handover import (
 )
 from .arms import Arm
 from .around_calls import AroundCalls, draw_below
+from .draws import choose_draws, hand_over_draws
 from .kept_outputs import KEPT_BYTES, MIN_KEPT, KeptOutputs, Outputs, most_kept
 
 JUDGING_S = 20.0
@@ -38,7 +41,7 @@ class TimedCalls(AroundCalls):
 
     CHANGING = AroundCalls.CHANGING | {
         *("_num_calls", "_num_whole", "_num_judged", "_peak_bytes", "_whole", "_excerpts"),
-        *("_room", "_baseline_pair"),
+        *("_room", "_baseline_pair", "_sizes"),
     }
 
     def __init__(
@@ -63,6 +66,7 @@ class TimedCalls(AroundCalls):
         self._excerpts: list[tuple[JudgedCall, Outputs]] = []
         self._room: KeptOutputs | None = None
         self._baseline_pair = -1
+        self._sizes: list[int] = []
 
     def before_each(self, arm: str, pair: int) -> None:
         """Lay out the inputs: set 0 for the first call, then in turn; new ones for each timed call.
@@ -128,6 +132,7 @@ class TimedCalls(AroundCalls):
     def _hand_over_first(self, outputs: Any) -> None:
         """Hand over all that the first call gave, and see of how many calls that can be kept."""
         taken = self._excerpt(outputs, None)
+        self._sizes = [math.prod(shape) for _, shape, _ in taken]
         described = write_described(taken, self._directory / FIRST)
         self._reporter.send({f"outputs {FIRST}": described})
         if sum(len(each) for _, _, each in taken) > KEPT_BYTES / MAX_WHOLE:
@@ -177,6 +182,20 @@ class TimedCalls(AroundCalls):
             for number, (_, outputs) in enumerate([*whole, *excerpts]):
                 self._reporter.send({judged_message(number): append_described(outputs, file)})
         self._reporter.send({"judged": [call.to_json() for call, _ in [*whole, *excerpts]]})
+
+    def hand_over_draws(self, plan: DrawPlan) -> None:
+        """Hand over what the candidate gives in repeated calls on inputs that it has not seen."""
+        arm = self._arms["candidate"]
+        calls = choose_draws(plan, self._sizes, self._num_sets)
+        if calls is None:
+            return
+        path = self._directory / DRAWS
+        try:
+            hand_over_draws(arm, self._runtime, self._reporter, path, calls, DRAWS)
+        except OutputTypeError as error:
+            self.refuse(Reason.TYPE, str(error))
+            raise OutputsRefusedError from error
+        self._check_input(arm.find_foreign_write())
 
     def refuse(self, reason: Reason, message: str) -> None:
         """Report that the outputs are not what eager gives, whatever their values."""

@@ -186,6 +186,8 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         device_after = read_device_state(job.device)
         eager_ms = job.turns.eager_ms if job.turns is not None else ()
         timed.hand_over_timed(eager_ms if times is None else times.baseline_ms)
+        if job.plan is not None:
+            timed.hand_over_draws(job.plan)
     except ArmFailedError as failure:
         cause = failure.__cause__ or failure
         if failure.arm == "candidate" and isinstance(cause, Exception):

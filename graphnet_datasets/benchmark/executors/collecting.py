@@ -16,20 +16,25 @@ from ...errors import (
 )
 from ...isolation import Ending, Outcome
 from ...sample import Sample
+from ..draw_plan import elements_per_draw
 from ..handover import (
     AGAIN,
+    DRAWS,
     FIRST,
     JUDGED,
     ORACLE,
+    DrawnCalls,
     HandoverError,
     JudgedCall,
     judged_message,
     read_all_outputs,
+    read_drawn,
+    read_draws,
     read_judged,
     read_outputs,
 )
 from ..judging import judging
-from ..judging.correctness import Output, count_not_finite
+from ..judging.correctness import Drawn, Output, count_not_finite
 from ..judging.eager_alone import EagerAlone
 from .jobs import CandidateCompiler
 
@@ -53,6 +58,9 @@ def read_run(run: judging.Run, outcome: Outcome, directory: Path) -> None:
         if len(sets) != len(run.calls):  # drawn, and no set twice
             raise HandoverError("Two of the calls to be judged had the same inputs.")
         run.judged = read_judged_outputs(directory, messages, run.calls)
+        run.drawn_calls = _read_drawn_calls(run, messages)
+        if run.drawn_calls is not None:
+            run.draws = _read_draws(directory, messages, run.drawn_calls)
     except HandoverError as error:
         run.fail_protocol(str(error))
 
@@ -69,6 +77,32 @@ def read_judged_outputs(
         return []
     described = [messages.get(judged_message(number)) for number in range(len(calls))]
     return read_all_outputs(directory / JUDGED, described, [call.start for call in calls])
+
+
+def _read_drawn_calls(run: judging.Run, messages: Mapping[str, Any]) -> DrawnCalls | None:
+    """Return the repeated calls of a run; None where the plan has none.
+
+    Raises:
+        HandoverError: the worker made other calls than the plan has.
+    """
+    sizes = [output.elements.size for output in run.first or []]
+    count = 0 if run.plan is None else run.plan.count(sizes)
+    if count == 0:
+        return None
+    calls = read_drawn(messages.get(DRAWS))
+    if (calls.count, calls.most) != (count, elements_per_draw(count)):
+        raise HandoverError(
+            f"The worker reported {calls.count} repeated calls where {count} are planned."
+        )
+    return calls
+
+
+def _read_draws(
+    directory: Path, messages: Mapping[str, Any], calls: DrawnCalls
+) -> list[Drawn] | None:
+    """Return the outputs of repeated calls; None where their shapes differ from call to call."""
+    described = messages[DRAWS].get("described")
+    return None if described is None else read_draws(directory / DRAWS, described, calls)
 
 
 def read_eager_alone(
@@ -96,6 +130,10 @@ def read_eager_alone(
             text, is_meant = explain_not_finite(count_not_finite(eager_alone.first), sample)
             eager_alone.not_finite = "" if is_meant else text
         eager_alone.judged = read_judged_outputs(directory, messages, run.calls)
+        eager_alone.draws = None
+        if run.drawn_calls is not None and DRAWS in messages:
+            calls = read_drawn(messages[DRAWS])
+            eager_alone.draws = _read_draws(directory, messages, calls)
         if f"outputs {ORACLE}" in messages:
             described = messages[f"outputs {ORACLE}"]
             eager_alone.oracle = read_outputs(directory / ORACLE, described)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...analysis.randomness import is_random, random_outputs
 from ...atomic import write_text
 from ...compilers import Compiler
 from ...errors import RunError
@@ -19,6 +20,7 @@ from ...sample import Sample
 from ...schema import Status
 from ...schema.sample_files import write_row
 from ...timing.heap import KEPT_HEAP
+from ..draw_plan import DrawPlan, plan_draws
 from ..handover import (
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
@@ -223,10 +225,12 @@ class SampleRunner:
         self, job: SampleJob, run_id: str, candidate: CandidateCompiler
     ) -> judging.Run:
         record = self.begin_record(job, run_id, candidate)
-        worker_job = self.make_worker_job(candidate, "candidate")
+        worker_job = dataclasses.replace(
+            self.make_worker_job(candidate, "candidate"), plan=self.draw_plan(job)
+        )
         with self._attempts(job, worker_job) as (outcome, directory, num_attempts):
             record["num_attempts"] = num_attempts
-            run = judging.Run(record, outcome)
+            run = judging.Run(record, outcome, plan=worker_job.plan)
             read_run(run, outcome, directory)
         if not run.has_outputs:
             self._keep_log(run_id, outcome)
@@ -245,12 +249,19 @@ class SampleRunner:
         worker_job = dataclasses.replace(
             self.make_worker_job(candidate, "eager_alone"),
             judged=tuple(run.calls),
+            draws=run.drawn_calls,
             is_first=earlier is None,
             is_fresh=run.is_fresh,
         )
         with self._attempts(job, worker_job) as (outcome, directory, num_attempts):
             eager_alone = read_eager_alone(outcome, directory, run, earlier, job.sample)
         return eager_alone, num_attempts
+
+    def draw_plan(self, job: SampleJob) -> DrawPlan | None:
+        """Return by how many draws a sample is judged; None where its outputs are not random."""
+        if not is_random(job.sample):
+            return None
+        return plan_draws(job.row, random_outputs(job.sample))
 
     @contextlib.contextmanager
     def _attempts(

@@ -85,7 +85,7 @@ def time_again(
         ):
             keep_pairs(doubted.record, _why(eager))
             return doubted
-        run = judging.Run(record, outcome, eager)
+        run = judging.Run(record, outcome, eager, plan=runner.draw_plan(job))
         read_run(run, outcome, places[0])
     if run.has_outputs:
         again, attempts = runner._run_eager_alone(job, candidate, run, eager_alone)
@@ -118,7 +118,9 @@ def _run_both(
     Returns:
         How the two ended, and whether eager was the first that failed.
     """
-    own = dataclasses.replace(runner.make_worker_job(candidate, "candidate"), turns=turns)
+    own = dataclasses.replace(
+        runner.make_worker_job(candidate, "candidate"), turns=turns, plan=runner.draw_plan(job)
+    )
     of_eager = dataclasses.replace(own, kind="eager_in_turns")
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         running = threads.submit(runner._start, job, own, places[0])

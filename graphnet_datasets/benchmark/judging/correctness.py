@@ -46,6 +46,19 @@ class Output:
         return self.elements.shape if self.whole_shape is None else self.whole_shape
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drawn:
+    """One output in repeated calls on the same inputs with other seeds.
+
+    `elements`, (calls, elements), are every `step`-th of an output of shape `shape`.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    elements: npt.NDArray
+    step: int
+
+
 def find_mismatch(baseline: Sequence[Output], candidate: Sequence[Output]) -> tuple[Reason, str]:
     """Say in what the candidate's outputs differ from the baseline's apart from their values.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...isolation import Ending, Outcome
 from ...schema import Reason, Status
-from .correctness import Output
+from .correctness import Drawn, Output
 from .endings import is_harness_failure, reason_of
 from .reported import read_message
 
@@ -17,7 +17,9 @@ from .reported import read_message
 class EagerAlone:
     """Eager, run alone: how it ended, its outputs in each judged call, and its times.
 
-    `earlier` is the one of another candidate, which has found out all but `judged`.
+    `draws` are its outputs in repeated calls with other seeds, None where there are no such calls
+    or the outputs differ in shape. `earlier` is the one of another candidate, which has found out
+    all but `judged` and `draws`.
     """
 
     outcome: Outcome | None = None
@@ -30,6 +32,7 @@ class EagerAlone:
     again: list[Output] = dataclasses.field(default_factory=list)
     judged: list[list[Output]] = dataclasses.field(default_factory=list)
     oracle: list[Output] | None = None
+    draws: list[Drawn] | None = None
     earlier: EagerAlone | None = None
 
     @property

@@ -17,9 +17,11 @@ from ...isolation import Ending, Outcome
 from ...schema import ERROR_CODES, Reason, Status, empty_run
 from ...scores.undecidable import undecidable_reason
 from ...timing.disturbance import Interval
-from ..handover import FIRST, JudgedCall, digest_of
+from ..draw_plan import DrawPlan
+from ..handover import FIRST, DrawnCalls, JudgedCall, digest_of
 from .calls import compare_calls, find_constant, moves_by_rounding
 from .correctness import (
+    Drawn,
     Output,
     compare_outputs,
     eager_t,
@@ -32,6 +34,7 @@ from .correctness import (
 )
 from .eager_alone import EagerAlone
 from .endings import STATUS_OF_PHASE, is_harness_failure, reason_of
+from .random_outputs import RandomVerdict, judge_random_outputs
 from .reported import read_message, read_number, read_text, take_figures, take_off_pauses
 from .stamps import TimesError
 from .times import DISTURBED, take_alone, take_layouts, take_looks, take_times
@@ -83,13 +86,23 @@ def begin_record(
 class Run:
     """One run of a candidate, from the end of its process to its record.
 
-    `eager` is the end of the process of eager where the two took turns.
+    `eager` is the end of the process of eager where the two took turns, and `plan` the plan of the
+    draws of a graph whose outputs are random.
     """
 
     def __init__(
-        self, record: dict[str, Any], outcome: Outcome, eager: Outcome | None = None
+        self,
+        record: dict[str, Any],
+        outcome: Outcome,
+        eager: Outcome | None = None,
+        *,
+        plan: DrawPlan | None = None,
     ) -> None:
         self.record, self._outcome, self._eager = record, outcome, eager
+        self.plan = plan
+        self.drawn_calls: DrawnCalls | None = None
+        """The repeated calls with other seeds, of a graph whose outputs are random."""
+        self.draws: list[Drawn] | None = None
         self.first: list[Output] | None = None
         self.calls: list[JudgedCall] = []
         self.judged: list[list[Output]] = []
@@ -214,8 +227,19 @@ class Run:
                 return
         oracle = _fitting(eager_alone)
         rows = compare_calls(compared, oracle)
+        random = RandomVerdict()
+        if self.plan is not None:
+            random = judge_random_outputs(rows, compared, self.plan, self.draws, eager_alone.draws)
+        self.record["is_random"] = random.is_random
+        self.record["warnings"] += random.warnings
         self.record["judged"] = self._describe_judged(compared)
-        if constant := find_constant(rows, compared):
+        # Random outputs move from call to call whatever the inputs are.
+        steady = [place for place in range(len(rows)) if place not in random.places]
+        compared = [
+            ([expected[place] for place in steady], [actual[place] for place in steady])
+            for expected, actual in compared
+        ]
+        if constant := find_constant([rows[place] for place in steady], compared):
             self.record["outputs"] = rows
             error = {"type": "", "message": constant}
             if moves_by_rounding(compared):

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     from paddle.base.framework import EagerParamBase
 
 from ...sample.vocabulary import ITEM_SIZE_BYTES
-from ..outputs import SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
+from ..outputs import MAX_EXCERPT, SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
 from .tensors import place_of
 
 _ORDERS = random.SystemRandom()
@@ -155,7 +155,9 @@ class PaddleRuntime:
         """
         return write_leaves(outputs, path, _describe)
 
-    def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
+    def excerpt(
+        self, outputs: Any, start: int | None, most: int = MAX_EXCERPT
+    ) -> list[tuple[str, list[int], Any]]:
         """Return dtype, shape and some elements, copied, of each output.
 
         Raises:
@@ -166,7 +168,7 @@ class PaddleRuntime:
         for index, leaf in enumerate(found):
             dtype, shape, elements = _describe(leaf, index)
             items = np.frombuffer(elements, np.dtype((np.void, ITEM_SIZE_BYTES[dtype])))
-            part = items[excerpt_of(items.size, len(found), start)]
+            part = items[excerpt_of(items.size, len(found), start, most)]
             taken.append((dtype, shape, part.tobytes()))
         return taken
 

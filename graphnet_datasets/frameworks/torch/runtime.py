@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..outputs import SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
+from ..outputs import MAX_EXCERPT, SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
 from .building.deferred import settle
 from .watching import watched
 
@@ -156,7 +156,9 @@ class TorchRuntime:
         """
         return write_leaves(outputs, path, _describe)
 
-    def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
+    def excerpt(
+        self, outputs: Any, start: int | None, most: int = MAX_EXCERPT
+    ) -> list[tuple[str, list[int], Any]]:
         """Return dtype, shape and some elements, copied, of each output.
 
         Raises:
@@ -166,7 +168,7 @@ class TorchRuntime:
         taken = []
         for index, leaf in enumerate(found):
             tensor = _plain(leaf, index)
-            flat = tensor.detach().reshape(-1)[excerpt_of(tensor.numel(), len(found), start)]
+            flat = tensor.detach().reshape(-1)[excerpt_of(tensor.numel(), len(found), start, most)]
             elements = _as_bytes(flat.clone()).numpy()
             taken.append((_dtype_name(tensor), list(tensor.shape), elements))
         return taken

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from graphnet_datasets.frameworks.outputs import SCALARS, excerpt_of, leaves, write_leaves
+from graphnet_datasets.frameworks.outputs import (
+    MAX_EXCERPT,
+    SCALARS,
+    excerpt_of,
+    leaves,
+    write_leaves,
+)
 
 
 class ToyRuntime:
@@ -59,12 +65,14 @@ class ToyRuntime:
     def capture(self, call: Callable[..., Any], make_arguments: Callable[[], Any]) -> Any:
         raise RuntimeError("not offered for toy")
 
-    def excerpt(self, outputs: Any, start: int | None) -> list[tuple[str, list[int], Any]]:
+    def excerpt(
+        self, outputs: Any, start: int | None, most: int = MAX_EXCERPT
+    ) -> list[tuple[str, list[int], Any]]:
         found = list(leaves(outputs))
         return [
             (str(each.dtype), list(each.shape), each.reshape(-1)[part].tobytes())
             for each in found
-            for part in [excerpt_of(each.size, len(found), start)]
+            for part in [excerpt_of(each.size, len(found), start, most)]
         ]
 
     def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:

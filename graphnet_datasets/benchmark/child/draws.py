@@ -1,0 +1,55 @@
+"""Repeated calls of an arm on the same inputs with other seeds, for graphs that draw."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+from ...frameworks.outputs import ALIGNMENT, append_described
+from ...frameworks.runtime import Runtime
+from ...isolation import Reporter
+from ..draw_plan import DrawPlan, elements_per_draw
+from ..handover import MAX_SET, DrawnCalls
+from .arms import Arm
+from .around_calls import draw_below, draw_set
+
+
+def choose_draws(plan: DrawPlan, sizes: list[int], num_sets: int) -> DrawnCalls | None:
+    """Return the calls by which outputs of `sizes` elements are judged; None without any.
+
+    Their inputs are a set that no earlier call had, as far as chance allows.
+    """
+    count = plan.count(sizes)
+    if count == 0:
+        return None
+    return DrawnCalls(draw_set(num_sets), draw_below(MAX_SET), count, elements_per_draw(count))
+
+
+def hand_over_draws(
+    arm: Arm, runtime: Runtime, reporter: Reporter, path: Path, calls: DrawnCalls, name: str
+) -> None:
+    """Call an arm repeatedly, write its outputs to `path` and send a message `name` about them.
+
+    The message lacks a description where dtypes or shapes differ from call to call.
+
+    Raises:
+        OutputTypeError: an output is not a plain dense tensor or a number.
+    """
+    first = None
+    with path.open("wb") as file:
+        for draw in range(1, calls.count + 1):
+            arm.prepare(calls.set_index, draw)
+            arm()
+            taken = runtime.excerpt(arm.results(), calls.start, calls.most)
+            began = file.tell()
+            described = append_described(taken, file)
+            end = -(-file.tell() // ALIGNMENT) * ALIGNMENT
+            file.truncate(end)
+            file.seek(end, os.SEEK_SET)
+            layout = [{**each, "offset": each["offset"] - began} for each in described]
+            first = layout if first is None else first
+            if layout != first:
+                reporter.send({name: {**dataclasses.asdict(calls), "described": None}})
+                return
+    reporter.send({name: {**dataclasses.asdict(calls), "described": first}})

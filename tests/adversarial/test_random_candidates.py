@@ -1,0 +1,93 @@
+"""Graphs that draw random numbers: every fault is found, and another stream is no fault."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import Ref
+from tests.adversarial.conftest import Trial
+from tests.benchmark.samples import make_sample
+
+MODULE = "tests.adversarial.random_candidates"
+INPUTS = (Input("input", Value("float32", (4, 16))), Input("parameter", Value("float32", (8, 16))))
+LINEAR = Op("torch.nn.functional.linear", (Ref(0), Ref(1)))
+DROPOUT = Op("torch.nn.functional.dropout", (Ref(2), 0.5, True))
+ONE = make_sample("random", LINEAR, DROPOUT, inputs=INPUTS)
+SCALAR = make_sample("random_scalar", LINEAR, DROPOUT, Op("torch.mean", (Ref(3),)), inputs=INPUTS)
+DEEP = make_sample(
+    "random_deep",
+    LINEAR,
+    DROPOUT,
+    Op("torch.nn.functional.linear", (Ref(3), Ref(3))),
+    inputs=INPUTS,
+)
+NOISE = make_sample("noise", Op("torch.rand_like", (Ref(0),)), Op("torch.add", (Ref(0), Ref(1))))
+TWO = dataclasses.replace(ONE, id="test/random_two", outputs=(Ref(3), Ref(2)))
+
+
+def verdict(trial: Trial, candidate: str, sample: Sample) -> dict[str, Any]:
+    record = trial(candidate, sample, module=MODULE)
+    assert record["status"] == "ok", record["error_message"]
+    assert record["is_random"] is True
+    return record
+
+
+@pytest.mark.parametrize("candidate", ["own_stream", "own_dropout"])
+@pytest.mark.parametrize("sample", [ONE, SCALAR, DEEP, NOISE], ids=lambda sample: sample.id)
+def test_another_stream_is_right(trial: Trial, candidate: str, sample: Sample) -> None:
+    record = verdict(trial, candidate, sample)
+    assert record["min_t"] <= -3, record["warnings"]
+    (output,) = record["outputs"]
+    assert output["is_random"] is True
+    assert output["p_value"] > 1e-6
+    assert record["null_t"] == math.inf
+
+
+FAULTS = [
+    "ignores_dropout", "drops_at_another_rate", "lacks_the_scale", "drops_all",
+    "same_mask_for_every_call", "two_masks_in_turn", "three_masks_in_turn",
+    "always_the_same_elements", "eager_in_the_first_call",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("candidate", [*FAULTS, "has_another_scale", "same_mask_for_every_row"])
+def test_a_fault_of_a_dropout_is_found(trial: Trial, candidate: str) -> None:
+    record = verdict(trial, candidate, ONE)
+    assert record["min_t"] == math.inf
+    assert record["outputs"][0]["p_value"] < 1e-6
+    assert any(warning.startswith("random_output: ") for warning in record["warnings"])
+
+
+@pytest.mark.parametrize("candidate", FAULTS)
+def test_a_fault_is_found_in_a_sum_after_the_dropout(trial: Trial, candidate: str) -> None:
+    assert verdict(trial, candidate, SCALAR)["min_t"] == math.inf
+
+
+@pytest.mark.parametrize("candidate", [*FAULTS, "same_mask_for_every_row"])
+def test_a_fault_is_found_behind_a_product(trial: Trial, candidate: str) -> None:
+    assert verdict(trial, candidate, DEEP)["min_t"] == math.inf
+
+
+@pytest.mark.parametrize("candidate", ["normal_for_uniform", "other_range"])
+def test_noise_of_another_distribution_is_found(trial: Trial, candidate: str) -> None:
+    assert verdict(trial, candidate, NOISE)["min_t"] == math.inf
+
+
+def test_what_depends_on_no_draw_is_compared_element_by_element(trial: Trial) -> None:
+    right = verdict(trial, "own_stream", TWO)
+    assert [output["is_random"] for output in right["outputs"]] == [True, False]
+    assert right["outputs"][1]["min_t"] == -math.inf
+    wrong = verdict(trial, "wrong_beside_the_draw", TWO)
+    assert wrong["outputs"][0]["min_t"] <= -3 < wrong["outputs"][1]["min_t"] < math.inf
+
+
+def test_eager_itself_draws_the_same_stream(trial: Trial) -> None:
+    record = verdict(trial, "eager", ONE)
+    (output,) = record["outputs"]
+    assert (output["random_test"], output["p_value"]) == ("same stream", None)
+    assert output["min_t"] == -math.inf
