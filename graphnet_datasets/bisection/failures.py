@@ -34,7 +34,8 @@ class Verdict:
     """What one trial showed, whatever is asked of it.
 
     `min_t` is the smallest t at which all outputs pass, `lost_ms` what the compiled graph takes
-    longer than eager a call, `signal` the signal that ended the process.
+    longer than eager a call, `signal` the signal that ended the process. `random_test` is the test
+    with the smallest p-value, `p_value`, of the outputs that depend on random draws.
     """
 
     ending: Ending
@@ -43,6 +44,8 @@ class Verdict:
     message: str = ""
     signal: int | None = None
     min_t: float | None = None
+    random_test: str | None = None
+    p_value: float | None = None
     is_not_finite: bool = False
     speedup: float | None = None
     speedup_low: float | None = None
@@ -64,7 +67,7 @@ class Verdict:
         >>> Verdict.from_json(verdict.to_json()) == verdict
         True
         """
-        numbers = ("min_t", "speedup", "speedup_low", "speedup_high", "lost_ms")
+        numbers = ("min_t", "p_value", "speedup", "speedup_low", "speedup_high", "lost_ms")
         read: dict[str, Any] = {
             name: float(value) if name in numbers and value is not None else value
             for name, value in given.items()
@@ -104,6 +107,11 @@ class Failure:
                 return "NaN or infinity where eager has numbers"
             case "slow":
                 return f"a speedup of {first.speedup:.3g}, below {self.slower_than:g}"
+        if first.min_t == math.inf and first.p_value is not None:
+            return (
+                f"random outputs whose distribution is not that of eager's: `{first.random_test}` "
+                f"has p = {first.p_value:.2g}"
+            )
         return f"outputs that pass only from t = {first.min_t:.2f} on, above {self.t:g}"
 
     def is_met_by(self, verdict: Verdict) -> bool:

@@ -16,6 +16,9 @@ VALUES = "values"
 NUM_CALLS = 3
 """Calls of the compiled graph: some compilers specialise in the second."""
 
+EAGER_DRAWS = "eager_draws.bin"
+"""The file of eager's outputs in repeated calls with other seeds."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrialJob:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import statistics
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import Any
 
 from ..benchmark.child import worker
 from ..benchmark.child.arms import Arm
+from ..benchmark.child.draws import choose_draws, hand_over_draws
 from ..benchmark.child.setup import load_workload, make_clock, waiting_for
+from ..benchmark.draw_plan import FURTHER_DRAWS
+from ..benchmark.handover import DRAWS
 from ..compilers import make_compiler
 from ..frameworks import module
 from ..frameworks.outputs import OutputTypeError
@@ -22,7 +26,7 @@ from ..schema.sample_files import read_sample
 from ..timing.calls import ArmFailedError
 from ..timing.pairs import measure_pairs
 from .elements import with_elements
-from .trial_job import NUM_CALLS, TrialJob
+from .trial_job import EAGER_DRAWS, NUM_CALLS, TrialJob
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -45,7 +49,16 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
     reporter.enter("baseline")
     workload.note_writes()
     baseline = Arm(workload, workload.module)
-    _call(baseline, runtime, reporter, directory, "eager")
+    sizes = _call(baseline, runtime, reporter, directory, "eager")
+    draws = None
+    if told.plan is not None:
+        draws = choose_draws(told.plan, sizes, told.settings.num_input_sets)
+    if draws is not None:
+        # The inputs of a trial are those of the whole graph, which only the first set has.
+        draws = dataclasses.replace(draws, set_index=0)
+        more = dataclasses.replace(draws, count=draws.count + FURTHER_DRAWS)
+        path = directory / EAGER_DRAWS
+        hand_over_draws(baseline, runtime, reporter, path, more, EAGER_DRAWS)
     reporter.enter("compile")
     compiler = make_compiler(told.compiler, told.framework, told.options)
     os.environ.update(compiler.cache_environment(directory / "cache"))
@@ -59,6 +72,8 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
         for call in range(NUM_CALLS):
             is_handed_over = call in (0, NUM_CALLS - 1)
             _call(candidate, runtime, reporter, directory, f"call {call}" if is_handed_over else "")
+        if draws is not None:
+            hand_over_draws(candidate, runtime, reporter, directory / DRAWS, draws, DRAWS)
         if job.is_timed:
             arms = {"baseline": baseline, "candidate": candidate}
             times = measure_pairs(
@@ -85,12 +100,15 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
         raise failed from None
 
 
-def _call(arm: Arm, runtime: Runtime, reporter: Reporter, directory: Path, name: str) -> None:
+def _call(arm: Arm, runtime: Runtime, reporter: Reporter, directory: Path, name: str) -> list[int]:
+    """Call an arm; with a name, hand its outputs over and return how many elements each has."""
     arm.prepare(0)
     arm()
-    if name:
-        described = runtime.write_outputs(arm.results(), directory / f"{name}.bin")
-        reporter.send({f"outputs {name}": described})
+    if not name:
+        return []
+    described = runtime.write_outputs(arm.results(), directory / f"{name}.bin")
+    reporter.send({f"outputs {name}": described})
+    return [math.prod(output["shape"]) for output in described]
 
 
 def store_values(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:

@@ -12,17 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..analysis.costs import measure_costs
+from ..analysis.randomness import is_random, random_outputs
 from ..benchmark import Settings
+from ..benchmark.draw_plan import DrawPlan, plan_draws
 from ..benchmark.executors.jobs import CandidateCompiler
 from ..benchmark.executors.sample_runner import SampleRunner
-from ..benchmark.handover import HandoverError, read_outputs
+from ..benchmark.handover import DRAWS, HandoverError, read_drawn, read_draws, read_outputs
+from ..benchmark.judging.calls import compare_calls
 from ..benchmark.judging.correctness import (
+    Drawn,
     Output,
-    compare_outputs,
     count_not_finite,
     find_mismatch,
     overall_min_t,
 )
+from ..benchmark.judging.random_outputs import judge_random_outputs
 from ..benchmark.records.environment import describe_environment, environment_id
 from ..benchmark.records.records import hash_json, sample_digest
 from ..errors import BisectionError, DiskError
@@ -33,7 +38,7 @@ from ..schema import Reason
 from ..schema.sample_files import write_sample
 from .elements import FileOf, with_elements
 from .failures import Failure, Verdict
-from .trial_job import NUM_CALLS, PHASES, VALUES, TrialJob
+from .trial_job import EAGER_DRAWS, NUM_CALLS, PHASES, VALUES, TrialJob
 
 MAX_VALUE_BYTES = 2 * 2**30
 """Bytes of values of the whole graph that are kept on disk while it is bisected."""
@@ -150,7 +155,8 @@ class TrialRunner(SampleRunner):
         *, is_timed: bool,
     ) -> Verdict:  # fmt: skip
         """Run a sample under eager and under a compiler, and say what came of it."""
-        worker_job = self.make_worker_job(candidate, "candidate")
+        plan = _draw_plan(sample)
+        worker_job = dataclasses.replace(self.make_worker_job(candidate, "candidate"), plan=plan)
         job = TrialJob(worker=worker_job, elements=tuple(elements), is_timed=is_timed)
         server = self._server(sample.framework)
         with server.directory() as directory:
@@ -168,10 +174,19 @@ class TrialRunner(SampleRunner):
                     "TORCHINDUCTOR_CACHE_DIR": str(directory / "cache" / "inductor"),
                 },
             )
-            return _judge(outcome, directory)
+            return _judge(outcome, directory, plan)
 
 
-def _judge(outcome: Outcome, directory: Path) -> Verdict:
+def _draw_plan(sample: Sample) -> DrawPlan | None:
+    """Return by how many draws a sample is judged; None where its outputs are not random."""
+    if not is_random(sample):
+        return None
+    costs = measure_costs(sample)
+    row = {} if costs is None else dataclasses.asdict(costs)
+    return plan_draws({**row, "num_ops": sample.num_ops}, random_outputs(sample))
+
+
+def _judge(outcome: Outcome, directory: Path, plan: DrawPlan | None) -> Verdict:
     messages = outcome.merged()
     if outcome.ending is not Ending.FINISHED:
         phase = outcome.phase
@@ -192,6 +207,8 @@ def _judge(outcome: Outcome, directory: Path) -> Verdict:
     try:
         expected = _read(directory, messages, "eager")
         calls = [_read(directory, messages, f"call {call}") for call in (0, NUM_CALLS - 1)]
+        candidate_draws = _read_draws(directory, messages, DRAWS)
+        eager_draws = _read_draws(directory, messages, EAGER_DRAWS)
     except HandoverError as error:
         return Verdict(ending="crash", phase="run", message=str(error))
     if not expected:
@@ -200,7 +217,16 @@ def _judge(outcome: Outcome, directory: Path) -> Verdict:
         reason, message = find_mismatch(expected, actual)
         if reason is not Reason.NONE:
             return Verdict(ending="mismatch", phase="run", error_type=reason, message=message)
-    rows = [compare_outputs(expected, actual) for actual in calls]
+    rows = compare_calls([(expected, actual) for actual in calls])
+    decisive: dict[str, Any] = {}
+    if plan is not None:
+        pairs = [(expected, actual) for actual in calls]
+        judge_random_outputs(rows, pairs, plan, candidate_draws, eager_draws)
+        decisive = min(
+            (row for row in rows if row["p_value"] is not None),
+            key=lambda row: row["p_value"],
+            default={},
+        )
     finite = [not nan + infinite for nan, infinite in count_not_finite(expected)]
     figures = ("speedup", "speedup_low", "speedup_high", "lost_ms")
     times: dict[str, Any] = {
@@ -209,7 +235,9 @@ def _judge(outcome: Outcome, directory: Path) -> Verdict:
     return Verdict(
         ending="compared",
         phase="run",
-        min_t=max(-math.inf if t is None else t for t in map(overall_min_t, rows)),
+        min_t=overall_min_t(rows),
+        random_test=decisive.get("random_test"),
+        p_value=decisive.get("p_value"),
         is_not_finite=any(
             was_finite and nan + infinite
             for actual in calls
@@ -221,6 +249,13 @@ def _judge(outcome: Outcome, directory: Path) -> Verdict:
 
 def _read(directory: Path, messages: Mapping[str, Any], name: str) -> list[Output]:
     return read_outputs(directory / f"{name}.bin", messages.get(f"outputs {name}"))
+
+
+def _read_draws(directory: Path, messages: Mapping[str, Any], name: str) -> list[Drawn] | None:
+    """Return the outputs of repeated calls; None without any, or where their shapes differ."""
+    if name not in messages or messages[name].get("described") is None:
+        return None
+    return read_draws(directory / name, messages[name]["described"], read_drawn(messages[name]))
 
 
 class Trials:

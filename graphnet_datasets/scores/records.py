@@ -203,8 +203,8 @@ def _is_no_better_than_zeros(min_t: Floats, null_t: Floats) -> npt.NDArray[np.bo
 def _vacuous_from(table: pa.Table) -> Floats:
     """Return the t from which zeros or a stored answer pass, -inf for outputs that are not finite.
 
-    `null_t` is inf as well where an output has to be equal and varies; such a sample is decided at
-    every t.
+    `null_t` is inf as well where an output has to be equal and varies, and where one is judged by
+    its distribution; such a sample is decided at every t.
     """
     null_t = _floats(table, "null_t")
     null_t = np.where((null_t == np.inf) & ~_is_told(table, null_t), -np.inf, null_t)
@@ -219,16 +219,18 @@ def known_null_t(table: pa.Table) -> list[float | None]:
 
 
 def _is_told(table: pa.Table, null_t: Floats) -> npt.NDArray[np.bool_]:
-    """Tell where `null_t` is infinite since an output that varies has to be equal."""
+    """Return where `null_t` is infinite because no control passes for some output."""
     is_told = np.zeros(len(null_t), dtype=bool)
     indices = np.flatnonzero(null_t == np.inf)
     outputs = table["outputs"].take(pa.array(indices)).to_pylist()
-    is_told[indices] = [any(map(_is_told_by_equality, each or ())) for each in outputs]
+    is_told[indices] = [any(map(_is_decided_at_all, rows or ())) for rows in outputs]
     return is_told
 
 
-def _is_told_by_equality(output: dict[str, Any]) -> bool:
-    return output["null_t"] == np.inf and output["dtype"] not in ATOL_RTOL_EXPONENTS
+def _is_decided_at_all(output: dict[str, Any]) -> bool:
+    """Return whether an output has to be equal, or is judged by its distribution."""
+    is_exact = output["dtype"] not in ATOL_RTOL_EXPONENTS
+    return output["null_t"] == np.inf and (is_exact or output.get("p_value") is not None)
 
 
 def _log_error(table: pa.Table) -> Floats:

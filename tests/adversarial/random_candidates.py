@@ -72,26 +72,13 @@ def _same_row(x: torch.Tensor, p: float) -> torch.Tensor:
     return _scaled(_mask(x[:1], p), x, p)
 
 
-def _halves(x: torch.Tensor, p: float) -> torch.Tensor:
-    """Drop the first half of the elements always and the others never."""
-    mask = torch.arange(x.numel()).reshape(x.shape) >= x.numel() // 2
-    return _scaled(mask.to(x.dtype), x, p)
-
-
 own_stream = _with()
-own_dropout = _with(lambda x, p: _scaled(_mask(x, p), x, p))
 ignores_dropout = _with(lambda x, p: x.clone())
 drops_at_another_rate = _with(lambda x, p: _scaled(_mask(x, 0.4), x, 0.4))
-lacks_the_scale = _with(lambda x, p: _mask(x, p) * x)
 has_another_scale = _with(lambda x, p: _scaled(_mask(x, p), x, p) * 1.01)
-drops_all = _with(lambda x, p: torch.zeros_like(x))
 same_mask_for_every_row = _with(_same_row)
-same_mask_for_every_call = _with(_stuck(lambda: itertools.repeat(7)))
-two_masks_in_turn = _with(_stuck(lambda: itertools.cycle([7, 8])))
 three_masks_in_turn = _with(_stuck(lambda: itertools.cycle([7, 8, 9])))
-always_the_same_elements = _with(_halves)
 normal_for_uniform = _with(noise=lambda x: torch.randn_like(x) / 12**0.5 + 0.5)
-other_range = _with(noise=lambda x: torch.rand_like(x) * 0.9)
 
 
 def eager_in_the_first_call(module: Any, example_inputs: Inputs) -> Module:
@@ -113,19 +100,5 @@ def wrong_beside_the_draw(module: Any, example_inputs: Inputs) -> Module:
         _reseed()
         *others, last = module(**inputs)
         return (*others, last * 1.01)
-
-    return call
-
-
-def garbage_in_timed_calls(module: Any, example_inputs: Inputs) -> Module:
-    """Return a candidate that draws only where inputs repeat."""
-    last: list[bytes] = [b""]
-
-    def call(**inputs: Any) -> Any:
-        _reseed()
-        key = b"".join(each.detach().numpy().tobytes() for each in inputs.values())
-        is_repeated, last[0] = key == last[0], key
-        outputs = module(**inputs)
-        return outputs if is_repeated else torch.ones_like(outputs)
 
     return call

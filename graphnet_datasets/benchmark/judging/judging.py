@@ -19,7 +19,7 @@ from ...scores.undecidable import undecidable_reason
 from ...timing.disturbance import Interval
 from ..draw_plan import DrawPlan
 from ..handover import FIRST, DrawnCalls, JudgedCall, digest_of
-from .calls import compare_calls, find_constant, moves_by_rounding
+from .calls import DECIDED_T, compare_calls, find_constant, moves_by_rounding
 from .correctness import (
     Drawn,
     Output,
@@ -264,6 +264,8 @@ class Run:
             "stale_t": overall_stale_t(rows),
             "eager_t": None if oracle is None else eager_t(eager_alone.first, oracle),
         }
+        if (self.record["min_t"] or 0.0) <= DECIDED_T:
+            self.record["undecidable_reason"] = random.undecidable_reason
         self.record["undecidable_reason"] = undecidable_reason(self.record)
 
     def _take_alone(

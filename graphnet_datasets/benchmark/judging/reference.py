@@ -293,7 +293,9 @@ def _compare_outputs(
         return found | {"outputs": "equal"}
     if min_t is not None and min_t <= tolerance:
         return found | {"outputs": "within"}
-    is_settled = before["is_deterministic"] is not False and row["is_deterministic"] is not False
+    is_settled = all(
+        run["is_deterministic"] is not False and not run["is_random"] for run in (before, row)
+    )
     return found | {"outputs": "differs" if is_settled else "undetermined"}
 
 

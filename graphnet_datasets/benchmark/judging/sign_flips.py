@@ -56,8 +56,10 @@ def sign_flip_p(left: Floats, right: Floats) -> float:
 def repetition_p(left: Sequence[bytes], right: Sequence[bytes]) -> float:
     """Return the p-value of draws that repeat within `right` and never within `left`.
 
-    Among all draws together, c equal ones lie in `left` at most once with a probability of at most
-    (c + 1) / 2^c. 1 where draws of `left` repeat too.
+    Of c equal draws, each of another pair, at most one is in `left` with a probability of
+    (c + 1) / 2^c. Where one pair has two of them, the others are in `right` with a probability of
+    1 / 2^(c - 2). The p-value is the product over all sets of equal draws; 1 where draws of `left`
+    repeat too.
 
     >>> different, equal = [bytes([i]) for i in range(40)], [b"x"] * 40
     >>> repetition_p(different, different), repetition_p(different, equal) == 41 / 2**40
@@ -65,11 +67,14 @@ def repetition_p(left: Sequence[bytes], right: Sequence[bytes]) -> float:
     """
     if len(set(left)) < len(left):
         return 1.0
+    whole_pairs = Counter(one for one, other in zip(left, right, strict=True) if one == other)
     p = 1.0
-    for count in Counter([*left, *right]).values():
-        if count > 1:
+    for draw, count in Counter([*left, *right]).items():
+        if whole_pairs[draw]:
+            p *= 0.5 ** (count - 2)
+        elif count > 1:
             p *= (count + 1) * 0.5**count
-    return min(1.0, p)
+    return p
 
 
 def normal_scores(values: Floats) -> Floats:
