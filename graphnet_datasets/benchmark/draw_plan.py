@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-BASE_DRAWS = 96
+BASE_DRAWS = 128
 """Draws of each arm, however many elements the outputs have."""
 MIN_DRAWS = 64
 """Draws of each arm below which no verdict is possible: half as many pairs of successive draws have
@@ -34,9 +34,9 @@ class DrawPlan:
     """The work of one call in floating-point operations, and which outputs are random.
 
     >>> DrawPlan(1e6, (True, False)).count([4096, 1])
-    96
+    128
     >>> DrawPlan(1e6, (True,)).count([1]), DrawPlan(1e11, (True,)).count([1])
-    (4192, 0)
+    (4224, 0)
     """
 
     work: float
@@ -72,7 +72,7 @@ def plan_draws(row: Mapping[str, Any], outputs: Sequence[bool]) -> DrawPlan:
 def elements_per_draw(count: int) -> int:
     """Return how many elements of one draw are kept, of all outputs together.
 
-    >>> elements_per_draw(96), elements_per_draw(4192)
-    (8192, 250)
+    >>> elements_per_draw(128), elements_per_draw(4224)
+    (8192, 248)
     """
     return min(MAX_PER_DRAW, MAX_ELEMENTS // max(1, count))

@@ -94,7 +94,7 @@ def verdict_of(
     size = eager(generator, 1).shape[1]
     count = CHEAP.count([size])
     draws = (eager(generator, count), candidate(generator, count), eager(generator, FURTHER_DRAWS))
-    shape = INPUT.shape if size == INPUT.size else (size,)
+    shape = (len(INPUT), size // len(INPUT)) if size % len(INPUT) == 0 else (size,)
     return judge_draws([Draws(dtype, shape, *draws)])[0]
 
 
@@ -239,13 +239,13 @@ def test_p_values_of_a_correct_candidate_are_uniform_or_larger(name: str) -> Non
 
 
 def test_the_level_holds_for_many_outputs_of_few_elements() -> None:
-    """3,000 outputs of a correct candidate, none of which may be near to the level."""
+    """400 outputs of a correct candidate, none of which may be near to the level."""
     p_values = []
-    for seed in range(30):
+    for seed in range(10):
         generator = np.random.default_rng(seed)
         outputs = [
             Draws("float32", (9,), *(of("normal", 9)(generator, count) for count in (96, 96, 32)))
-            for _ in range(100)
+            for _ in range(40)
         ]
         p_values += [found.p_value for found in judge_draws(outputs)]
     assert np.mean(np.array(p_values) < 0.05) < 0.06
@@ -266,7 +266,7 @@ def call_pairs(candidate: Generator, count: int) -> list[tuple[Output, Output]]:
 def test_timed_calls_are_judged_as_well() -> None:
     right = judge_calls(call_pairs(of("uniform", 64, 0.0, 1.0), 48))
     assert right.p_value > LEVEL
-    wrong = judge_calls(call_pairs(lambda generator, count: np.ones((count, 64), "f4"), 48))
+    wrong = judge_calls(call_pairs(lambda _, count: np.ones((count, 64), "f4"), 48))
     assert wrong.p_value < LEVEL
     assert wrong.test.endswith("of timed calls")
 
@@ -320,21 +320,18 @@ def test_too_much_work_allows_no_verdict() -> None:
 
 
 def test_noise_too_rare_to_be_seen_allows_no_verdict() -> None:
-    def rare(generator: np.random.Generator, count: int) -> npt.NDArray:
-        return (generator.random((count, 4)) < 0.002).astype(np.float32)
-
-    eager = rare(np.random.default_rng(1), 2 * 96 + 32)
-    assert eager.any()
+    eager = np.zeros((2 * 96 + 32, 4), np.float32)
+    eager[5, 0] = 1.0
     draws = Draws("float32", (4,), eager[:96], eager[96:192], eager[192:])
     assert judge_draws([draws])[0].p_value > LEVEL
     assert judge_draws([stored_draw(draws)])[0].p_value > LEVEL
 
 
 def test_the_number_of_draws_follows_from_counts_alone() -> None:
-    assert [CHEAP.count([size]) for size in (1, 16, 4096)] == [4192, 352, 96]
+    assert [CHEAP.count([size]) for size in (1, 16, 4096)] == [4224, 384, 128]
     costly = dataclasses.replace(CHEAP, work=1e9)
-    assert costly.count([1]) == 96
+    assert costly.count([1]) == 128
     assert dataclasses.replace(CHEAP, work=1.5e10).count([1]) == 66
     assert dataclasses.replace(CHEAP, work=2e10).count([1]) == 0
-    assert DrawPlan(1e6, (False, True)).count([1, 4096]) == 96
-    assert elements_per_draw(96) == 2**13
+    assert DrawPlan(1e6, (False, True)).count([1, 4096]) == 128
+    assert elements_per_draw(128) == 2**13

@@ -98,4 +98,8 @@ def _score_table(count: int) -> Floats:
 
 def _binomial_tail(count: int, least: int) -> float:
     """Return the probability of `least` heads or more in `count` throws of a fair coin."""
-    return sum(math.comb(count, heads) for heads in range(least, count + 1)) / (1 << count)
+    total = term = math.comb(count, least)
+    for heads in range(least, count):
+        term = term * (count - heads) // (heads + 1)
+        total += term
+    return total / (1 << count)
