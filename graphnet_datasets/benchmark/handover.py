@@ -150,7 +150,7 @@ def read_draws(path: Path, described: Any, calls: DrawnCalls) -> list[Drawn]:
         HandoverError: the description does not fit the file.
     """
     _check_length(described)
-    places = [_place(each) for each in described]
+    places = [_place(output) for output in described]
     data = np.frombuffer(_map(path), np.uint8)
     if calls.count < 1 or data.size % calls.count:
         raise HandoverError("The file of draws does not have a whole number of draws.")

@@ -41,13 +41,13 @@ def hand_over_draws(
         for draw in range(1, calls.count + 1):
             arm.prepare(calls.set_index, draw)
             arm()
-            taken = runtime.excerpt(arm.results(), calls.start, calls.most)
+            excerpt = runtime.excerpt(arm.results(), calls.start, calls.most)
             began = file.tell()
-            described = append_described(taken, file)
+            described = append_described(excerpt, file)
             end = -(-file.tell() // ALIGNMENT) * ALIGNMENT
             file.truncate(end)
             file.seek(end, os.SEEK_SET)
-            layout = [{**each, "offset": each["offset"] - began} for each in described]
+            layout = [{**output, "offset": output["offset"] - began} for output in described]
             first = layout if first is None else first
             if layout != first:
                 reporter.send({name: {**dataclasses.asdict(calls), "described": None}})

@@ -184,7 +184,7 @@ class TimedCalls(AroundCalls):
         self._reporter.send({"judged": [call.to_json() for call, _ in [*whole, *excerpts]]})
 
     def hand_over_draws(self, plan: DrawPlan) -> None:
-        """Hand over what the candidate gives in repeated calls on inputs that it has not seen."""
+        """Hand over the candidate's outputs in repeated calls on inputs that it has not seen."""
         arm = self._arms["candidate"]
         calls = choose_draws(plan, self._sizes, self._num_sets)
         if calls is None:

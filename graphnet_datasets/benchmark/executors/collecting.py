@@ -80,7 +80,7 @@ def read_judged_outputs(
 
 
 def _read_drawn_calls(run: judging.Run, messages: Mapping[str, Any]) -> DrawnCalls | None:
-    """Return the repeated calls of a run; None where the plan has none.
+    """Return the repeated calls of a run; None unless they are planned.
 
     Raises:
         HandoverError: the worker made other calls than the plan has.

@@ -37,7 +37,7 @@ _MOST_LAG = 2**11
 _SURE = 4.5
 """Standard errors by which the arms have to differ in an element for it to be selected."""
 _INFINITE, _NAN = 1e300, 2e300
-"""Stand for values that are not finite where values are compared."""
+"""Values in the place of infinity and NaN where values are compared."""
 
 _Statistics = dict[str, tuple[Floats, float]]
 """By name: a value of each draw, and the least difference that rounding does not explain."""
@@ -89,7 +89,7 @@ def judge_draws(outputs: Sequence[Draws]) -> list[DrawVerdict]:
     (False, 'values')
     """
     scaled = [_Scaled(draws) for draws in outputs]
-    tests = [_tests_of_output(draws, each) for draws, each in zip(outputs, scaled, strict=True)]
+    tests = [_tests_of_output(*pair) for pair in zip(outputs, scaled, strict=True)]
     pairs = list(itertools.combinations(range(len(outputs)), 2))
     if len(pairs) > MAX_PAIRS_OF_OUTPUTS:
         pairs = list(itertools.pairwise(range(len(outputs))))
@@ -101,8 +101,8 @@ def judge_draws(outputs: Sequence[Draws]) -> list[DrawVerdict]:
             noise = left.noise + right.noise
             tests[second][f"products with output {first}"] = _test(products, noise)
     return [
-        _verdict(found, each.min_t(draws))
-        for found, each, draws in zip(tests, scaled, outputs, strict=True)
+        _verdict(own_tests, own_scaled.min_t(draws))
+        for own_tests, own_scaled, draws in zip(tests, scaled, outputs, strict=True)
     ]
 
 
@@ -112,16 +112,16 @@ def judge_calls(calls: Sequence[tuple[Output, Output]]) -> DrawVerdict:
     `calls` has the output of eager and of the candidate in each call. The statistics are of one
     call, whose elements are standardised with the mean and the deviation of both arms together.
     """
-    found: list[_Statistics] = []
+    summaries: list[_Statistics] = []
     for pair in calls:
         dtype = pair[0].dtype
         numbers = np.stack([_numbers(output.elements[None], dtype)[0] for output in pair])
         z, noise = _standardise(numbers.reshape(-1, 1), dtype)
-        found.append(_statistics(numbers, z.reshape(numbers.shape), noise, dtype))
+        summaries.append(_statistics(numbers, z.reshape(numbers.shape), noise, dtype))
     tests = {}
-    for name in found[0] if found else ():
+    for name in summaries[0] if summaries else ():
         # An output whose shape follows its elements may be too small for one in some calls.
-        of_calls = [statistics[name] for statistics in found if name in statistics]
+        of_calls = [statistics[name] for statistics in summaries if name in statistics]
         values = np.array([values for values, _ in of_calls])
         tests[f"{name} of timed calls"] = _test(
             values.T.reshape(-1), max(grid for _, grid in of_calls)
@@ -213,7 +213,7 @@ def _statistics(
     """Return statistics of each draw, of its elements as they are and standardised (`z`)."""
     is_finite = np.isfinite(numbers)
     atol, _ = tolerances(NOISE_T, dtype)
-    found: _Statistics = {
+    statistics: _Statistics = {
         "mean": (z.mean(axis=1), noise),
         "mean square": ((z**2).mean(axis=1), 2 * noise),
         "share of zeros": ((np.abs(numbers) <= atol).mean(axis=1), 0.0),
@@ -221,16 +221,16 @@ def _statistics(
         "share of infinities": ((~is_finite & ~np.isnan(numbers)).mean(axis=1), 0.0),
     }
     for threshold in _THRESHOLDS:
-        found[f"share above {threshold}"] = ((z > threshold).mean(axis=1), noise)
+        statistics[f"share above {threshold}"] = ((z > threshold).mean(axis=1), noise)
     if atol == 0:
         ordered = np.sort(numbers, axis=1)
         changes = (np.diff(ordered, axis=1) != 0).sum(axis=1)
-        found["number of values"] = (changes.astype(np.float64), 0.0)
+        statistics["number of values"] = (changes.astype(np.float64), 0.0)
     for lag in lags:
         if lag < z.shape[1]:
             products = (z[:, :-lag] * z[:, lag:]).mean(axis=1)
-            found[f"products at distance {lag}"] = (products, 2 * noise)
-    return found
+            statistics[f"products at distance {lag}"] = (products, 2 * noise)
+    return statistics
 
 
 def _test(values: Floats, grid: float) -> float:
@@ -270,7 +270,7 @@ def _test_selected(powers: Floats, scaled: _Scaled) -> float:
 def _verdict(tests: dict[str, float], min_t: float = -math.inf) -> DrawVerdict:
     if not tests:
         return DrawVerdict(1.0, "")
-    name = min(tests, key=lambda each: tests[each])
+    name = min(tests, key=lambda test: tests[test])
     return DrawVerdict(min(1.0, len(tests) * tests[name]), name, min_t)
 
 

@@ -89,33 +89,33 @@ def judge_random_outputs(
         verdict.undecidable_reason = _why_no_draws(rows, plan)
         return verdict
     draws = {place: _draws(candidate[place], eager[place]) for place in places}
-    changed = [place for place, each in draws.items() if each is None]
+    changed = [place for place in places if draws[place] is None]
     for place in changed:
         rows[place] |= {"random_test": "shape", "p_value": 0.0, "min_t": math.inf}
         verdict.warnings.append(
             f"random_output: output {place} has another shape or dtype in repeated calls."
         )
-    known = {place: each for place, each in draws.items() if each is not None}
-    of_draws = judge_draws(list(known.values()))
+    comparable = {place: own for place, own in draws.items() if own is not None}
+    of_draws = judge_draws(list(comparable.values()))
     level = LEVEL / len(places)
-    for (place, each), own in zip(known.items(), of_draws, strict=True):
-        found = _combine(own, judge_calls(_thinned(calls, place)))
-        is_wrong = found.p_value < level
+    for (place, own), of_own in zip(comparable.items(), of_draws, strict=True):
+        combined = _combine(of_own, judge_calls(_thinned(calls, place)))
+        is_wrong = combined.p_value < level
         rows[place] |= {
-            "random_test": found.test,
-            "p_value": found.p_value,
-            "min_t": math.inf if is_wrong else own.min_t,
+            "random_test": combined.test,
+            "p_value": combined.p_value,
+            "min_t": math.inf if is_wrong else of_own.min_t,
         }
         if is_wrong:
             verdict.warnings.append(
                 f"random_output: output {place} does not have the distribution of eager's. The "
-                f"test `{found.test}` has p = {found.p_value:.2g} after correction for the number "
-                f"of tests."
+                f"test `{combined.test}` has p = {combined.p_value:.2g} after correction for the "
+                "number of tests."
             )
-        elif judge_draws([stored_draw(each)])[0].p_value >= level:
+        elif judge_draws([stored_draw(own)])[0].p_value >= level:
             verdict.undecidable_reason = (
-                f"{len(each.eager)} draws of output {place} cannot be told from one draw of eager "
-                "that is repeated for ever."
+                f"The test does not distinguish {len(own.eager)} draws of output {place} from one "
+                "draw of eager that repeats."
             )
     if verdict.warnings:
         verdict.undecidable_reason = None
@@ -124,7 +124,7 @@ def judge_random_outputs(
 
 def _combine(of_draws: DrawVerdict, of_calls: DrawVerdict) -> DrawVerdict:
     """Return the verdict of the smaller p-value, corrected for two of them."""
-    smaller = min(of_draws, of_calls, key=lambda each: each.p_value)
+    smaller = min(of_draws, of_calls, key=lambda verdict: verdict.p_value)
     return dataclasses.replace(smaller, p_value=min(1.0, 2 * smaller.p_value))
 
 

@@ -67,7 +67,7 @@ def repetition_p(left: Sequence[bytes], right: Sequence[bytes]) -> float:
     """
     if len(set(left)) < len(left):
         return 1.0
-    whole_pairs = Counter(one for one, other in zip(left, right, strict=True) if one == other)
+    whole_pairs = Counter(draw for draw, other in zip(left, right, strict=True) if draw == other)
     p = 1.0
     for draw, count in Counter([*left, *right]).items():
         if whole_pairs[draw]:
