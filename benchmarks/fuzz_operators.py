@@ -24,6 +24,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,11 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.guard import build_guard
-from fuzzing.processes import now, run_operators
+from fuzzing.minimise import minimise
+from fuzzing.processes import ending, now, run_operators
+from fuzzing.samples import row_of, sample_of
+
+from graphnet_datasets.errors import GraphNetError
 
 FRAMEWORKS = ("torch", "paddle")
 
@@ -71,6 +76,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--as-checked", action="store_true", help="count whatever is fuzzed as checked"
     )
+    parser.add_argument("--smallest", type=float, help="share of calls on smallest storages")
+    parser.add_argument("--no-guards", action="store_true", help="call the kernels unchecked")
+    parser.add_argument("--rows", action="store_true", help="add a minimal row for each death")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--quiet", action="store_true", help="print the summary alone")
@@ -84,6 +92,8 @@ def _fuzz(options: argparse.Namespace) -> int:
     suffix = "target" if options.what == "calls" else "walks"
     target = importlib.import_module(f"fuzzing.{options.framework}_{suffix}")
     target.set_up()
+    if options.smallest is not None and hasattr(target, "SMALLEST_SHARE"):
+        target.SMALLEST_SHARE = options.smallest
     chosen = [
         name
         for name in target.names()
@@ -91,6 +101,8 @@ def _fuzz(options: argparse.Namespace) -> int:
         and (not options.only or target.is_checked(name) == (options.only == "checked"))
     ]
     random.Random(options.seed).shuffle(chosen)  # noqa: S311 - no secret
+    if options.no_guards:
+        target.HAS_GUARDS = False
     lines = _earlier(options)
     lines = {name: lines[name] for name in chosen if name in lines}
     left = [name for name in chosen if name not in lines]
@@ -107,6 +119,8 @@ def _fuzz(options: argparse.Namespace) -> int:
             "checked": is_checked,
             **dataclasses.asdict(outcome),
         }
+        if options.rows and outcome.deaths:
+            lines[name]["minimal"] = _minimal_row(options, target, name, outcome.deaths)
         _write(lines[name], options, is_shown=not options.quiet)
     found = list(lines.values())
     checked = [line for line in found if line["checked"]]
@@ -129,6 +143,31 @@ def _fuzz(options: argparse.Namespace) -> int:
     }
     _write(summary, options, is_shown=True)
     return int(bool(died))
+
+
+def _minimal_row(
+    options: argparse.Namespace, target: Any, name: str, deaths: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the smallest call found that dies, as text and as what a row holds of it."""
+    death = next((death for death in deaths if death["alone"]), None)
+    if death is None:
+        return None
+    seed = f"{options.seed}:{name}:{death['number']}"
+    call, _ = target.attempt(name, seed)
+
+    def dies(smaller: Any) -> bool:
+        status = ending(repr(smaller), target.again(smaller, seed))
+        return status < 0 and -status not in (signal.SIGALRM, signal.SIGPROF)
+
+    if not dies(call):
+        return None
+    call = minimise(call, dies)
+    row = {"framework": options.framework, "signal": death["signal"], "call": repr(call)}
+    try:
+        sample = sample_of(call, random.Random(seed), options.framework)  # noqa: S311 - no secret
+    except GraphNetError:
+        return row  # a call that no row can hold
+    return {**row, "row": row_of(sample)}
 
 
 def _key(options: argparse.Namespace, name: str) -> list[Any]:

@@ -7,8 +7,10 @@ from typing import Any
 
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import ListArg, Named, Ref
+from graphnet_datasets.schema import sample_to_row
 
 from .elements import elements
+from .layouts import SMALLEST, strides_of
 from .specs import Call, Tensor
 from .specs import Named as Constant
 
@@ -33,8 +35,22 @@ def sample_of(call: Call, chance: random.Random, framework: Any) -> Sample:
     return Sample("fuzzed/walk", framework, "other", tuple(inputs), (op,), Ref(len(inputs)))
 
 
+def row_of(sample: Sample) -> dict[str, Any]:
+    """Return the columns of a sample's row that say what it computes."""
+    row = sample_to_row(sample)
+    columns = {name: row[name] for name in ("inputs", "ops", "outputs")}
+    for column in (columns["inputs"], columns["ops"]):
+        for item in column:
+            for name in [name for name, value in item.items() if value in (None, "", [])]:
+                del item[name]
+            if isinstance(item.get("data"), bytes):
+                item["data"] = item["data"].hex()
+    return columns
+
+
 def _input(spec: Tensor, chance: random.Random) -> Input:
-    value = Value(spec.dtype, spec.shape)  # type: ignore[arg-type]
+    stride = strides_of(spec.shape, spec.layout, chance) if spec.layout in SMALLEST else None
+    value = Value(spec.dtype, spec.shape, stride)  # type: ignore[arg-type]
     if len(spec.shape) or spec.dtype == "bfloat16":
         return Input("input", value)
     return Input("constant", value, data=elements(spec, chance).tobytes())

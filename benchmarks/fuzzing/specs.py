@@ -170,6 +170,19 @@ class Mutator:
             self._name_arguments(args, kwargs)
         return Call(call.name, tuple(args), kwargs)
 
+    def lay_out(self, call: Call, layouts: tuple[str, ...]) -> Call:
+        """Return `call` with about half of its tensors in one of `layouts`, drawn for each."""
+
+        def drawn(value: Any) -> Any:
+            if isinstance(value, Tensor) and self.chance.random() < 0.5:
+                return dataclasses.replace(value, layout=self.chance.choice(layouts))
+            if isinstance(value, list | tuple):
+                return type(value)(map(drawn, value))
+            return value
+
+        kwargs = {name: drawn(value) for name, value in call.kwargs.items()}
+        return Call(call.name, tuple(map(drawn, call.args)), kwargs)
+
     def _name_arguments(self, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Pass the last arguments by keyword."""
         names = self.chance.choice(self.parameters)

@@ -35,7 +35,7 @@ from graphnet_datasets.sample.arguments import Named as RowNamed
 
 from .specs import Call, Mutator, Named, Tensor, read_call
 from .torch_more_seeds import MORE
-from .torch_values import LAYOUTS, Maker
+from .torch_values import LAYOUTS, SMALLEST, Maker
 
 SEEDS = Path(__file__).with_name("torch_seeds.jsonl.gz")
 _MATRIX, _INDICES = Tensor("float32", (3, 4)), Tensor("int64", (3,), "small")
@@ -55,6 +55,11 @@ _PYTHON_SEEDS = (
     (Tensor("int64", (5,), "least"), Tensor("int64", (5,), "negative")),
     (Tensor("uint8", (5,), "count"), 2), (3, 4), (2.5, 3), (Tensor("bool", (4,), "ones"), True),
 )  # fmt: skip
+SMALLEST_SHARE = 0.4
+"""Share of the calls whose operands have the smallest storages that some strides allow."""
+
+HAS_GUARDS = True
+"""Whether calls of checked operators are compared first, as `materialize` does."""
 
 
 def set_up() -> None:
@@ -212,11 +217,18 @@ def attempt(name: str, seed: str) -> tuple[Call, Callable[[], bool]]:
     return call, functools.partial(_run, lookup(name), call, chance)
 
 
+def again(call: Call, seed: str) -> Callable[[], bool]:
+    """Return what makes a call that is already known."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    return functools.partial(_run, lookup(call.name), call, chance)
+
+
 def mutated(name: str, chance: random.Random) -> Call:
     """Return a call by chance."""
     starts = seeds_of(name)
     mutator = Mutator(chance, _keywords(name), LAYOUTS, _parameters(name))
-    return mutator.mutate(chance.choice(starts), list(starts))
+    call = mutator.mutate(chance.choice(starts), list(starts))
+    return mutator.lay_out(call, SMALLEST) if chance.random() < SMALLEST_SHARE else call
 
 
 def _run(operator: Operator, call: Call, chance: random.Random) -> bool:
@@ -224,7 +236,7 @@ def _run(operator: Operator, call: Call, chance: random.Random) -> bool:
     maker = Maker(chance)
     args = maker.make(call.args)
     kwargs = {key: maker.make(value) for key, value in call.kwargs.items()}
-    if checked(operator):
+    if HAS_GUARDS and checked(operator):
         op = as_op(call)
         check_keywords(op, operator)
         check_call_constants(op, operator, "The call")

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .elements import elements
+from .layouts import SMALLEST, contiguous_strides, strides_of
 from .specs import Call, Named, Tensor
 
 _KINDS = {
@@ -22,11 +23,11 @@ class NotPlainError(Exception):
     """An argument is of a kind that no row can hold."""
 
 
-LAYOUTS = (
-    "plain", "strided", "expanded", "transposed", "overlapping", "offset", "channels_last",
-    "conjugated", "gradient", "alias",
-)  # fmt: skip
+LAYOUTS = ("plain", "channels_last", "conjugated", "gradient", "alias", *SMALLEST)
 """How operands lie in memory; `alias` is another view of the memory of the operand before it."""
+
+_ALIGNMENT_BYTES = 64
+"""What torch's allocator aligns a storage to: as many bytes may follow its last element."""
 
 
 class Maker:
@@ -69,28 +70,32 @@ def make_tensor(spec: Tensor, chance: random.Random) -> torch.Tensor:
     if spec.layout == "conjugated":
         is_neg = tensor.dtype in (torch.float32, torch.float64)
         return torch._neg_view(tensor) if is_neg else tensor.conj()
-    return _laid_out(tensor, spec.layout) if tensor.dim() else tensor
+    return _laid_out(tensor, spec.layout, chance) if tensor.dim() else tensor
 
 
-def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
-    if layout == "strided":
-        return torch.stack([tensor, tensor], -1)[..., 0]
-    if layout == "offset":
-        return torch.cat([tensor.reshape(-1)[:1], tensor.reshape(-1)])[-tensor.numel() :].view(
-            tensor.shape
-        )
+def _laid_out(tensor: torch.Tensor, layout: str, chance: random.Random) -> torch.Tensor:
     if layout == "channels_last" and tensor.dim() in (4, 5):
         is_flat = tensor.dim() == 4
         return tensor.to(
             memory_format=torch.channels_last if is_flat else torch.channels_last_3d  # type: ignore[arg-type]
         )
-    if layout == "expanded" and 0 not in tensor.shape:
-        return tensor[:1].expand(tensor.shape)
-    if layout == "transposed" and tensor.dim() > 1:
-        return tensor.transpose(0, -1).contiguous().transpose(0, -1)
-    if layout == "overlapping" and 0 not in tensor.shape:
-        return tensor.reshape(-1).as_strided(tensor.shape, (1,) * tensor.dim())
-    return tensor
+    if 0 in tensor.shape:
+        return tensor
+    return flush(tensor, strides_of(tuple(tensor.shape), layout, chance))
+
+
+def flush(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """Return a tensor with these strides whose last element ends where its storage's page ends.
+
+    Of elements that share a place in memory one is kept.
+    """
+    reach = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, strides, strict=True))
+    step = max(1, _ALIGNMENT_BYTES // tensor.element_size())
+    offset = -reach % step
+    storage = torch.zeros(offset + reach, dtype=tensor.dtype)
+    source = tensor.reshape(-1)[:reach]
+    storage[offset : offset + len(source)] = source
+    return storage.as_strided(tuple(tensor.shape), strides, offset)
 
 
 def _alias(last: torch.Tensor | None, spec: Tensor) -> torch.Tensor | None:
@@ -99,14 +104,9 @@ def _alias(last: torch.Tensor | None, spec: Tensor) -> torch.Tensor | None:
         return None
     room = last.untyped_storage().nbytes() // last.element_size()
     size = math.prod(spec.shape)
-    return last.as_strided(spec.shape, _strides(spec.shape), 1) if 0 < size < room else None
-
-
-def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides = [1]
-    for size in reversed(shape[1:]):
-        strides.insert(0, strides[0] * size)
-    return tuple(strides[: len(shape)])
+    return (
+        last.as_strided(spec.shape, contiguous_strides(spec.shape), 1) if 0 < size < room else None
+    )
 
 
 def describe(value: Any) -> Any:

@@ -92,7 +92,7 @@ def check_memory(
     """
     limit = memory_limit(limit_bytes)
     footprint = _WALKED.get(sample)
-    if footprint is None or footprint.peak_bytes > limit:
+    if footprint is None or footprint.working_bytes > limit:
         footprint = measure_footprint(
             sample,
             None,

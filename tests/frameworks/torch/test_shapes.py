@@ -159,48 +159,51 @@ BOMBS = [
     ),
     (
         build(("operator.pow", 9, 9), ("operator.pow", 9, Ref(0)), inputs=()),
-        "Op 1 (`operator.pow`) of `example/by_hand` raises a number to a power that is not "
-        "between -64 and 64.",
+        "Op 1 (`operator.pow`) of `example/by_hand`: The call raises a number to a power "
+        "that is not between -64 and 64.",
     ),
     (
         build(*[("operator.mul", Ref(i), Ref(i)) for i in range(60)], inputs=(INT,)),
-        "Op 1 (`operator.mul`) of `example/by_hand` gives an integer of 80 bits, not 64 at most.",
+        "Op 1 (`operator.mul`) of `example/by_hand`: The call gives an integer of 80 bits, "
+        "not 64 at most.",
     ),
     (
         build(("operator.lshift", 1, 10**9), inputs=()),
-        "Op 0 (`operator.lshift`) of `example/by_hand` raises a number to a power that is not "
-        "between -64 and 64.",
+        "Op 0 (`operator.lshift`) of `example/by_hand`: The call raises a number to a power "
+        "that is not between -64 and 64.",
     ),
     (
         build(("operator.mul", ListArg((0,)), 10**10), inputs=()),
-        "Op 0 (`operator.mul`) of `example/by_hand` repeats a list to more than 100000 items.",
+        "Op 0 (`operator.mul`) of `example/by_hand`: The call repeats a list to more than "
+        "100000 items.",
     ),
     (
         build(("torch.ops.aten.mul", ListArg((0,)), 10**10), inputs=()),
-        "Op 0 (`torch.ops.aten.mul`) of `example/by_hand` calls an overload for lists or numbers, "
-        "which no graph needs.",
+        "Op 0 (`torch.ops.aten.mul`) of `example/by_hand`: The call calls an overload for lists "
+        "or numbers, which no graph needs.",
     ),
     (
         build(("operator.mod", "%1000000000d", 1), inputs=()),
-        "Op 0 (`operator.mod`) of `example/by_hand` computes with text, which no graph needs.",
+        "Op 0 (`operator.mod`) of `example/by_hand`: The call computes with text, "
+        "which no graph needs.",
     ),
     (
         build(("builtins.round", 7, -(10**9)), inputs=()),
-        "Op 0 (`builtins.round`) of `example/by_hand` rounds to more than 400 decimals.",
+        "Op 0 (`builtins.round`) of `example/by_hand`: The call rounds to more than 400 decimals.",
     ),
     (
         build(("torch.Tensor.expand", Ref(0), 10**11, 2, 3), ("torch.Tensor.unbind", Ref(1))),
-        "Op 1 (`torch.Tensor.unbind`) of `example/by_hand` takes a tensor apart into "
+        "Op 1 (`torch.Tensor.unbind`) of `example/by_hand`: The call takes a tensor apart into "
         "100000000000 items, not 100000 at most.",
     ),
     (
         build(("torch.Tensor.expand", Ref(0), 10**11, 2, 3), ("torch.split", Ref(1), 1)),
-        "Op 1 (`torch.split`) of `example/by_hand` takes a tensor apart into 100000000000 items, "
-        "not 100000 at most.",
+        "Op 1 (`torch.split`) of `example/by_hand`: The call takes a tensor apart into "
+        "100000000000 items, not 100000 at most.",
     ),
     (
         build(("torch.Tensor.expand", Ref(0), 10**11, 2, 3), ("torch.Tensor.tolist", Ref(1))),
-        "Op 1 (`torch.Tensor.tolist`) of `example/by_hand` takes a tensor apart into "
+        "Op 1 (`torch.Tensor.tolist`) of `example/by_hand`: The call takes a tensor apart into "
         "600000000000 items, not 100000 at most.",
     ),
     (
@@ -210,8 +213,8 @@ BOMBS = [
             ("builtins.int", Ref(2)),
             ("operator.pow", 3, Ref(3)),
         ),
-        "Op 3 (`operator.pow`) of `example/by_hand` raises a number to a power that is not "
-        "between -64 and 64.",
+        "Op 3 (`operator.pow`) of `example/by_hand`: The call raises a number to a power "
+        "that is not between -64 and 64.",
     ),
     (
         build(

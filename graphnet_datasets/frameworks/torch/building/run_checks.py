@@ -26,6 +26,7 @@ from ...deadline import Deadline
 from ..operators import Operator, lookup, resolve
 from ..walking.confined_fakes import ConfinedFakeMode
 from ..walking.costly_calls import MAX_BITS, check_call, join_place
+from ..walking.expanded_operands import copied_bytes
 from ..walking.live_memory import tensors_in
 from ..walking.unknown import refuse_overflow
 from ..walking.unsettled import data_sized
@@ -145,7 +146,8 @@ class SizeChecks(torch.nn.Module):
             raise MemoryLimitError(f"computes with an integer of more than {MAX_BITS} bits.")
         check_call(call.operator, args, kwargs)
         needed = self._needed_bytes(call.operator, args, kwargs)
-        total = live.num_bytes + live.promised() + needed
+        copied = copied_bytes(call.operator, [*args, *kwargs.values()])
+        total = live.num_bytes + live.promised() + needed + copied
         if total > self._room_bytes:
             raise MemoryLimitError(
                 f"would bring what is known of its run alone to {total / 1e9:,.3f} GB beside "

@@ -61,7 +61,11 @@ _WINDOWS = frozenset(
 """Pools whose kernels visit whole windows even where these lie outside of the input. Pools that
 take the size of their result visit it even where it has no elements."""
 
+_GROWING = frozenset({"pow", "ipow", "lshift", "ilshift", "round", "lcm"})
 _COMPARISONS = frozenset({"eq", "ne", "is_", "is_not"})
+_ITERATING = frozenset({"fsum", "max", "min", "sum"})
+"""Functions of Python that take a tensor apart along its first axis."""
+
 _SPLITS_BY_SIZE = frozenset({"split"})
 _SPLITS_BY_COUNT = frozenset({"chunk", "tensor_split", "hsplit", "vsplit", "dsplit"})
 _TAKES_APART = frozenset({"unbind", "tolist"})
@@ -254,12 +258,16 @@ def _is_tensor(value: Any) -> bool:
 
 def _check_python(operator: Operator, args: Sequence[Any], _kwargs: Mapping[str, Any]) -> None:
     last = operator.last_name
-    is_growing = last in ("pow", "ipow", "lshift", "ilshift", "round", "lcm")
-    if not is_growing and _SCALAR_TYPES.issuperset(map(type, args)):
+    is_limited = last in _ITERATING or last in _GROWING
+    if not is_limited and _SCALAR_TYPES.issuperset(map(type, args)):
         return
     # Python asks a tensor for its number where text or a list is the other operand.
     if last not in _COMPARISONS and any(isinstance(arg, str) for arg in args):
         raise MemoryLimitError("The call computes with text, which no graph needs.")
+    if last in _ITERATING and any(
+        _is_tensor(arg) and arg.shape and arg.shape[0] > MAX_ITEMS for arg in args
+    ):
+        raise MemoryLimitError(f"The call goes through a tensor of more than {MAX_ITEMS} rows.")
     is_repeating = last in ("mul", "imul") and any(isinstance(arg, tuple | list) for arg in args)
     if any(map(_is_tensor, args)) and not is_repeating:
         return

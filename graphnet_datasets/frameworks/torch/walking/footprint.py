@@ -15,8 +15,9 @@ class Footprint:
 
     `results` has, per operator, one `Value` per tensor that it gives, or None where they cannot be
     known without running it. `input_bytes` is the memory of all inputs, `peak_bytes` the most that
-    inputs and live values take at one time when values die at their last use, `total_bytes` all
-    that operators allocate. Views and in-place operators allocate nothing; the working memory
+    inputs and live values take at one time when values die at their last use, `working_bytes` the
+    same with the copies that kernels may make of expanded operands, `total_bytes` all that
+    operators allocate. Views and in-place operators allocate nothing; the working memory
     inside an operator is not counted. `unchecked` says why the sample may not run in any process,
     as far as the operands of its checked operators tell; "" if it may. `unsettled` are the
     positions of the operators of which only a run tells how large their operands or results are,
@@ -30,3 +31,4 @@ class Footprint:
     unchecked: str = ""
     unsettled: frozenset[int] = frozenset()
     settled_bytes: int = 0
+    working_bytes: int = 0

@@ -129,10 +129,10 @@ def _storages(
 ) -> Iterable[tuple[int, int]]:
     if type(value) in _STAND_INS:
         return ((value.storage.key, value.storage.num_bytes),)
-    return _storages_in(value, known)
+    return _all_storages(value, known)
 
 
-def _storages_in(value: Any, known: Mapping[int, Storage]) -> Iterator[tuple[int, int]]:
+def _all_storages(value: Any, known: Mapping[int, Storage]) -> Iterator[tuple[int, int]]:
     if isinstance(value, tuple | list) and len(value) > _LARGE_LIST:
         yield id(value), _ITEM_BYTES * len(value)
     for tensor in tensors_in(value):

@@ -17,6 +17,7 @@ from . import fused_layers
 from .gradient_operands import check_gradient_operands, is_guarded
 from .known_numbers import FOLLOWS_NONE, check_tensors_are_given
 from .recurrent import kind_of, read_call
+from .stride_blind import check_strides, ignores_strides
 
 _ATEN = "torch.ops.aten."
 
@@ -27,6 +28,7 @@ def is_trusting(operator: Operator) -> bool:
         _is_batch_norm(operator)
         or _packet(operator) in ("native_group_norm", "_weight_norm", fused_layers.LAYER)
         or is_guarded(_packet(operator))
+        or ignores_strides(operator)
         or kind_of(operator.name) is not None
     )
 
@@ -58,7 +60,9 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
     check_tensors_are_given(operator, args, kwargs)
     if _is_grouped(operator):
         fused_layers.check_grouped_products(args, kwargs)
-    if not is_trusting(operator):
+    if ignores_strides(operator):
+        check_strides(operator, args, kwargs)
+    if not is_trusting(operator) or operator.packet_name in ("median", "nanmedian"):
         return
     if kind_of(operator.name) is not None:
         read_call(operator.name, args, kwargs)

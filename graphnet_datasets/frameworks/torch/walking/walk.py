@@ -28,6 +28,7 @@ from ..tensors import concrete_stride, dtype_of, storage_elements, to_tensor
 from .confined_fakes import ConfinedFakeMode
 from .costly_calls import check_call, check_repeats, check_result, join_place
 from .describing import describe
+from .expanded_operands import copied_bytes
 from .footprint import Footprint
 from .forms import Form, Scalar, Storage, UnfitError, fake_of, form_of, map_forms
 from .known_numbers import gives_nothing, why_unknown
@@ -76,6 +77,7 @@ class Walk:
         self._mode: ConfinedFakeMode | None = None
         self.values: list[Any] = []
         self.memory = LiveMemory(self.storages)
+        self.working_bytes = 0  # at most, with the copies of expanded operands
         self.unsettled = Unsettled(sample, deadline.limit_s, self.memory)
         self.is_told = False
         self.calls: dict[Hashable, Remembered | None] = {}
@@ -122,6 +124,7 @@ class Walk:
             self.unchecked,
             frozenset(self.unsettled.positions),
             self.unsettled.settled_bytes,
+            max(self.working_bytes, self.memory.peak_bytes),
         )
 
     def _enter_mode(self) -> ConfinedFakeMode:
@@ -197,14 +200,25 @@ class Walk:
         except MaterializeError as error:
             raise MaterializeError(join_place(self._place(position), error)) from error
         self.guesses.end(index, op)
+        operands = [self.values[ref] for ref in self.sample.op_refs[position]]
         self.values.append(result)
         self.memory.hold(index, result)
+        copied = self._copied_bytes(op, operands)
+        if copied:
+            self.working_bytes = max(self.working_bytes, self.memory.live_bytes + copied)
+            what = f"{self._place(position)} may copy its expanded operands, which brings memory to"
+            self._check_limit(self.working_bytes, what)
         if self.limit_bytes is not None and self.memory.live_bytes > self.limit_bytes:
             what = f"{self._place(position)} brings the tensors that are alive to"
             self._check_limit(self.memory.live_bytes, what)
         if type(result) is not Form or not self.unsettled.is_within(result):
             self.unsettled.check_elements(result, self._place(position))
         return None if isinstance(result, Unknown) else tuple(describe(result))
+
+    def _copied_bytes(self, op: Op, operands: list[Any]) -> int:
+        if custom_operator_of(self.sample, op) is not None:
+            return 0
+        return copied_bytes(lookup(op.target), operands)
 
     def _place(self, position: int) -> str:
         return f"Op {position} (`{self.sample.ops[position].target}`) of `{self.sample.id}`"

@@ -1,0 +1,83 @@
+"""The memory of operands that are larger than the storage they lie in.
+
+A tensor with a stride of 0 may have a shape of a gigabyte and lie in four bytes. Kernels that
+follow strides leave it so. Others copy it to have its elements one behind the other, some of them
+several times. Which ones do changes from version to version, so every operator counts as copying
+such an operand once, but for views and for pointwise operators, which follow strides.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..operators import Operator
+from ..operators.words import words
+from .element_rules import ELEMENT_RULES
+from .forms import Form
+from .live_memory import tensors_in
+
+_READING = words("allclose equal tolist")
+"""Packets that read all elements of their operands and return no tensor."""
+
+
+def copied_bytes(operator: Operator, operands: Sequence[Any]) -> int:
+    """Return the bytes that a call may take for copies of its operands.
+
+    >>> from ..operators import lookup
+    >>> wide = Form((1000, 1000), (0, 0), torch.float32)
+    >>> copied_bytes(lookup("torch.mode"), [wide]), copied_bytes(lookup("torch.add"), [wide, wide])
+    (3999996, 0)
+    """
+    total = 0
+    for tensor in tensors_in(operands):
+        total += _missing_bytes(tensor)
+    return 0 if total == 0 or follows_strides(operator) else total
+
+
+@functools.lru_cache(maxsize=16384)
+def follows_strides(operator: Operator) -> bool:
+    """Tell whether a kernel reads its operands where they lie.
+
+    >>> from ..operators import lookup
+    >>> [follows_strides(lookup(f"torch.Tensor.{name}")) for name in ("mul", "view", "size", "mm")]
+    [True, True, True, False]
+    """
+    namespace, _, last = operator.name.rpartition(".")
+    if operator.kind == "attribute" or operator.name in ELEMENT_RULES or operator.is_state:
+        return True
+    if namespace == "operator":
+        return last not in ("matmul", "imatmul")
+    packet = getattr(torch.ops.aten, operator.packet_name, None)
+    if packet is None or operator.packet_name in _READING:
+        return False
+    overloads = [getattr(packet, name) for name in packet.overloads()]
+    return any(map(_is_pointwise_or_view, overloads))
+
+
+def _is_pointwise_or_view(overload: Any) -> bool:
+    """Tell whether an overload is pointwise, returns views, or no tensors at all."""
+    returns = overload._schema.returns
+    if torch.Tag.pointwise in overload.tags or not any("Tensor" in str(a.type) for a in returns):
+        return True
+    return any(a.alias_info is not None and not a.alias_info.is_write for a in returns)
+
+
+def _missing_bytes(tensor: Any) -> int:
+    """Return by how many bytes the elements of a tensor exceed its storage."""
+    if type(tensor) is Form:
+        if tensor.is_contiguous:
+            return 0
+        return max(0, math.prod(tensor.shape) * tensor.dtype.itemsize - tensor.storage.num_bytes)
+    if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided:
+        return 0
+    try:
+        needed, available = tensor.numel() * tensor.itemsize, tensor.untyped_storage().nbytes()
+    except (RuntimeError, NotImplementedError):
+        return 0
+    is_known = type(needed) is int and type(available) is int
+    return max(0, needed - available) if is_known else 0
