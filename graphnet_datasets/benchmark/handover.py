@@ -40,6 +40,10 @@ VARIED = "varied.bin"
 """The file of either arm's outputs of the calls with other sizes and numbers."""
 DRAWS = "draws.bin"
 """The file of either arm's outputs of repeated calls on the same inputs with other seeds."""
+KEYS = "keys.bin"
+"""The file of the keys that the graph sorts, on input set 0 and in the judged calls."""
+MAX_KEYS_BYTES = 2**28
+"""Bytes of that file beyond which the keys of no further call are kept."""
 MAX_JUDGED = 512
 """Timed calls whose outputs are judged: of more of them, so many drawn at random."""
 MAX_WHOLE = 3
@@ -70,6 +74,11 @@ def varied_message(number: int, frozen: int | None = None) -> str:
     `frozen` numbers eager's outputs where symbols keep the sizes of an earlier call.
     """
     return f"outputs varied {number}" if frozen is None else f"outputs varied {number} {frozen}"
+
+
+def keys_message(number: int) -> str:
+    """Return the key of the message that describes the sorted keys of one call, from 0 on."""
+    return f"outputs keys {number}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,6 +9,11 @@ from typing import Any, Protocol
 from .contract import module
 from .outputs import MAX_EXCERPT
 
+ROW_WORDS = 1024
+"""Words of 8 bytes in a row of a checksum, each of which is summed by row and by column."""
+SCRAMBLE = -7046029254386353131
+"""2^64 over the golden ratio as an odd int64: its multiples have no small common factors."""
+
 
 class Runtime(Protocol):
     """A framework on one device, with a fixed number of threads and without gradients."""

@@ -5,13 +5,24 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from ...analysis.orders import find_orders, keys_sample
 from ...frameworks import module
 from ...frameworks.outputs import append_described
 from ...isolation import Reporter, describe_error
 from ...schema.sample_files import read_sample
 from ...timing.alone import measure_alone
 from ..draw_plan import FURTHER_DRAWS
-from ..handover import AGAIN, DRAWS, FIRST, JUDGED, ORACLE, judged_message
+from ..handover import (
+    AGAIN,
+    DRAWS,
+    FIRST,
+    JUDGED,
+    KEYS,
+    MAX_KEYS_BYTES,
+    ORACLE,
+    judged_message,
+    keys_message,
+)
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 from .between import Between
@@ -42,6 +53,7 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
     if job.draws is not None:
         calls = dataclasses.replace(job.draws, count=job.draws.count + FURTHER_DRAWS)
         hand_over_draws(arm, runtime, reporter, directory / DRAWS, calls, DRAWS)
+    _hand_over_keys(job, reporter, directory)
     if not job.is_first:
         return
     turnstile.enter("run")
@@ -51,6 +63,30 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
         workload.forget_spares()
         reporter.enter("oracle")
         _run_oracle(workload, reporter, directory)
+
+
+def _hand_over_keys(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
+    """Hand over the keys that the graph sorts; without them some outputs are undecidable."""
+    sample = read_sample(directory)
+    orders = find_orders(sample)
+    if orders is None:
+        return
+    try:
+        own = dataclasses.replace(job, is_first=False)
+        workload = load_workload(own, directory, keys_sample(sample, orders))
+        workload.note_writes()
+        workload.is_fresh = job.is_fresh
+        arm = Arm(workload, workload.module)
+        with (directory / KEYS).open("wb") as file:
+            for number, set_index in enumerate((0, *(call.set_index for call in job.judged))):
+                if file.tell() > MAX_KEYS_BYTES:
+                    return
+                arm.prepare(set_index)
+                arm()
+                keys = workload.runtime.excerpt(arm.results(), None)[: len(orders.operators)]
+                reporter.send({keys_message(number): append_described(keys, file)})
+    except Exception as error:  # an operator of the part that computes the keys, or want of memory
+        reporter.send({"keys_problem": describe_error(error)})
 
 
 def _time(job: WorkerJob, arm: Arm, workload: Workload, reporter: Reporter) -> None:

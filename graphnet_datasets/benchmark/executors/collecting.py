@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...analysis.finite import explain_not_finite
+from ...analysis.orders import find_orders
 from ...errors import (
     CompilerError,
     CompilerUnavailableError,
@@ -22,11 +23,13 @@ from ..handover import (
     DRAWS,
     FIRST,
     JUDGED,
+    KEYS,
     ORACLE,
     DrawnCalls,
     HandoverError,
     JudgedCall,
     judged_message,
+    keys_message,
     read_all_outputs,
     read_drawn,
     read_draws,
@@ -134,12 +137,24 @@ def read_eager_alone(
         if run.drawn_calls is not None and DRAWS in messages:
             calls = read_drawn(messages[DRAWS])
             eager_alone.draws = _read_draws(directory, messages, calls)
+        eager_alone.orders = find_orders(sample)
+        eager_alone.keys = _read_keys(directory, messages)
         if f"outputs {ORACLE}" in messages:
             described = messages[f"outputs {ORACLE}"]
             eager_alone.oracle = read_outputs(directory / ORACLE, described)
     except HandoverError as error:
         eager_alone.handover_problem = str(error)
     return eager_alone
+
+
+def _read_keys(directory: Path, messages: Mapping[str, Any]) -> list[list[Output]]:
+    """Return the keys that the graph sorts, of all calls whose keys were kept."""
+    described = []
+    while (message := messages.get(keys_message(len(described)))) is not None:
+        described.append(message)
+    if not described:
+        return []
+    return read_all_outputs(directory / KEYS, described, [None] * len(described))
 
 
 def read_times_alone(outcome: Outcome) -> EagerAlone:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from ...analysis.orders import Orders
 from ...isolation import Ending, Outcome
 from ...schema import Reason, Status
 from .correctness import Drawn, Output
@@ -19,7 +20,8 @@ class EagerAlone:
 
     `draws` are its outputs in repeated calls with other seeds, None where there are no such calls
     or the outputs differ in shape. `earlier` is the one of another candidate, which has found out
-    all but `judged` and `draws`.
+    all but `judged`, `draws` and `keys`. `orders` are the open orders of the sample, and `keys` the
+    arrays that they sort, in the first call and in the judged calls whose keys were kept.
     """
 
     outcome: Outcome | None = None
@@ -33,6 +35,8 @@ class EagerAlone:
     judged: list[list[Output]] = dataclasses.field(default_factory=list)
     oracle: list[Output] | None = None
     draws: list[Drawn] | None = None
+    orders: Orders | None = None
+    keys: list[list[Output]] = dataclasses.field(default_factory=list)
     earlier: EagerAlone | None = None
 
     @property

@@ -37,6 +37,7 @@ from .endings import STATUS_OF_PHASE, is_harness_failure, reason_of
 from .random_outputs import RandomVerdict, judge_random_outputs
 from .reported import read_message, read_number, read_text, take_figures, take_off_pauses
 from .stamps import TimesError
+from .ties import SettledCalls, settle
 from .times import DISTURBED, take_alone, take_layouts, take_looks, take_times
 from .turn_times import take_turn_times
 
@@ -226,13 +227,22 @@ class Run:
                 self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
                 return
         oracle = _fitting(eager_alone)
+        self.record["judged"] = self._describe_judged(compared)
+        first, settled = eager_alone.first, SettledCalls(compared)
+        if eager_alone.orders is not None:
+            unknown = [None] * (len(compared) - len(eager_alone.keys))
+            keys = [*eager_alone.keys, *unknown]
+            settled = settle(compared, eager_alone.orders, keys)
+            compared = settled.calls
+            if oracle is not None:  # float64 may break ties in another way, too
+                ((first, oracle),) = settle([(first, oracle)], eager_alone.orders, keys[:1]).calls
         rows = compare_calls(compared, oracle)
         random = RandomVerdict()
         if self.plan is not None:
             random = judge_random_outputs(rows, compared, self.plan, self.draws, eager_alone.draws)
+        why_open = settled.take(rows, random.places)
         self.record["is_random"] = random.is_random
         self.record["warnings"] += random.warnings
-        self.record["judged"] = self._describe_judged(compared)
         # Random outputs move from call to call whatever the inputs are.
         steady = [place for place in range(len(rows)) if place not in random.places]
         compared = [
@@ -262,11 +272,11 @@ class Run:
             "min_t": overall_min_t(rows),
             "null_t": overall_null_t(rows),
             "stale_t": overall_stale_t(rows),
-            "eager_t": None if oracle is None else eager_t(eager_alone.first, oracle),
+            "eager_t": None if oracle is None else eager_t(first, oracle),
         }
         if (self.record["min_t"] or 0.0) <= DECIDED_T:
             self.record["undecidable_reason"] = random.undecidable_reason
-        self.record["undecidable_reason"] = undecidable_reason(self.record)
+        self.record["undecidable_reason"] = why_open or undecidable_reason(self.record)
 
     def _take_alone(
         self, record: dict[str, Any], eager_alone: EagerAlone, *, is_known_busy: bool = False

@@ -27,6 +27,7 @@ with warnings.catch_warnings():
 
 from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..outputs import MAX_EXCERPT, SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
+from ..runtime import ROW_WORDS, SCRAMBLE
 from .tensors import place_of
 
 _ORDERS = random.SystemRandom()
@@ -107,11 +108,18 @@ class PaddleRuntime:
         return np.array_equal(_Bytes(left).array, _Bytes(right).array)
 
     def checksum(self, tensor: Any) -> int:
-        """Return a sum over the bits of a tensor, which a change of its elements changes."""
+        """Return a number that changes with the elements of a tensor and with their order.
+
+        Each word counts with weights of its row and its column, so two sums without temporary
+        memory of the tensor's size see elements that change places.
+        """
         elements = _Bytes(tensor)
         data = elements.array
-        whole = data[: data.size // 8 * 8].view(np.int64)
-        return int(whole.sum()) + int(data[whole.size * 8 :].sum(dtype=np.int64))
+        words = data[: data.size // 8 * 8].view(np.int64)
+        rows = words[: words.size // ROW_WORDS * ROW_WORDS].reshape(-1, ROW_WORDS)
+        bytes_left = data[words.size * 8 :].astype(np.int64)
+        parts = rows.sum(0), words[rows.size :], bytes_left, rows.sum(1)
+        return sum(_weighted_sum(part, ROW_WORDS * place) for place, part in enumerate(parts))
 
     def restore(self, tensor: Any, pristine: Any) -> None:
         """Write the saved elements back into `tensor`."""
@@ -210,6 +218,13 @@ class PaddleRuntime:
         if self.device.startswith("gpu"):
             return paddle.device.cuda.max_memory_allocated(self._place)
         return None
+
+
+def _weighted_sum(words: npt.NDArray[np.int64], start: int) -> int:
+    """Return the sum of words, each times a scrambled odd number, modulo 2^64."""
+    numbers = np.arange(start, start + words.size) * SCRAMBLE
+    weights = (numbers ^ (numbers >> 29)) * SCRAMBLE
+    return int((words * (weights | 1)).sum())
 
 
 class _Bytes:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ..outputs import MAX_EXCERPT, SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
+from ..runtime import ROW_WORDS, SCRAMBLE
 from .building.deferred import settle
 from .watching import watched
 
@@ -107,10 +108,16 @@ class TorchRuntime:
         return bool(torch.equal(_as_bytes(left), _as_bytes(right)))
 
     def checksum(self, tensor: Any) -> int:
-        """Return a sum over the bits of a tensor, which a change of its elements changes."""
+        """Return a number that changes with the elements of a tensor and with their order.
+
+        Each word counts with weights of its row and its column, so two sums without temporary
+        memory of the tensor's size see elements that change places.
+        """
         data = _as_bytes(tensor)
-        whole = data[: data.numel() // 8 * 8].view(torch.int64)
-        return int(whole.sum()) + int(data[whole.numel() * 8 :].sum(dtype=torch.int64))
+        words = data[: data.numel() // 8 * 8].view(torch.int64)
+        rows = words[: words.numel() // ROW_WORDS * ROW_WORDS].view(-1, ROW_WORDS)
+        parts = rows.sum(0), words[rows.numel() :], data[words.numel() * 8 :].long(), rows.sum(1)
+        return sum(_weighted_sum(part, ROW_WORDS * place) for place, part in enumerate(parts))
 
     def restore(self, tensor: torch.Tensor, pristine: torch.Tensor) -> None:
         """Write the saved elements back into `tensor`."""
@@ -269,6 +276,13 @@ class _Copy:
         if isinstance(tensor, torch.nn.Parameter):
             return torch.nn.Parameter(plain, requires_grad=tensor.requires_grad)
         return plain
+
+
+def _weighted_sum(words: torch.Tensor, start: int) -> int:
+    """Return the sum of int64 words, each times a scrambled odd number, modulo 2^64."""
+    numbers = torch.arange(start, start + words.numel(), device=words.device)
+    weights = (numbers * SCRAMBLE) ^ ((numbers * SCRAMBLE) >> 29)
+    return int((words * (weights * SCRAMBLE | 1)).sum())
 
 
 def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,359 @@
+"""Operators that leave an order open: positions of tied elements, and unique elements unsorted."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from ..sample import Op, Sample
+from ..sample.arguments import DictArg, ListArg, Ref, iterate_refs
+from ..sample.targets import base_name
+from .effects import effect_kinds, memory_classes, written_values
+
+Kind = Literal["sort", "select", "unique"]
+Result = Literal["positions", "values", "inverse", "counts"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenOrder:
+    """An operator whose results have several valid orders.
+
+    `kind` is "sort" for a permutation along `dim`, "select" for one position in each row, "unique"
+    for distinct elements in any order. `results` names the results of the operator in order; the
+    order of those in `open_results` is not specified. `keys` is the value that is sorted, `dim` the
+    dimension (None: flattened), `keeps_dim` whether the result has it. `count` is the number of
+    elements that `topk` returns, the largest if `is_largest`. `is_first` says that the operator
+    promises the first of several tied elements.
+    """
+
+    position: int
+    target: str
+    kind: Kind
+    keys: int
+    dim: int | None
+    keeps_dim: bool
+    results: tuple[Result, ...]
+    open_results: frozenset[Result]
+    count: int | None = None
+    is_largest: bool = True
+    is_first: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Orders:
+    """The open orders of a sample, and the flat outputs that they reach.
+
+    `direct` maps an output to its operator (an index of `operators`) and the result that it is;
+    `reached` maps an output to the other operators on whose order its elements depend.
+    `are_keys_exact` has True for an operator whose keys are inputs, or are not floats: then two
+    compilers sort equal numbers.
+    """
+
+    operators: tuple[OpenOrder, ...]
+    are_keys_exact: tuple[bool, ...]
+    direct: dict[int, tuple[int, Result]]
+    reached: dict[int, frozenset[int]]
+
+
+def find_orders(sample: Sample) -> Orders | None:
+    """Return the open orders that reach an output of a sample, or None.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> order = Op("torch.argsort", (Ref(0),))
+    >>> sample = Sample("example/order", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (4,))),),
+    ...     ops=(order, Op("torch.add", (Ref(1), 1))), outputs=(Ref(1), Ref(2)))
+    >>> orders = find_orders(sample)
+    >>> orders.direct, orders.reached
+    ({0: (0, 'positions')}, {1: frozenset({0})})
+    """
+    operators = [
+        order
+        for position, op in enumerate(sample.ops)
+        if (order := _open_order(sample, position, op)) is not None
+    ]
+    if not operators:
+        return None
+    of_value = {len(sample.inputs) + order.position: i for i, order in enumerate(operators)}
+    reached, results = _flows(sample, operators, of_value)
+    direct: dict[int, tuple[int, Result]] = {}
+    indirect: dict[int, frozenset[int]] = {}
+    for place, leaf in enumerate(_flat_outputs(sample, operators, of_value)):
+        result = results.get(leaf.index) if isinstance(leaf, Ref) else None
+        if isinstance(leaf, tuple):
+            result = leaf
+        if result is not None and result[1] in operators[result[0]].open_results:
+            direct[place] = result
+        if result is not None:
+            leaf = Ref(operators[result[0]].keys)  # an earlier order may reach the keys
+        if isinstance(leaf, Ref) and reached[leaf.index]:
+            indirect[place] = reached[leaf.index]
+    if not direct and not indirect:
+        return None
+    exact = tuple(_are_exact(sample, order.keys) for order in operators)
+    return Orders(tuple(operators), exact, direct, indirect)
+
+
+def keys_sample(sample: Sample, orders: Orders) -> Sample:
+    """Return the sample with the keys of its open orders in place of its outputs."""
+    outputs = tuple(Ref(order.keys) for order in orders.operators)
+    return dataclasses.replace(sample, outputs=outputs)
+
+
+_SAME_ELEMENTS = frozenset(
+    {"alias", "clone", "contiguous", "cpu", "cuda", "detach", "int", "lift_fresh", "long", "to",
+     "_to_copy"}
+)  # fmt: skip
+"""Operators whose result has the elements of their first argument, in the same places."""
+_VIEWS = _SAME_ELEMENTS | {
+    "expand", "flatten", "getitem", "permute", "reshape", "select", "slice", "squeeze", "t",
+    "transpose", "unflatten", "unsqueeze", "view",
+}  # fmt: skip
+
+
+def _flows(
+    sample: Sample, operators: list[OpenOrder], of_value: dict[int, int]
+) -> tuple[list[frozenset[int]], dict[int, tuple[int, Result]]]:
+    """Return for each value the open orders that reach it, and which result of one it is."""
+    num_inputs = len(sample.inputs)
+    memory = memory_classes(sample)
+    kinds = effect_kinds(sample)
+    nothing: frozenset[int] = frozenset()
+    reached = [nothing] * (num_inputs + sample.num_ops)
+    written: dict[int, frozenset[int]] = {}
+    results: dict[int, tuple[int, Result]] = {}
+    for position, (op, kind) in enumerate(zip(sample.ops, kinds, strict=True)):
+        value = num_inputs + position
+        refs = list(iterate_refs((op.args, op.kwargs)))
+        own = nothing.union(*(reached[ref] | written.get(memory[ref], nothing) for ref in refs))
+        name, first = base_name(op.target), op.args[0] if op.args else None
+        source = first.index if isinstance(first, Ref) else None
+        if name in ("getitem", "__getitem__") and source in of_value:
+            order = operators[of_value[source]]
+            index = op.args[1] if len(op.args) > 1 else None
+            if type(index) is int and len(order.results) > 1:
+                result = order.results[index]
+                results[value] = of_value[source], result
+                is_open = result in order.open_results
+                own = frozenset({of_value[source]}) if is_open else reached[order.keys]
+        elif name in _SAME_ELEMENTS and source in results and not _narrows(op):
+            results[value] = results[source]
+        if value in of_value:
+            order = operators[of_value[value]]
+            own |= {of_value[value]}
+            if len(order.results) == 1:
+                results[value] = of_value[value], order.results[0]
+        reached[value] = own
+        if own and "w" in kind:
+            for ref in written_values(op):
+                written[memory[ref]] = written.get(memory[ref], nothing) | own
+    return [
+        orders | written.get(number, nothing)
+        for orders, number in zip(reached, memory, strict=True)
+    ], results
+
+
+def _narrows(op: Op) -> bool:
+    """Return whether a conversion may change integers: to another dtype than they have."""
+    named = [*op.args[1:], *(value for _, value in op.kwargs)]
+    return base_name(op.target) in ("to", "_to_copy") and any(
+        "float" in str(arg) or "bool" in str(arg) or "int8" in str(arg) for arg in named
+    )
+
+
+def _flat_outputs(
+    sample: Sample, operators: list[OpenOrder], of_value: dict[int, int]
+) -> Iterator[Any]:
+    """Yield the leaves of the outputs; of an operator with several results, each of them."""
+
+    def walk(outputs: Any) -> Iterator[Any]:
+        if isinstance(outputs, tuple | ListArg):
+            for item in outputs if isinstance(outputs, tuple) else outputs.items:
+                yield from walk(item)
+        elif isinstance(outputs, DictArg):
+            for _, item in outputs.items:
+                yield from walk(item)
+        elif isinstance(outputs, Ref) and outputs.index in of_value:
+            number = of_value[outputs.index]
+            for result in operators[number].results:
+                yield number, result
+        elif outputs is not None:
+            yield outputs
+
+    return walk(sample.outputs)
+
+
+def _are_exact(sample: Sample, value: int) -> bool:
+    """Return whether a value is an input, seen through views, or holds no floats."""
+    num_inputs = len(sample.inputs)
+    while value >= num_inputs:
+        op = sample.ops[value - num_inputs]
+        results = op.results or ()
+        if len(results) == 1 and results[0].dtype and "float" not in results[0].dtype:
+            return "complex" not in results[0].dtype
+        if base_name(op.target) not in _VIEWS or not op.args or not isinstance(op.args[0], Ref):
+            return False
+        value = op.args[0].index
+    return True
+
+
+def _open_order(sample: Sample, position: int, op: Op) -> OpenOrder | None:
+    """Return the open order of an operator, None if it specifies its order."""
+    name = base_name(op.target)
+    if name not in _READERS or (not op.args and not op.kwargs):
+        return None
+    arguments = _Arguments(op)
+    keys = arguments.get(0, "input", "self", "x")
+    if not isinstance(keys, Ref):
+        return None
+    columns = _READERS[name](sample.framework, op.target, arguments)
+    if columns is None:
+        return None
+    if columns.get("dim", 0) is not None and type(columns.get("dim", 0)) is not int:
+        return None
+    defaults = {"dim": None, "keeps_dim": True}
+    return OpenOrder(position, op.target, keys=keys.index, **(defaults | columns))
+
+
+class _Arguments:
+    """Arguments of an operator by position or by one of several names."""
+
+    def __init__(self, op: Op) -> None:
+        self._args, self._kwargs = op.args, dict(op.kwargs)
+
+    def __len__(self) -> int:
+        return len(self._args) + len(self._kwargs)
+
+    def get(self, position: int | None, *names: str, default: Any = None) -> Any:
+        """Return an argument; `position` is None for an argument that only has a name."""
+        for name in names:
+            if name in self._kwargs:
+                return self._kwargs[name]
+        if position is not None and position < len(self._args):
+            return self._args[position]
+        return default
+
+
+def _argsort(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
+    stable = arguments.get(3 if framework == "paddle" else None, "stable", default=False)
+    if stable is True:
+        return None
+    dim = arguments.get(1, "dim", "axis", default=-1)
+    if target.startswith("paddle._C_ops"):
+        results: tuple[Result, ...] = ("values", "positions")
+    else:
+        results = ("positions",)
+    return _sorting(dim, results)
+
+
+def _sort(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | None:
+    if framework == "paddle" or arguments.get(None, "stable", default=False) is True:
+        return None  # paddle's returns values alone
+    return _sorting(arguments.get(1, "dim", default=-1), ("values", "positions"))
+
+
+def _topk(_: str, __: str, arguments: _Arguments) -> dict[str, Any]:
+    dim = arguments.get(2, "dim", "axis", default=-1)
+    columns = _sorting(-1 if dim is None else dim, ("values", "positions"))
+    if arguments.get(4, "sorted", default=True) is False:
+        columns["open_results"] = frozenset({"values", "positions"})
+    count = arguments.get(1, "k")
+    columns["count"] = count if type(count) is int else None
+    return columns | {"is_largest": arguments.get(3, "largest", default=True) is not False}
+
+
+def _sorting(dim: Any, results: tuple[Result, ...]) -> dict[str, Any]:
+    return {
+        "kind": "sort",
+        "dim": dim,
+        "results": results,
+        "open_results": frozenset({"positions"}),
+    }
+
+
+def _kthvalue(_: str, __: str, arguments: _Arguments) -> dict[str, Any]:
+    dim = arguments.get(2, "dim", "axis", default=-1)
+    return _choice(-1 if dim is None else dim, arguments.get(3, "keepdim", default=False))
+
+
+def _mode(_: str, __: str, arguments: _Arguments) -> dict[str, Any]:
+    dim = arguments.get(1, "dim", "axis", default=-1)
+    return _choice(-1 if dim is None else dim, arguments.get(2, "keepdim", default=False))
+
+
+def _median(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | None:
+    dim = arguments.get(1, "dim", "axis")
+    mode = arguments.get(3, "mode", default="avg")
+    if type(dim) is not int or (framework == "paddle" and mode != "min"):
+        return None  # the values alone
+    return _choice(dim, arguments.get(2, "keepdim", default=False))
+
+
+def _cumulative(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
+    dim = arguments.get(1, "dim", "axis")
+    if type(dim) is not int:
+        return None
+    del framework, target
+    return _choice(dim, True)
+
+
+def _arg_extreme(framework: str, _: str, arguments: _Arguments) -> dict[str, Any]:
+    dim = arguments.get(1, "dim", "axis")
+    if framework == "paddle" and arguments.get(3, "flatten", default=False) is True:
+        dim = None
+    keeps = arguments.get(2, "keepdim", "keepdims", default=False)
+    columns = _choice(dim, dim is not None and keeps)
+    return columns | {"results": ("positions",), "is_first": framework == "torch"}
+
+
+def _extreme(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | None:
+    dim = arguments.get(1, "dim")
+    if framework != "torch" or type(dim) is not int:
+        return None  # the values alone
+    return _choice(dim, arguments.get(2, "keepdim", default=False)) | {"is_first": True}
+
+
+def _choice(dim: Any, keeps_dim: Any) -> dict[str, Any]:
+    return {
+        "kind": "select",
+        "dim": dim,
+        "keeps_dim": keeps_dim is True,
+        "results": ("values", "positions"),
+        "open_results": frozenset({"positions"}),
+    }
+
+
+def _unique(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
+    if framework != "torch" or arguments.get(1, "sorted", default=True) is not False:
+        return None
+    if arguments.get(4, "dim") is not None:
+        return None
+    is_low_level = "_unique" in target
+    results: list[Result] = ["values"]
+    if is_low_level or arguments.get(2, "return_inverse", default=False) is True:
+        results.append("inverse")
+    is_counted = arguments.get(3, "return_counts", default=False) is True
+    if target.rpartition(".")[2] != "_unique" and (is_counted or "_unique2" in target):
+        results.append("counts")
+    return {"kind": "unique", "results": tuple(results), "open_results": frozenset(results)}
+
+
+_READERS: dict[str, Any] = {
+    "argsort": _argsort,
+    "sort": _sort,
+    "topk": _topk,
+    "kthvalue": _kthvalue,
+    "mode": _mode,
+    "median": _median,
+    "nanmedian": _median,
+    "cummax": _cumulative,
+    "cummin": _cumulative,
+    "argmax": _arg_extreme,
+    "argmin": _arg_extreme,
+    "max": _extreme,
+    "min": _extreme,
+    "unique": _unique,
+    "_unique": _unique,
+    "_unique2": _unique,
+}

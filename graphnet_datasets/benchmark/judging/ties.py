@@ -1,0 +1,265 @@
+"""Verdicts on outputs in an order that their operator leaves open.
+
+A permutation is right if it selects the sorted keys, each position once. A position of a tied
+element is right if its key is equal. The keys come from eager alone, on the inputs of each call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ...analysis.orders import OpenOrder, Orders
+from ...scores.formats import decode_wide
+from ...scores.tolerance import min_t
+from .calls import DECIDED_T, Pair
+from .correctness import Output
+
+Keys: TypeAlias = "Sequence[Output] | None"
+"""The keys of each open order in one call, None where they were not kept."""
+
+
+@dataclasses.dataclass(slots=True)
+class SettledCalls:
+    """Calls in which valid orders of the candidate are replaced by eager's.
+
+    `position_t` maps an output of positions to the smallest t at which the keys that they select
+    pass: computed keys differ by rounding. `open_outputs` maps an output that depends on the order
+    of tied elements, and differs from eager's in a call with ties, to the operator.
+    """
+
+    calls: list[Pair]
+    position_t: dict[int, float] = dataclasses.field(default_factory=dict)
+    open_outputs: dict[int, OpenOrder] = dataclasses.field(default_factory=dict)
+
+    def take(self, rows: Sequence[dict[str, Any]], without: Collection[int] = ()) -> str | None:
+        """Set the tolerances of positions; return why the outputs allow no verdict, or None.
+
+        They allow none if every output that is wrong depends on the order of tied elements. The
+        outputs `without` are judged in another way.
+        """
+        for place, t in self.position_t.items():
+            if place not in without:
+                rows[place]["min_t"] = t
+        wrong = [place for place, row in enumerate(rows) if row["min_t"] > DECIDED_T]
+        if not wrong or not self.open_outputs.keys() - set(without) >= set(wrong):
+            return None
+        order = self.open_outputs[wrong[0]]
+        return (
+            f"Output {wrong[0]} depends on the order of tied elements, which `{order.target}` "
+            f"(operator {order.position}) does not specify."
+        )
+
+
+def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> SettledCalls:
+    """Return the calls with valid orders of the candidate replaced by eager's.
+
+    `keys` has the keys of each call, in the order of `orders.operators`.
+    """
+    settled = SettledCalls([])
+    for (expected, actual), call_keys in zip(calls, keys, strict=True):
+        eager, candidate = list(expected), list(actual)
+        _settle_unique(settled, orders, eager, candidate)
+        for place, (number, result) in orders.direct.items():
+            order = orders.operators[number]
+            if order.kind == "unique" or _is_equal(eager[place], candidate[place]):
+                continue
+            if result == "values":
+                if not _sort_values(order, eager, candidate, place):
+                    settled.open_outputs[place] = order
+                continue
+            is_exact = orders.are_keys_exact[number]
+            if order.is_first and is_exact:
+                continue
+            if call_keys is None:
+                settled.open_outputs[place] = order
+                continue
+            positions = _Positions(order, call_keys[number], eager[place], candidate[place])
+            t = positions.tolerance(is_exact=is_exact)
+            settled.position_t[place] = max(settled.position_t.get(place, -math.inf), t)
+            if t < math.inf:
+                candidate[place] = eager[place]
+        for place, numbers in orders.reached.items():
+            if place in settled.open_outputs or _is_equal(eager[place], candidate[place]):
+                continue
+            for number in sorted(numbers):
+                if call_keys is None or _has_ties(orders, number, call_keys[number]):
+                    settled.open_outputs[place] = orders.operators[number]
+                    break
+        settled.calls.append((eager, candidate))
+    return settled
+
+
+def _is_equal(left: Output, right: Output) -> bool:
+    return left.elements.tobytes() == right.elements.tobytes()
+
+
+def _is_whole(output: Output) -> bool:
+    """Return whether an output, or its excerpt, has all elements."""
+    return output.elements.size == math.prod(output.shape)
+
+
+def _replaced(output: Output, elements: npt.NDArray) -> Output:
+    """Return an output with other elements, in the same order, shape and dtype."""
+    elements = elements.astype(output.elements.dtype).reshape(output.elements.shape)
+    return dataclasses.replace(output, elements=elements)
+
+
+class _Positions:
+    """Positions of both arms along the sorted dimension, and the keys that they select."""
+
+    def __init__(self, order: OpenOrder, keys: Output, eager: Output, candidate: Output) -> None:
+        self._order, self._dtype = order, keys.dtype
+        array, dim = keys.elements, order.dim
+        if dim is None or array.ndim == 0:
+            array, dim = array.reshape(-1), 0
+        dim %= array.ndim
+        shape = list(eager.shape)
+        if order.dim is None or keys.elements.ndim == 0:
+            shape = [math.prod(shape)]
+        elif len(shape) == array.ndim - 1:
+            shape.insert(dim, 1)
+        others = [list(sizes[:dim]) + list(sizes[dim + 1 :]) for sizes in (shape, array.shape)]
+        self._fits = len(shape) == array.ndim and others[0] == others[1]
+        self._array, self._dim, self._shape = array, dim, tuple(shape)
+        self._places = np.arange(math.prod(shape))[eager.part or slice(None)]
+        self._eager, self._candidate = (
+            output.elements.reshape(-1).astype(np.int64) for output in (eager, candidate)
+        )
+
+    def tolerance(self, *, is_exact: bool) -> float:
+        """Return the smallest t at which the candidate's positions are right.
+
+        -inf if each selects a key equal to the key that eager's selects, +inf if a position is out
+        of range or, in a permutation, occurs twice. Exact keys must be equal.
+        """
+        length = self._array.shape[self._dim]
+        chosen = self._candidate
+        if not self._fits or chosen.size != self._eager.size or not length:
+            return math.inf
+        if chosen.size and not (chosen.min() >= 0 and chosen.max() < length):
+            return math.inf
+        if self._order.kind == "sort":
+            rows = self._rows()
+            if np.unique(rows * length + chosen).size != chosen.size:
+                return math.inf
+            if "values" in self._order.open_results:
+                return self._tolerance_of_sets(rows)
+        by_eager, by_candidate = self._selected(self._eager), self._selected(chosen)
+        wide = [decode_wide(selected, self._dtype) for selected in (by_eager, by_candidate)]
+        if ((wide[0] == wide[1]) | (np.isnan(wide[0]) & np.isnan(wide[1]))).all():
+            return -math.inf
+        return math.inf if is_exact else min_t(by_candidate, by_eager, self._dtype)
+
+    def _tolerance_of_sets(self, rows: npt.NDArray) -> float:
+        """Return -inf if both arms select the same keys in each row, in any order, else +inf."""
+        pairs = []
+        for positions in (self._eager, self._candidate):
+            keys = decode_wide(self._selected(positions), self._dtype)
+            pairs.append(keys[np.lexsort((keys, rows))])
+        return -math.inf if np.array_equal(*pairs, equal_nan=True) else math.inf
+
+    def _rows(self) -> npt.NDArray:
+        """Return for each position the number of its row along the dimension."""
+        coordinates = list(np.unravel_index(self._places, self._shape))
+        coordinates[self._dim] = np.zeros_like(self._places)
+        return np.ravel_multi_index(coordinates, self._shape)
+
+    def _selected(self, positions: npt.NDArray) -> npt.NDArray:
+        coordinates = list(np.unravel_index(self._places, self._shape))
+        coordinates[self._dim] = positions
+        return self._array[tuple(coordinates)]
+
+
+def _sort_values(
+    order: OpenOrder, eager: list[Output], candidate: list[Output], place: int
+) -> bool:
+    """Sort the values of both arms along the dimension; return whether that is possible."""
+    if not _is_whole(eager[place]) or order.dim is None or not eager[place].shape:
+        return False
+    for arm in (eager, candidate):
+        output = arm[place]
+        elements = output.elements.reshape(output.shape)
+        by = np.argsort(decode_wide(elements, output.dtype), axis=order.dim, kind="stable")
+        elements = np.take_along_axis(elements, by, order.dim)
+        arm[place] = _replaced(output, elements)
+    return True
+
+
+def _settle_unique(
+    settled: SettledCalls, orders: Orders, eager: list[Output], candidate: list[Output]
+) -> None:
+    """Bring unique elements, their inverse and their counts into one order, in both arms.
+
+    An excerpt has no such order, so it leaves the output open.
+    """
+    for number, order in enumerate(orders.operators):
+        places = {
+            result: place
+            for place, (operator, result) in orders.direct.items()
+            if operator == number and order.kind == "unique"
+        }
+        if all(_is_equal(eager[place], candidate[place]) for place in places.values()):
+            continue
+        if not all(_is_whole(eager[place]) for place in places.values()):
+            settled.open_outputs |= dict.fromkeys(places.values(), order)
+            continue
+        for arm in (eager, candidate):
+            by = _unique_order(places, arm)
+            if by is None:
+                continue
+            for result in ("values", "counts"):
+                if result in places:
+                    output = arm[places[result]]
+                    arm[places[result]] = _replaced(output, output.elements.reshape(-1)[by])
+            if "inverse" in places:
+                output = arm[places["inverse"]]
+                rank = np.empty_like(by)
+                rank[by] = np.arange(by.size)
+                arm[places["inverse"]] = _replaced(output, rank[output.elements])
+
+
+def _unique_order(places: Mapping[str, int], arm: Sequence[Output]) -> npt.NDArray | None:
+    """Return the order of the unique elements: by value, else by occurrence, else by count.
+
+    None if the inverse does not point to each element, which no order mends.
+    """
+    sizes = [arm[places[name]].elements.size for name in ("values", "counts") if name in places]
+    first = None
+    if "inverse" in places:
+        labels, first = np.unique(arm[places["inverse"]].elements, return_index=True)
+        if not np.array_equal(labels, np.arange(sizes[0] if sizes else labels.size)):
+            return None
+    if "values" in places:
+        output = arm[places["values"]]
+        return np.argsort(decode_wide(output.elements, output.dtype), kind="stable")
+    if first is not None:
+        return np.argsort(first)
+    return np.argsort(arm[places["counts"]].elements, kind="stable")
+
+
+def _has_ties(orders: Orders, number: int, keys: Output) -> bool:
+    """Return whether an open order has several valid results for these keys."""
+    order = orders.operators[number]
+    if order.is_first and orders.are_keys_exact[number]:
+        return False
+    array = keys.elements.reshape(-1) if order.dim is None else keys.elements
+    if array.ndim == 0 or array.size == 0:
+        return False
+    dim = 0 if order.dim is None else order.dim
+    values = np.moveaxis(np.sort(decode_wide(array, keys.dtype), axis=dim), dim, -1)
+    if order.kind == "unique":
+        return bool((values != values.reshape(-1)[0]).any())
+    if order.count is not None:
+        if "values" in order.open_results and order.count > 1:
+            return True
+        values = (values[..., ::-1] if order.is_largest else values)[..., : order.count + 1]
+    if order.is_first:  # the least or the greatest
+        ends = (values[..., :2], values[..., -2:])
+        return any(bool((end[..., 1:] == end[..., :-1]).any()) for end in ends)
+    return bool((values[..., 1:] == values[..., :-1]).any())

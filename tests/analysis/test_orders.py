@@ -1,0 +1,118 @@
+"""Open orders are found by operator, argument and flow, for torch and paddle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphnet_datasets.analysis.orders import find_orders, keys_sample
+from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import Ref
+
+X = Ref(0)
+
+
+def sample_of(*ops: Op, outputs: Any = None, framework: str = "torch") -> Sample:
+    inputs = (Input("input", Value("float32", (4, 8))),)
+    outputs = Ref(len(ops)) if outputs is None else outputs
+    return Sample("test/orders", framework, "other", inputs=inputs, ops=ops, outputs=outputs)
+
+
+OPEN = [
+    ("torch", Op("torch.argsort", (X,)), ["positions"]),
+    ("torch", Op("torch.argsort", (X,), (("descending", True), ("stable", False))), ["positions"]),
+    ("torch", Op("torch.Tensor.argsort", (X, 0)), ["positions"]),
+    ("torch", Op("torch.ops.aten.argsort.default", (X,)), ["positions"]),
+    ("torch", Op("torch.sort", (X,)), [None, "positions"]),
+    ("torch", Op("torch.ops.aten.sort.default", (X, 1, True)), [None, "positions"]),
+    ("torch", Op("torch.topk", (X, 3)), [None, "positions"]),
+    ("torch", Op("torch.topk", (X, 3), (("sorted", False),)), ["values", "positions"]),
+    ("torch", Op("torch.median", (X, 1)), [None, "positions"]),
+    ("torch", Op("torch.mode", (X,)), [None, "positions"]),
+    ("torch", Op("torch.kthvalue", (X, 2)), [None, "positions"]),
+    ("torch", Op("torch.cummax", (X, 1)), [None, "positions"]),
+    ("torch", Op("torch.max", (X, 1)), [None, "positions"]),
+    ("torch", Op("torch.argmax", (X,)), ["positions"]),
+    ("torch", Op("torch.unique", (X, False)), ["values"]),
+    ("torch", Op("torch.unique", (X, False, True, True)), ["values", "inverse", "counts"]),
+    ("torch", Op("torch.ops.aten._unique2.default", (X, False)), ["values", "inverse", "counts"]),
+    ("paddle", Op("paddle.argsort", (X,)), ["positions"]),
+    ("paddle", Op("paddle._C_ops.argsort", (X, -1, False, False)), [None, "positions"]),
+    ("paddle", Op("paddle.topk", (X, 3)), [None, "positions"]),
+    ("paddle", Op("paddle.argmax", (X, 1)), ["positions"]),
+    ("paddle", Op("paddle.mode", (X,)), [None, "positions"]),
+    ("paddle", Op("paddle.median", (X, 1), (("mode", "min"),)), [None, "positions"]),
+]
+CLOSED = [
+    ("torch", Op("torch.argsort", (X,), (("stable", True),))),
+    ("torch", Op("torch.ops.aten.sort.stable", (X,), (("stable", True), ("dim", 1)))),
+    ("torch", Op("torch.max", (X,))),
+    ("torch", Op("torch.median", (X,))),
+    ("torch", Op("torch.unique", (X,))),
+    ("torch", Op("torch.nonzero", (X,))),
+    ("torch", Op("torch.msort", (X,))),
+    ("paddle", Op("paddle.argsort", (X, -1, False, True))),
+    ("paddle", Op("paddle.sort", (X,))),
+    ("paddle", Op("paddle.unique", (X,))),
+    ("paddle", Op("paddle.median", (X, 1))),
+]
+
+
+@pytest.mark.parametrize(("framework", "op", "results"), OPEN)
+def test_results_in_an_open_order(framework: str, op: Op, results: list[str | None]) -> None:
+    orders = find_orders(sample_of(op, framework=framework))
+    assert orders is not None
+    assert [orders.direct.get(place, (0, None))[1] for place in range(len(results))] == results
+    assert orders.reached == {}
+    assert orders.are_keys_exact == (True,)
+
+
+@pytest.mark.parametrize(("framework", "op"), CLOSED)
+def test_operators_that_specify_their_order(framework: str, op: Op) -> None:
+    assert find_orders(sample_of(op, framework=framework)) is None
+
+
+def test_positions_are_followed_to_the_outputs() -> None:
+    ops = (
+        Op("torch.topk", (X, 3)),
+        Op("operator.getitem", (Ref(1), 0)),
+        Op("operator.getitem", (Ref(1), 1)),
+        Op("torch.Tensor.to", (Ref(3), "torch.int32")),
+        Op("torch.add", (Ref(3), 1)),
+        Op("torch.relu", (Ref(2),)),
+    )
+    orders = find_orders(sample_of(*ops, outputs=tuple(map(Ref, (2, 3, 4, 5, 6, 0)))))
+    assert orders is not None
+    assert orders.direct == {1: (0, "positions"), 2: (0, "positions")}
+    assert orders.reached == {3: frozenset({0})}
+
+
+def test_a_write_carries_the_order_to_the_memory() -> None:
+    ops = (
+        Op("torch.argsort", (X,)),
+        Op("torch.zeros_like", (X,)),
+        Op("torch.Tensor.scatter_", (Ref(2), 1, Ref(1), X)),
+    )
+    orders = find_orders(sample_of(*ops, outputs=Ref(2)))
+    assert orders is not None
+    assert orders.reached == {0: frozenset({0})}
+
+
+def test_an_order_without_a_way_to_the_outputs_does_not_count() -> None:
+    assert find_orders(sample_of(Op("torch.argsort", (X,)), Op("torch.relu", (X,)))) is None
+
+
+def test_keys_that_are_computed_are_not_exact() -> None:
+    ops = (Op("torch.nn.functional.gelu", (X,), results=(Value("float32", (4, 8)),)),)
+    orders = find_orders(sample_of(*ops, Op("torch.argsort", (Ref(1),))))
+    assert orders is not None
+    assert orders.are_keys_exact == (False,)
+    assert keys_sample(sample_of(*ops, Op("torch.argsort", (Ref(1),))), orders).outputs == (Ref(1),)
+
+
+def test_keys_behind_a_view_of_an_input_are_exact() -> None:
+    ops = (Op("torch.Tensor.view", (X, 8, 4)), Op("torch.argsort", (Ref(1),)))
+    orders = find_orders(sample_of(*ops))
+    assert orders is not None
+    assert orders.are_keys_exact == (True,)
