@@ -39,11 +39,13 @@ def print_reproducer(
 ) -> tuple[str, bytes]:
     """Return the text of a test, and the elements that have to lie beside it (empty: none).
 
-    Of torch it needs torch and the compiler. A compiler that this module cannot call by itself, a
-    graph with operators of its own, and paddle need this library, and the sample beside the test.
+    The test of a torch graph needs torch and the compiler. It also needs this library, and the
+    sample beside it, for a compiler that this module cannot call by itself, a graph with operators
+    of its own, outputs whose distribution is wrong, and paddle.
     """
     head = _head(sample, failure, candidate)
-    if sample.framework != "torch" or sample.custom_operators:
+    has_wrong_draws = failure.kind == "wrong" and failure.first.p_value is not None
+    if sample.framework != "torch" or sample.custom_operators or has_wrong_draws:
         text = _through_library(candidate, failure, device, settings, sample_file)
         return f"{head}{text}{_TAIL}", b""
     places, elements = _lay_out(sample, settings.seed)

@@ -216,3 +216,17 @@ lost_scatter = _planted(_lost_scatter)
 wide_cat = _planted(_wide_cat)
 high_rows = _planted(_high_rows)
 strided_convolution = _planted(_strided_convolution)
+
+
+def _redraw(rate: float) -> Rule:
+    """Return a rule that draws each dropout once more, so with other numbers than eager."""
+
+    def redraw(node: torch.fx.Node, args: tuple[Any, ...], given: Any) -> Any:
+        if not _is(node, "dropout"):
+            return given
+        return torch.nn.functional.dropout(args[0], rate, training=True)
+
+    return redraw
+
+
+other_stream, drops_less = _planted(_redraw(0.5)), _planted(_redraw(0.4))

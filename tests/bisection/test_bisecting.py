@@ -69,6 +69,34 @@ def test_what_is_found_is_a_sample_with_its_parent(runner: TrialRunner, tmp_path
     assert summary["ops"] == [0, 1, 2] and summary["failure"] == "wrong"
 
 
+DRAWING = dataclasses.replace(
+    BLOCK,
+    id="test/drawing",
+    ops=(
+        Op("torch.nn.functional.linear", (Ref(0), Ref(1))),
+        Op("torch.nn.functional.gelu", (Ref(2),)),
+        Op("torch.nn.functional.dropout", (Ref(3), 0.5, True)),
+        Op("torch.nn.functional.linear", (Ref(4), Ref(1))),
+        Op("torch.tanh", (Ref(5),)),
+    ),
+)
+
+
+def test_a_dropout_at_another_rate_is_found(runner: TrialRunner, tmp_path: Path) -> None:
+    result = bisect(DRAWING, f"{PLANTED}:drops_less", tmp_path, runner=runner)
+    assert result.ops == (2,)
+    assert "random outputs whose distribution is not that of eager's" in str(result.failure)
+    (first, *_) = (tmp_path / TRIALS_FILE).read_text().splitlines()
+    assert float(json.loads(first)["p_value"]) < 1e-6
+    text = result.write(tmp_path)["test_minimal.py"].read_text()
+    assert "from graphnet_datasets import run" in text
+
+
+def test_another_stream_is_no_failure(runner: TrialRunner, tmp_path: Path) -> None:
+    with pytest.raises(BisectionError, match="does not fail"):
+        bisect(DRAWING, f"{PLANTED}:other_stream", tmp_path, runner=runner)
+
+
 def test_the_test_that_is_written_shows_the_failure(runner: TrialRunner, tmp_path: Path) -> None:
     written = bisect(BLOCK, FUSED, tmp_path, runner=runner).write(tmp_path)
     path = written["test_minimal.py"]
