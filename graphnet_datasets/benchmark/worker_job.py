@@ -53,7 +53,8 @@ class WorkerJob:
     `plan` is the plan of the draws of a graph whose outputs are random, and `draws` are the calls
     with other seeds that eager repeats. `is_known_to_fit` says that an earlier process has compared
     with the limits the memory of the sample. `turnstile` is the pipe from which a byte is read
-    before each phase that is timed, "" where nothing else is under way. `varying` is the plan of
+    before each phase that is timed, "" where nothing else is under way. `restores_state` says that
+    state outside the graph is restored after each call of the candidate. `varying` is the plan of
     calls with other sizes and numbers (`VaryingPlan.to_json`), empty where eager is to make it.
     """
 
@@ -72,6 +73,7 @@ class WorkerJob:
     draws: DrawnCalls | None = None
     is_known_to_fit: bool = False
     turnstile: str = ""
+    restores_state: bool = False
     varying: Mapping[str, Any] | None = None
 
     @property

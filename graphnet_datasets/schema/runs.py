@@ -238,6 +238,7 @@ RUNS_SCHEMA = pa.schema(
         ("is_deterministic", pa.bool_()),
         ("determinism_t", pa.float64()),
         ("judged", pa.list_(JUDGED_FIELDS)),
+        ("changed_state", pa.list_(pa.string())),
         ("varied_calls", pa.list_(VARIED_FIELDS)),
         ("varied_verdict", pa.string()),
         ("varied_message", pa.string()),
@@ -280,6 +281,9 @@ up, `compiler_source` a hash of the compiler's own source files (null for those 
 `upstream_min_t` and `upstream_passing_t` are what upstream's own tools make of one of their logs,
 whatever this library makes of it: the last lists each whole t at which they find the sample right.
 
+`changed_state` lists the parts of the process's state that the candidate changed outside the graph,
+such as the default dtype. They were restored: after compiling before the timed calls, and after the
+calls for a run in their place, in which the state is restored after each call.
 `varied_calls` and the columns behind it are null unless the run varied sizes and numbers
 (`Settings.num_variations`). `varied_verdict` is the worst verdict of the calls, with its reason in
 `varied_message`. `num_varied_recompilations` counts compilations after the first call, and
@@ -302,7 +306,7 @@ LATER_COLUMNS = frozenset(
         "upstream_min_t", "upstream_passing_t", "timed_in", "paired_speedup",
         "baseline_preemptions",
         "candidate_preemptions", "num_calm_pairs", "is_noisy", "load", "other_cpu_share",
-        "stale_t", "undecidable_reason", "is_random",
+        "stale_t", "undecidable_reason", "is_random", "changed_state",
         "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t", "varied_calls",
         "varied_verdict", "varied_message", "num_varied_recompilations", "recompiles_each_call",
     }

@@ -11,9 +11,12 @@ from ...frameworks.runtime import Runtime
 from ...sample import Sample
 from ...sample.vocabulary import WEIGHT_ROLES
 from ..handover import MAX_SET
+from .outside_state import Change, OutsideState
 
 VARIATION_SETS = (1, MAX_SET)
 """Sets on which eager is looked at before there is a candidate; the last is drawn for no call."""
+_SEEDS_COMPARED = 3
+"""Calls of the candidate after which the seed of the generators is looked at."""
 _Digest: TypeAlias = "list[tuple[str, tuple[int, ...], int, bool]]"
 
 
@@ -310,6 +313,52 @@ class Arm:
     def find_foreign_write(self) -> str | None:
         """Return the name of an input that the last call wrote to and eager does not."""
         return self._workload.find_foreign_write(self._arguments, self._set_index)
+
+
+class WatchedArm(Arm):
+    """The candidate's arm: state of the process that its calls change is noted, or restored.
+
+    The first calls are looked at one by one, all of them together at the end (`find_changes`). With
+    `restores` each call is, and eager never runs in a state that a candidate has left.
+    """
+
+    CHANGING = Arm.CHANGING | {"_num_calls", "_changes"}
+
+    def __init__(
+        self,
+        workload: Workload,
+        call: Callable[..., Any],
+        outside: OutsideState,
+        *,
+        restores: bool,
+    ) -> None:
+        super().__init__(workload, call)
+        self._outside, self._restores = outside, restores
+        self._num_calls = 0
+        self._changes: dict[str, Change] = {}
+
+    def prepare(self, set_index: int) -> None:
+        """Lay out the inputs of the next call, and remember the seed that it begins with."""
+        super().prepare(set_index)
+        if self._num_calls < _SEEDS_COMPARED:
+            self._outside.renew("seed")
+
+    def look_at_state(self) -> None:
+        """Note what the call that has just ended changed, and restore it where that is asked."""
+        if self._num_calls < _SEEDS_COMPARED:
+            self._note(self._outside.undo(("seed",)))
+        if self._restores:
+            self._note(self._outside.undo())
+        self._num_calls += 1
+
+    def find_changes(self) -> list[Change]:
+        """Restore the state once all calls have ended, and return what they changed."""
+        self._note(self._outside.undo())
+        return list(self._changes.values())
+
+    def _note(self, changes: list[Change]) -> None:
+        for change in changes:
+            self._changes.setdefault(change.name, change)
 
 
 def _is_alike(first: _Digest, other: _Digest) -> bool:

@@ -23,7 +23,7 @@ from ..handover import (
     JudgedCall,
     judged_message,
 )
-from .arms import Arm
+from .arms import Arm, WatchedArm
 from .around_calls import AroundCalls, draw_below
 from .draws import choose_draws, hand_over_draws
 from .kept_outputs import KEPT_BYTES, MIN_KEPT, KeptOutputs, Outputs, most_kept
@@ -89,10 +89,15 @@ class TimedCalls(AroundCalls):
         return super()._choose_set(arm, pair)
 
     def after_each(self, arm: str, pair: int, result: Any) -> None:
-        """Hand over what the first call gave; keep an excerpt of what each timed call gave.
+        """Hand over the outputs of the first call; keep an excerpt of those of each timed call.
 
         Eager's are looked at as well, so that it is known how long that takes.
         """
+        self._take_outputs(arm, pair, result)
+        if isinstance(candidate := self._arms[arm], WatchedArm):
+            candidate.look_at_state()
+
+    def _take_outputs(self, arm: str, pair: int, result: Any) -> None:
         del result
         start: int | None = draw_below(MAX_SET)
         if 0 <= pair < len(self._again) and self._again[pair].start is not None:

@@ -24,11 +24,12 @@ from ...timing.calls import ArmFailedError
 from ...timing.pairs import PairedTimes, measure_pairs
 from ..judging.roofline import measure_peak_rates
 from ..worker_job import WorkerJob
-from .arms import Arm
+from .arms import Arm, WatchedArm
 from .around_calls import draw_set
 from .device_state import read_device_state
 from .eager_alone import run_eager_alone
 from .harness_snapshot import HarnessSnapshot
+from .outside_state import ALL_KINDS, OutsideState, report_state
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
 from .timed_calls import OutputsRefusedError, TimedCalls
 from .turns import (
@@ -133,6 +134,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     os.environ.update(compiler.cache_environment(directory / "cache"))
     arguments = own.arguments(0)
     runtime.seed(workload.seed)
+    outside = OutsideState()
     reset_peak_memory()
     compile_started_s = now_s()
     compiled = compiler.compile(own.module, arguments)
@@ -147,9 +149,10 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
             "compile_warnings": list(compiler.warnings),
         }
     )
+    report_state(reporter, "compile", outside.undo(ALL_KINDS))
 
     turnstile.enter("run")
-    candidate = Arm(own, compiled)
+    candidate = WatchedArm(own, compiled, outside, restores=job.restores_state)
     clock = waiting_for(compiler, clock)
     timed = TimedCalls(
         baseline,
@@ -189,12 +192,15 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         if job.plan is not None:
             timed.hand_over_draws(job.plan)
     except ArmFailedError as failure:
+        report_state(reporter, "calls", candidate.find_changes())
         cause = failure.__cause__ or failure
         if failure.arm == "candidate" and isinstance(cause, Exception):
             reporter.send({"failed_phase": compiler.phase_of(cause)})
         raise cause from None
     except OutputsRefusedError:
+        report_state(reporter, "calls", candidate.find_changes())
         return  # reported where it was found
+    report_state(reporter, "calls", candidate.find_changes())
     if changed := own.find_changed_weight():
         timed.refuse(Reason.MUTATION, f"The candidate wrote to the weight `{changed}`.")
         return

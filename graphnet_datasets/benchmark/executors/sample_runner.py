@@ -224,9 +224,27 @@ class SampleRunner:
     def _run_candidate(
         self, job: SampleJob, run_id: str, candidate: CandidateCompiler
     ) -> judging.Run:
+        """Run a candidate, once more where its calls change state that eager runs in."""
+        run = self._run_once(job, run_id, candidate)
+        if not run.has_changed_state:
+            return run
+        repeated = self._run_once(job, run_id, candidate, restores_state=True)
+        repeated.take_changes(run)
+        return repeated
+
+    def _run_once(
+        self,
+        job: SampleJob,
+        run_id: str,
+        candidate: CandidateCompiler,
+        *,
+        restores_state: bool = False,
+    ) -> judging.Run:
         record = self.begin_record(job, run_id, candidate)
         worker_job = dataclasses.replace(
-            self.make_worker_job(candidate, "candidate"), plan=self.draw_plan(job)
+            self.make_worker_job(candidate, "candidate"),
+            plan=self.draw_plan(job),
+            restores_state=restores_state,
         )
         with self._attempts(job, worker_job) as (outcome, directory, num_attempts):
             record["num_attempts"] = num_attempts

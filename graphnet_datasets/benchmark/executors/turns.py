@@ -76,7 +76,9 @@ def time_again(
         places = [stack.enter_context(runner._directory(job, role)) for role in ("", EAGER)]
         turns = _make_turns(places[0], doubted)
         with runner.timed():
-            outcome, eager, is_eager_to_blame = _run_both(runner, job, candidate, turns, places)
+            outcome, eager, is_eager_to_blame = _run_both(
+                runner, job, candidate, turns, places, restores_state=doubted.restores_state
+            )
         is_timed = outcome.merged().get("is_timed") is True
         if (
             is_eager_to_blame
@@ -86,6 +88,7 @@ def time_again(
             keep_pairs(doubted.record, _why(eager))
             return doubted
         run = judging.Run(record, outcome, eager, plan=runner.draw_plan(job))
+        run.take_changes(doubted)
         read_run(run, outcome, places[0])
     if run.has_outputs:
         again, attempts = runner._run_eager_alone(job, candidate, run, eager_alone)
@@ -112,6 +115,8 @@ def _run_both(
     candidate: CandidateCompiler,
     turns: Turns,
     places: list[Path],
+    *,
+    restores_state: bool,
 ) -> tuple[Outcome, Outcome, bool]:
     """Run candidate and eager at once; where one ends badly the other is ended too.
 
@@ -119,7 +124,10 @@ def _run_both(
         How the two ended, and whether eager was the first that failed.
     """
     own = dataclasses.replace(
-        runner.make_worker_job(candidate, "candidate"), turns=turns, plan=runner.draw_plan(job)
+        runner.make_worker_job(candidate, "candidate"),
+        turns=turns,
+        plan=runner.draw_plan(job),
+        restores_state=restores_state,
     )
     of_eager = dataclasses.replace(own, kind="eager_in_turns")
     with concurrent.futures.ThreadPoolExecutor(2) as threads:

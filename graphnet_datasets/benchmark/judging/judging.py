@@ -35,7 +35,14 @@ from .correctness import (
 from .eager_alone import EagerAlone
 from .endings import STATUS_OF_PHASE, is_harness_failure, reason_of
 from .random_outputs import RandomVerdict, judge_random_outputs
-from .reported import read_message, read_number, read_text, take_figures, take_off_pauses
+from .reported import (
+    read_changes,
+    read_message,
+    read_number,
+    read_text,
+    take_figures,
+    take_off_pauses,
+)
 from .stamps import TimesError
 from .ties import SettledCalls, settle
 from .times import DISTURBED, take_alone, take_layouts, take_looks, take_times
@@ -115,11 +122,22 @@ class Run:
         self.is_fresh = self._messages.get("is_fresh") is True
         record["duration_s"] = outcome.duration_s
         record["warnings"] = self._warnings()
+        self.has_changed_state = "state of calls" in self._messages
+        """Whether calls of the candidate changed state outside the graph."""
+        self.restores_state = False
+        """Whether this run is the one that restores the state after each call."""
+        record["changed_state"] = read_changes(self._messages)
         for name in _NUMBERS:
             if name in self._messages:
                 record[name] = read_number(self._messages[name])
         take_off_pauses(record, self._messages, outcome.pauses)
         self.has_outputs = self._take_ending()
+
+    def take_changes(self, earlier: Run) -> None:
+        """Record the changes of state that an earlier run of the candidate made as well."""
+        self.restores_state = earlier.has_changed_state or earlier.restores_state
+        changes = [*earlier.record["changed_state"], *self.record["changed_state"]]
+        self.record["changed_state"] = list(dict.fromkeys(changes))
 
     @property
     def is_doubted(self) -> bool:

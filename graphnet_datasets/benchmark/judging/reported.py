@@ -20,6 +20,7 @@ CLOCKS_AGREE_WITHIN = 1.25
 """Ratio of two clocks beyond which a disagreement is worth a warning, above `CLOCKS_AGREE_MS`."""
 CLOCKS_AGREE_MS = 0.1
 _MAX_REASONS = 20
+_MAX_CHANGES = 100
 _PLACES = re.compile(
     r"[^\s'\"(<]*/(?:site|dist)-packages/|" + re.escape(f"{Path(__file__).parents[3]}/")
 )
@@ -83,6 +84,23 @@ def without_places(text: str) -> str:
     'in tvm/ir.py'
     """
     return _PLACES.sub("", text)
+
+
+def read_changes(messages: Mapping[str, Any]) -> list[str]:
+    """Return a line for each part of the process's state that a candidate changed.
+
+    >>> read_changes({"state of calls": [["torch.num_threads", "8", "1"]]})
+    ['torch.num_threads: 8 -> 1 (in a call)']
+    """
+    lines = []
+    for moment, words in (("compile", "while compiling"), ("calls", "in a call")):
+        changes = messages.get(f"state of {moment}")
+        for change in changes[:_MAX_CHANGES] if isinstance(changes, list) else ():
+            if isinstance(change, list) and len(change) == 3:
+                name, before, after = (read_message(part, 200) for part in change)
+                values = f": {before} -> {after}" if before or after else ""
+                lines.append(f"{name}{values} ({words})")
+    return lines
 
 
 def read_device_state(given: Any) -> dict[str, Any] | None:
