@@ -75,11 +75,17 @@ def is_found_out(record: dict[str, Any]) -> bool:
         "hooks_eager_and_copies",
         "replaces_eagers_forward",
         "replaces_eagers_call",
-        "hooks_all_modules",
     ],
 )
 def test_eagers_outputs_are_no_answer(cheat: Trial, candidate: str) -> None:
     assert is_found_out(cheat(candidate))
+
+
+def test_a_hook_on_all_modules_is_removed_before_the_calls(cheat: Trial) -> None:
+    record = cheat("hooks_all_modules")
+    assert any(text.startswith("torch hooks on all modules") for text in record["changed_state"])
+    # Without eager's outputs the candidate computes its own.
+    assert (record["status"], record["min_t"]) == ("ok", -math.inf)
 
 
 @pytest.mark.parametrize(
