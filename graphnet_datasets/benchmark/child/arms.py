@@ -344,7 +344,7 @@ class WatchedArm(Arm):
             self._outside.renew("seed")
 
     def look_at_state(self) -> None:
-        """Note what the call that has just ended changed, and restore it where that is asked."""
+        """Note changes that the last call made, and undo them if this arm restores the state."""
         if self._num_calls < _SEEDS_COMPARED:
             self._note(self._outside.undo(("seed",)))
         if self._restores:
@@ -352,7 +352,7 @@ class WatchedArm(Arm):
         self._num_calls += 1
 
     def find_changes(self) -> list[Change]:
-        """Restore the state once all calls have ended, and return what they changed."""
+        """Restore the state after all calls, and return the changes that they made."""
         self._note(self._outside.undo())
         return list(self._changes.values())
 

@@ -1,4 +1,4 @@
-"""State of the process outside a graph that a candidate may change, and how it is put back.
+"""State of the process outside a graph that a candidate may change.
 
 Each entry of the table reads a part of that state and restores it. A part of a framework counts
 where that framework is imported. What cannot be restored, such as functions that run at exit, is
@@ -48,7 +48,7 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """One part of the state that differs from what it was."""
+    """One part of the state whose value has changed."""
 
     name: str
     before: str
@@ -78,7 +78,7 @@ class OutsideState:
         self._before.update((entry.name, value) for entry, value in _read({kind}))
 
     def undo(self, kinds: Collection[Kind] = ("process",)) -> list[Change]:
-        """Restore each part that differs from what it was, and return the differences."""
+        """Restore each part that has changed, and return the changes."""
         changes = []
         for entry, value in _read(kinds):
             if entry.name not in self._before:  # a module that was imported since
@@ -98,7 +98,7 @@ class OutsideState:
 
 
 def report_state(reporter: Reporter, moment: str, changes: Iterable[Change]) -> None:
-    """Report what a candidate changed while it was compiled or called, if anything."""
+    """Report changes that a candidate made while it was compiled or called."""
     described = [change.to_json() for change in changes]
     if described:
         reporter.send({f"state of {moment}": described})
