@@ -9,12 +9,13 @@ from typing import Any
 from ..compilers import find_entry
 from ..errors import RunError, UnknownCompilerError
 from ..frameworks import framework_names
-from ..storage.selection import Filters, choose
+from ..storage.filters import as_filters
+from ..storage.selection import choose
 
 
 def match_compilers(
     dataset: Any,
-    filters: Filters | None,
+    filters: Any,
     source: str | os.PathLike[str],
     compilers: Sequence[str],
 ) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
@@ -30,7 +31,7 @@ def match_compilers(
     """
     if not compilers:
         raise RunError("There is nothing to run: no compiler was given.")
-    filters = filters or Filters()
+    filters = as_filters(filters)
     known = {name: _frameworks_of(name) for name in compilers}
     for name, found in known.items():
         if not found:  # said before samples are read, which takes longer

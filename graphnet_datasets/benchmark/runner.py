@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ..compilers import resolve_name, resolve_paths
 from ..errors import RunError
 from ..schema import Status, sample_from_row
-from ..storage.filters import Filters
 from ..storage.selection import is_path
 from .executors.executors import Executor, LocalExecutor, parse_devices
 from .executors.jobs import CandidateCompiler, SampleJob
@@ -48,7 +47,7 @@ def run(
     out: str | os.PathLike[str] | None = None,
     *,
     options: Mapping[str, Any] | None = None,
-    filters: Filters | None = None,
+    filters: Any = None,
     source: str | os.PathLike[str] = "graphnet",
     settings: Settings | None = None,
     executor: str = "local",
@@ -73,7 +72,7 @@ def run(
             `cuda` every GPU.
         out: directory of the records; None keeps none after the call.
         options: options of the compiler.
-        filters: which of the samples to take.
+        filters: the samples to take: conditions as `load_dataset` takes them, or `Filters`.
         source: the dataset in which names are looked up.
         settings: how to run them; `changes` are settings by name, `run(…, seed=1)`.
         executor: `local`, or `ray` for the Ray cluster that this process is connected to or finds.

@@ -68,13 +68,23 @@ def read_directory(path: str | os.PathLike[str]) -> list[Sample]:
     return [read_folder(each) for each in folders]
 
 
+def is_subgraph(path: Path) -> bool:
+    """Return whether a path is a directory with the name of a piece of a model."""
+    return _SUBGRAPH.match(path.name) is not None and path.is_dir() and not path.is_symlink()
+
+
+def _has_files(folder: Path) -> bool:
+    """Return whether a directory has at least one of the files that every sample has."""
+    return any((folder / name).exists() for name in REQUIRED)
+
+
 def _subgraphs(folder: Path) -> list[Path]:
-    found = [
-        (int(match[1]), each)
-        for each in folder.iterdir()
-        if (match := _SUBGRAPH.match(each.name)) and each.is_dir()
+    folders = [
+        (int(match[1]), child)
+        for child in folder.iterdir()
+        if (match := _SUBGRAPH.match(child.name)) and _has_files(child)
     ]
-    return [each for _, each in sorted(found)]
+    return [child for _, child in sorted(folders)]
 
 
 def read_folder(folder: Path) -> Sample:

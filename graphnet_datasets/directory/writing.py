@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -15,7 +16,7 @@ from ..sample import Sample
 from . import extras
 from .constraints import print_constraints
 from .metadata import print_tensor_metadata
-from .reading import make_id, read_texts
+from .reading import OPTIONAL, REQUIRED, is_subgraph, make_id, read_texts
 from .record import print_record
 
 
@@ -23,11 +24,13 @@ def write_directory(samples: Sample | Sequence[Sample], path: str | os.PathLike[
     """Write one sample, or one in each of `subgraph_0`, `subgraph_1`, …, and return the directory.
 
     What GraphNet's files have no place for (ids, roles, recorded results, …) goes into
-    `graphnet_datasets.json` beside them, so that `read_directory` gives equal samples. The whole
-    directory is written under another name first; an earlier GraphNet directory is replaced.
+    `graphnet_datasets.json` beside them, so that `read_directory` returns equal samples. The files
+    are complete before the first of them appears. The files of an earlier GraphNet directory are
+    replaced, also those of pieces that no longer exist; all other files are left alone.
 
     Raises:
-        SampleError: a sample cannot be printed as source, or the path holds something else.
+        SampleError: a sample cannot be printed as source, or the path is a file, a link, or a
+            directory of other files alone.
     """
     target = Path(path).absolute()
     _check_replaceable(target)
@@ -41,15 +44,10 @@ def write_directory(samples: Sample | Sequence[Sample], path: str | os.PathLike[
             for index, sample in enumerate(samples):
                 name = f"subgraph_{index}"
                 _write_folder(sample, written / name, target / name)
-        old = Path(temporary) / "old"
-        if target.exists():
-            target.rename(old)
-        try:
-            written.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise
+        if not target.exists() or not any(target.iterdir()):
+            written.replace(target)
+        else:
+            _replace_files(target, written)
     return target
 
 
@@ -57,13 +55,40 @@ def _check_replaceable(target: Path) -> None:
     if not target.exists():
         return
     is_directory = target.is_dir() and not target.is_symlink()
-    names = {each.name for each in target.iterdir()} if is_directory else {""}
-    is_ours = "graph_net.json" in names or "subgraph_0" in names
-    if names and not is_ours:
-        raise SampleError(
-            f"`{target}` holds something other than a GraphNet directory, which would be lost. "
-            "Choose another path or remove it."
-        )
+    if is_directory and (_own_files(target) or not any(target.iterdir())):
+        return
+    raise SampleError(
+        f"`{target}` holds something other than a GraphNet directory, which would be lost. "
+        "Choose another path or remove it."
+    )
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """Return the files of the samples that `write_directory` or GraphNet wrote to a folder."""
+    folders = [folder, *(child for child in folder.iterdir() if is_subgraph(child))]
+    return [
+        place / name
+        for place in folders
+        if (place / "graph_net.json").is_file()
+        for name in (*REQUIRED, *OPTIONAL)
+        if (place / name).is_file()
+    ]
+
+
+def _replace_files(target: Path, written: Path) -> None:
+    """Move new files to a directory and remove the files of earlier samples there."""
+    stale = _own_files(target)
+    for file in sorted(path for path in written.rglob("*") if path.is_file()):
+        place = target / file.relative_to(written)
+        place.parent.mkdir(exist_ok=True)
+        file.replace(place)
+        if place in stale:
+            stale.remove(place)
+    for file in stale:
+        file.unlink()
+    for folder in {file.parent for file in stale} - {target}:
+        with contextlib.suppress(OSError):  # somebody else's files are in it
+            folder.rmdir()
 
 
 def _write_folder(sample: Sample, folder: Path, final: Path) -> None:

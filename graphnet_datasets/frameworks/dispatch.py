@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import MaterializeError
 from ..sample import Sample
+from ..schema import sample_from_row
 from .contract import module, offers
 from .results import Region, Result
 
@@ -18,7 +19,7 @@ Names = Literal["canonical", "source"]
 
 
 def materialize(
-    sample: Sample,
+    sample: Sample | Mapping[str, Any],
     *,
     device: str = "cpu",
     weights: Weights = "inputs",
@@ -30,7 +31,7 @@ def materialize(
     allow_unchecked_operators: bool = False,
     is_known_to_fit: bool = False,
 ) -> Any:
-    """Return something that runs the sample: for torch a `torch.fx.GraphModule`.
+    """Return something that runs the sample, or the row of one: a `torch.fx.GraphModule` for torch.
 
     With `weights="inputs"` it takes every input of the sample by canonical name, as GraphNet's own
     modules do. With `weights="parameters"` parameters, buffers and constants are made from `seed`
@@ -70,6 +71,7 @@ def materialize(
     >>> bool((materialize(sample)(**inputs) == 2 * inputs["input_0"]).all())
     True
     """
+    sample = _as_sample(sample, "materialize")
     return module(sample.framework, "materialize").materialize(
         sample,
         device=device,
@@ -85,7 +87,7 @@ def materialize(
 
 
 def make_inputs(
-    sample: Sample,
+    sample: Sample | Mapping[str, Any],
     seed: int = 0,
     mode: Mode = "replay",
     device: str = "cpu",
@@ -111,6 +113,7 @@ def make_inputs(
         MaterializeError: an option is unknown, or a recorded stride does not fit its shape.
         MissingExtraError: the sample's framework is not installed.
     """
+    sample = _as_sample(sample, "make_inputs")
     return module(sample.framework, "tensors").make_inputs(
         sample,
         seed,
@@ -124,7 +127,7 @@ def make_inputs(
 
 
 def calibrate(
-    sample: Sample,
+    sample: Sample | Mapping[str, Any],
     *,
     device: str = "cpu",
     memory_limit_bytes: int | None = None,
@@ -167,6 +170,7 @@ def calibrate(
     >>> fitted.calibration, fitted.inputs[1].origin, fitted.inputs[1].calibrated.std < 0.2
     ('calibrated', 'calibrated', True)
     """
+    sample = _as_sample(sample, "calibrate")
     return module(sample.framework, "calibration").calibrate(
         sample,
         memory_limit_bytes=memory_limit_bytes,
@@ -174,6 +178,23 @@ def calibrate(
         trust_remote_code=trust_remote_code,
         **({} if device == "cpu" else {"device": device}),
         **({} if on_end is None else {"on_end": on_end}),
+    )
+
+
+def _as_sample(sample: Any, function: str) -> Sample:
+    """Return the sample of a row, or the sample itself.
+
+    Raises:
+        SchemaError: the row lacks a column.
+        MaterializeError: it is neither a sample nor a row.
+    """
+    if isinstance(sample, Sample):
+        return sample
+    if isinstance(sample, Mapping):
+        return sample_from_row(sample)
+    raise MaterializeError(
+        f"`{function}` takes a `Sample` or a row of a dataset, not a `{type(sample).__name__}`. "
+        f"Pass one row: `{function}(dataset[0])`, or `{function}(Sample.from_row(dataset[0]))`."
     )
 
 

@@ -6,10 +6,15 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ..errors import RunError
 from ..frameworks import framework_names
 from ..sample.vocabulary import KINDS, PART_METHODS, TASKS
+from ..schema.subgraphs import SUBGRAPHS_SCHEMA
 from ..suggestions import did_you_mean
+from .questions import check_columns, filter_columns, matches, without_empty_lists
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,7 +26,7 @@ class Filters:
     a `subgraph`, a `joint` graph with its gradients. `family` is a family's hash, in full or its
     beginning; `method` how parts were found, which whole graphs were not. `limit` is shared out
     evenly where several names are given: of `cv` and `nlp` a limit of 6 takes the first three of
-    each.
+    each. `where` holds the filters that `load_dataset` takes (see `as_filters`).
 
     Raises:
         RunError: there is no such framework, task, kind or method.
@@ -39,6 +44,7 @@ class Filters:
     max_ops: int | None = None
     max_params: int | None = None
     limit: int | None = None
+    where: Any = None
 
     def __post_init__(self) -> None:
         for name, accepted in (
@@ -67,7 +73,49 @@ class Filters:
         if self.family and not (row["family"] or "").startswith(self.family):
             return False
         return (
-            (self.min_ops is None or row["num_ops"] >= self.min_ops)
+            (self.where is None or matches(self.where, row))
+            and (self.min_ops is None or row["num_ops"] >= self.min_ops)
             and (self.max_ops is None or row["num_ops"] <= self.max_ops)
             and (self.max_params is None or row["num_params"] <= self.max_params)
         )
+
+
+def as_filters(filters: Any) -> Filters:
+    """Return `Filters` for `Filters`, for the filters that `load_dataset` takes, or for None.
+
+    Raises:
+        SchemaError: a condition names an unknown column, or does not fit it.
+        RunError: `filters` is something else.
+
+    >>> as_filters([("num_ops", "<", 20)]).keeps({"num_ops": 7})
+    True
+    """
+    if isinstance(filters, Filters):
+        return filters
+    if filters is not None and not isinstance(filters, list | pc.Expression):
+        raise RunError(
+            f"`filters={filters!r}`"[:200] + " is not a filter. Pass a list of conditions as to "
+            '`load_dataset`, `[("num_ops", "<", 20)]`, or `Filters(max_ops=19)`.'
+        )
+    where = without_empty_lists(filters)
+    if where is None:
+        return Filters()
+    check_columns(SUBGRAPHS_SCHEMA, where, None, "graphs")
+    return Filters(where=where)
+
+
+def columns_of(filters: Filters) -> list[str]:
+    """Return the columns that `where` looks at; of an expression, all except for lists of structs.
+
+    >>> columns_of(as_filters([("flops", "<", 1e9), ("tags", "contains", "small")]))
+    ['flops', 'tags']
+    """
+    if filters.where is None:
+        return []
+    if isinstance(filters.where, pc.Expression):
+        return [
+            field.name
+            for field in SUBGRAPHS_SCHEMA
+            if not pa.types.is_list(field.type) or not pa.types.is_struct(field.type.value_type)
+        ]
+    return filter_columns(filters.where)

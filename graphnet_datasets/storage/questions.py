@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..schema import SCHEMA_VERSION
+from ..schema.subgraphs import SUBGRAPHS_SCHEMA
 from ..suggestions import did_you_mean
 from .remote import Url
 
@@ -67,6 +68,45 @@ def list_contains(name: str, text: str) -> pc.Expression:
     joined: Any = pc.binary_join(column, pc.scalar(end))  # pyright: ignore
     pattern = rf"(^|\x00){re.escape(text)}(\x00|$)"
     return (pc.list_value_length(column) > 0) & pc.match_substring_regex(joined, pattern)  # pyright: ignore
+
+
+def filter_columns(filters: Any) -> list[str]:
+    """Return the names of the columns that filters in lists compare, each once."""
+    return list(dict.fromkeys(condition[0] for condition in _flat(filters)))
+
+
+def matches(filters: Any, row: Mapping[str, Any]) -> bool:
+    """Return whether filters keep a row; a comparison with a missing value is false.
+
+    >>> matches([[("num_ops", "<", 20)], [("task", "in", ["cv"])]], {"num_ops": 30, "task": "cv"})
+    True
+    """
+    if isinstance(filters, pc.Expression):
+        schema = pa.schema([field for field in SUBGRAPHS_SCHEMA if field.name in row])
+        values = {name: row[name] for name in schema.names}
+        return pa.Table.from_pylist([values], schema).filter(filters).num_rows == 1
+    alternatives = [filters] if all(isinstance(part, tuple) for part in filters) else filters
+    return any(
+        all(_holds(row.get(name), comparison, value) for name, comparison, value in conditions)
+        for conditions in alternatives
+        if conditions
+    )
+
+
+_COMPARISONS = {
+    "=": operator.eq, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def _holds(cell: Any, comparison: str, value: Any) -> bool:
+    if cell is None:
+        return False
+    if comparison == CONTAINS:
+        return value in cell
+    if comparison in ("in", "not in"):
+        return (cell in value) == (comparison == "in")
+    return bool(_COMPARISONS[comparison](cell, value))
 
 
 def _fit(filters: Any, schema: pa.Schema) -> Any:

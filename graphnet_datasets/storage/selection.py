@@ -16,7 +16,7 @@ from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import COMPILER_BUGS, SUBGRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
-from .filters import Filters
+from .filters import as_filters, columns_of
 from .loading import load_dataset, locate
 from .local_rows import read_local_ids, read_local_rows
 
@@ -31,7 +31,7 @@ _LISTED = (
 
 
 def select_rows(
-    what: Any, filters: Filters | None = None, *, dataset: str | os.PathLike[str] = "graphnet"
+    what: Any, filters: Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> list[dict[str, Any]]:
     """Return rows of the `graphs` table, with hashes and family, that a run is about.
 
@@ -41,13 +41,15 @@ def select_rows(
     with `.`, `/` or `~` or ends in `.parquet`, is a GraphNet sample directory, a directory of them,
     a dataset directory or a Parquet file. Of a config, a dataset or a file, all splits are taken,
     by number of operators. `@ids.txt` stands for the ids in a file, one a line, as
-    `graphnet select` writes them. A sample that is named twice comes once.
+    `graphnet select` writes them. A sample that is named twice comes once. `filters` are `Filters`,
+    or conditions as `load_dataset` takes them.
 
     Raises:
         DatasetNotFoundError: nothing has the name.
         RunError: something is neither a name nor a sample, or the rows lack columns.
     """
-    return choose(what, filters, dataset=dataset).read((filters or Filters()).limit)
+    filters = as_filters(filters)
+    return choose(what, filters, dataset=dataset).read(filters.limit)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Chosen:
 
 
 def choose(
-    what: Any, filters: Filters | None = None, *, dataset: str | os.PathLike[str] = "graphnet"
+    what: Any, filters: Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> Chosen:
     """Return what `select_rows` would read without a limit; it raises the same.
 
@@ -92,13 +94,14 @@ def choose(
     >>> sorted(chosen.frameworks), [row["framework"] for row in chosen.read(2, ["torch"])]
     (['paddle', 'torch'], ['torch', 'torch'])
     """
-    filters = filters or Filters()
+    filters = as_filters(filters)
+    columns = (*_LISTED, *columns_of(filters))
     several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
     seen: set[tuple[str, str]] = set()
     groups: list[list[_Found]] = []
     for each in what if several else [what]:
         groups.append([])
-        for found in _find(each, dataset):
+        for found in _find(each, dataset, columns):
             if _key(found.row) not in seen and filters.keeps(found.row):
                 seen.add(_key(found.row))
                 groups[-1].append(found)
@@ -133,13 +136,17 @@ def read_rows(
     return rows.select_columns([name for name in rows.column_names if name in columns])
 
 
-def _list(dataset: str | os.PathLike[str], config: str | None = None) -> list[_Found]:
+def _list(
+    dataset: str | os.PathLike[str],
+    config: str | None = None,
+    columns: Sequence[str] = _LISTED,
+) -> list[_Found]:
     """Return what filters ask of a table's rows, by number of operators, then by id.
 
     However a table is split, this is one order. Graphs themselves are read when they are chosen:
     to make Python's objects of all of the embedded dataset takes minutes.
     """
-    rows = [dict(row) for row in read_rows(dataset, config, columns=_LISTED)]
+    rows = [dict(row) for row in read_rows(dataset, config, columns=columns)]
     stands_in = (dataset, config)
     if any(row.get("num_ops") is None or row.get("family") is None for row in rows):
         rows, stands_in = [_complete(_checked(row)) for row in read_rows(dataset, config)], None
@@ -187,7 +194,9 @@ def _shares(groups: Sequence[Sequence[Any]], limit: int) -> list[int]:
     return shares
 
 
-def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
+def _find(
+    what: Any, dataset: str | os.PathLike[str], columns: Sequence[str] = _LISTED
+) -> Iterator[_Found]:
     if isinstance(what, Sample):
         yield _Found(_complete(sample_to_row(what), what))
     elif isinstance(what, Mapping):
@@ -195,12 +204,12 @@ def _find(what: Any, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
     elif isinstance(what, str) and what.startswith(LIST):
         yield from _find_listed(Path(what.removeprefix(LIST)).expanduser(), dataset)
     elif isinstance(what, os.PathLike) or (isinstance(what, str) and is_path(what)):
-        yield from _find_path(Path(what).expanduser())
+        yield from _find_path(Path(what).expanduser(), columns)
     elif isinstance(what, str):
-        yield from _find_name(what, dataset)
+        yield from _find_name(what, dataset, columns)
     elif isinstance(what, Iterable):
-        for each in what:
-            yield from _find(each, dataset)
+        for part in what:
+            yield from _find(part, dataset, columns)
     else:
         raise RunError(
             f"`{type(what).__name__}` is not a sample. Run a dataset of `load_dataset`, rows of "
@@ -225,12 +234,12 @@ def is_path(text: str) -> bool:
     return text.startswith((".", "/", "~")) or text.endswith(".parquet")
 
 
-def _find_path(path: Path) -> Iterator[_Found]:
+def _find_path(path: Path, columns: Sequence[str]) -> Iterator[_Found]:
     if not path.exists():
         raise DatasetNotFoundError(f"There is nothing at `{path}`.")
     is_table = path.is_file() or next(path.rglob("*.parquet"), None) is not None
     if is_table:
-        yield from _list(path)
+        yield from _list(path, columns=columns)
         return
     directories = sorted({each.parent for each in path.rglob("graph_net.json")})
     if not directories:
@@ -243,16 +252,18 @@ def _find_path(path: Path) -> Iterator[_Found]:
         yield from _find(read_directory(directory), path)
 
 
-def _find_name(name: str, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
+def _find_name(
+    name: str, dataset: str | os.PathLike[str], columns: Sequence[str]
+) -> Iterator[_Found]:
     if name == str(dataset):
-        yield from _list(dataset)
+        yield from _list(dataset, columns=columns)
     elif name == ALL or name in CONFIGS:
         if name in CONFIGS and not CONFIGS[name].table.holds_samples:
             raise RunError(
                 f"The config `{name}` holds {CONFIGS[name].table.rows}, which cannot be run. "
                 f"Choose a config of graphs: {', '.join(_configs_of_graphs())}."
             )
-        yield from _list(dataset, name)
+        yield from _list(dataset, name, columns)
     else:
         found = _find_ids([name], dataset)
         if not found:

@@ -193,6 +193,26 @@ def test_other_files_are_never_replaced(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_files_of_others_in_the_directory_stay(tmp_path: Path) -> None:
+    write_directory([RELU, RELU, RELU], tmp_path)
+    for place in (".", "subgraph_1", "results"):
+        (tmp_path / place).mkdir(exist_ok=True)
+        (tmp_path / place / "notes.txt").write_text(place)
+    other = write_directory(RELU, tmp_path / "other")
+    write_directory([RELU], tmp_path)
+    assert read_directory(tmp_path) == [RELU]
+    assert read_directory(other) == [RELU]
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "notes.txt", "subgraph_0", "subgraph_1", "results", "other",
+    }  # fmt: skip
+    assert [path.name for path in (tmp_path / "subgraph_1").iterdir()] == ["notes.txt"]
+    assert (tmp_path / "results" / "notes.txt").read_text() == "results"
+    write_directory(RELU, tmp_path)
+    assert read_directory(tmp_path) == [RELU]
+    assert not (tmp_path / "subgraph_0").exists()
+    assert (tmp_path / "notes.txt").read_text() == "."
+
+
 def test_a_failed_write_leaves_the_earlier_directory(tmp_path: Path) -> None:
     write_directory(RELU, tmp_path / "relu")
     broken = dataclasses.replace(RELU, ops=(Op("torch.Tensor.T", (1,)),))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from graphnet_datasets.errors import MaterializeError
-from graphnet_datasets.frameworks import make_inputs, materialize, print_source
+from graphnet_datasets.frameworks import calibrate, make_inputs, materialize, print_source
 from graphnet_datasets.frameworks.torch.materialize import materialize as materialize_torch
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
@@ -67,3 +68,23 @@ def test_a_framework_that_is_not_installed_is_named_with_its_extra(
         f"Install it with `pip install 'graphnet-datasets[{framework}]'`."
     )
     assert result.stdout.splitlines() == [message, message]
+
+
+def test_the_row_of_a_sample_runs_like_the_sample() -> None:
+    row = RELU.to_row()
+    inputs = make_inputs(row, seed=3)
+    assert (materialize(row)(**inputs) == inputs["input_0"].relu()).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "kind"),
+    [(materialize, [RELU], "list"), (make_inputs, "cv", "str"), (calibrate, None, "NoneType")],
+)
+def test_something_else_than_a_sample_is_refused(function: Any, argument: Any, kind: str) -> None:
+    with pytest.raises(MaterializeError) as caught:
+        function(argument)
+    name = function.__name__
+    assert str(caught.value) == (
+        f"`{name}` takes a `Sample` or a row of a dataset, not a `{kind}`. Pass one row: "
+        f"`{name}(dataset[0])`, or `{name}(Sample.from_row(dataset[0]))`."
+    )

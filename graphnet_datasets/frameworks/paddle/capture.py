@@ -95,7 +95,7 @@ class _Capture:
         self.settings = settings
         self.symbols = symbols
         name = settings.name
-        weights, weight_values = self._weights()
+        program_weights, weight_values = self._weights()
         self.output_values = _leaves(traced.outputs)
         reader = ProgramReader(name, [*weight_values, *_leaves(traced.inputs)], self.output_values)
         reader.read(traced.main_program.global_block())
@@ -108,11 +108,12 @@ class _Capture:
             if isinstance(ref, Ref)
         }
         # Paddle holds the running statistics as parameters.
-        weights = [
+        weights: list[tuple[Role, paddle.Tensor, str]] = [
             ("buffer" if index in running else role, tensor, path)
-            for index, (role, tensor, path) in enumerate(weights)
+            for index, (role, tensor, path) in enumerate(program_weights)
         ]
-        tensors_in_order = [*weights, *(("input", tensor, "") for tensor in tensors)]
+        data: list[tuple[Role, paddle.Tensor, str]] = [("input", tensor, "") for tensor in tensors]
+        tensors_in_order = [*weights, *data]
         self.inputs = [self._input(*entry) for entry in tensors_in_order]
         # The call may write to its arguments and buffers; copies of all parameters would be large.
         self.parameters = [tensor for role, tensor, _ in weights if role == "parameter"]
