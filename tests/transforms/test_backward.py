@@ -41,7 +41,16 @@ def call(name: str, *args: Any, **kwargs: Any) -> Op:
 
 
 LAYER = graph(Op("torch.matmul", (Ref(0), Ref(1))), Op("torch.tanh", (Ref(2),)), inputs=(X, WEIGHT))
+MASK = Input("input", Value("bool", (4,)), data=bytes([1, 0, 1, 1]))
+VECTOR = Input("input", Value("float32", (4,)))
 CASES = {
+    "a column of masked rows": graph(
+        Op("torch.Tensor.clone", (Ref(0),)),
+        Op("operator.getitem", (Ref(1), Ref(2)), results=(Value("float32", None),)),
+        Op("operator.setitem", (Ref(3), (Ref(2), 0), Ref(4)), results=()),
+        Op("operator.mul", (Ref(3), 2)),
+        inputs=(X, VECTOR, MASK),
+    ),
     "convolution": graph(
         Op("torch.conv2d", (Ref(0), Ref(1))), call("gelu", Ref(2)), inputs=(IMAGES, KERNEL)
     ),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._dynamo.eval_frame import OptimizedModule
 
 from ...sample import Provenance, Sample
 from ...sample.vocabulary import Task
@@ -53,7 +54,13 @@ def capture_module(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, list[Sample]]:
-    """Capture a call of a module, which may hold materialized ones; see `capture`."""
+    """Capture a call of a module, which may hold materialized ones; see `capture`.
+
+    Of a module that `torch.compile` returned the original is called and captured.
+    """
+    if isinstance(module, OptimizedModule):
+        module = module._orig_mod
+        call = module.__call__
     for each in module.modules():  # or dynamo would look into how their making is put off
         settle(each)
     return capture(

@@ -287,7 +287,7 @@ class _Making:
                 module_path=lambda _stack: "",
             ).sample
         except CaptureError as error:
-            raise GradientError(str(error).partition(". Keep")[0].rstrip(".") + ".") from error
+            raise GradientError(str(error).partition(". Capture")[0].rstrip(".") + ".") from error
         self.arguments[kind] = tuple(node.name for node in placeholders)
         inputs = list(made.inputs)
         for place, node in enumerate(placeholders):

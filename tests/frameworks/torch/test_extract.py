@@ -497,8 +497,8 @@ def test_an_operator_outside_the_table_is_named() -> None:
         capture_one(Foreign(), torch.ones(3))
     assert re.fullmatch(
         r"The graph captured for `test/module` calls `torch\._dynamo\.utils\.wrapped_\w+`, which "
-        r"is not in the operator table\. Keep the call out of the captured part with "
-        r"`torch\.compiler\.disable`, or ask for the operator on the project's issue page\.",
+        r"is not in the operator table\. Capture a module without the call, or ask for the "
+        r"operator on the project's issue page\.",
         str(caught.value),
     )
 

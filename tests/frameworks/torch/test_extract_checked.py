@@ -287,3 +287,76 @@ def test_graphs_that_compute_something_else_are_refused() -> None:
     numbers = iter(range(1, 100))
     with pytest.raises(CaptureError, match=r"do not compute what the module computes: `outputs"):
         capture(Generating(), torch.ones(3))
+
+
+def test_the_padding_mask_of_an_encoder_layer_runs_again() -> None:
+    from graphnet_datasets.frameworks import make_inputs, materialize
+
+    module = nn.TransformerEncoderLayer(8, 2, batch_first=True).eval()
+    mask = torch.tensor([[False] * 5, [False, False, False, True, True]])
+    wrapped = extract(name="test/module")(module)
+    with torch.no_grad():
+        wrapped(torch.randn(2, 5, 8), src_key_padding_mask=mask)
+    (sample,) = wrapped.samples
+    assert "torch._transformer_encoder_layer_fwd" in targets(sample)
+    (output,) = materialize(sample)(**make_inputs(sample))
+    assert output.shape == (2, 5, 8)
+
+
+def test_a_number_that_python_draws_is_no_tensor_from_elsewhere() -> None:
+    class Drawing(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.sin() * random.randint(1, 100) + random.choice([1, 2, 3])  # noqa: S311
+
+    random.seed(0)
+    outputs, samples = capture(Drawing(), torch.ones(3))
+    after = random.getstate()
+    random.seed(0)
+    assert torch.equal(Drawing()(torch.ones(3)), outputs)
+    assert random.getstate() == after
+    assert samples
+
+
+def test_a_module_that_is_compiled_already_is_captured_as_the_original() -> None:
+    module, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(2, 4)
+    sample = capture_one(torch.compile(module, backend="eager"), x)  # type: ignore[arg-type]
+    assert sample.num_ops == 2
+    assert sample.provenance.model_name == "Sequential"
+
+
+def test_modules_that_torch_does_not_trace_are_errors_with_its_reason() -> None:
+    disabled = Affine(4, 4)
+    disabled.forward = torch.compiler.disable(disabled.forward)  # type: ignore[method-assign]
+    with pytest.raises(CaptureError, match=r"forward` is wrapped with `torch\.compiler\.disable`"):
+        capture(disabled, torch.randn(2, 4))
+    with pytest.raises(CaptureError, match=r"Torch reports: torch\.jit\.script/freeze modules"):
+        capture(torch.jit.script(nn.Linear(4, 4)), torch.randn(2, 4))
+
+
+def test_hooks_are_part_of_the_graph() -> None:
+    module, x = Affine(4, 4), torch.randn(2, 4)
+    module.register_forward_pre_hook(
+        lambda _module, args, kwargs: ((args[0] * 2,), kwargs), with_kwargs=True
+    )
+    module.register_forward_hook(lambda _module, _args, output: output + 1)
+    sample = capture_one(module, x)
+    assert targets(sample)[0] == "operator.mul" and targets(sample)[-1] == "operator.add"
+
+
+def test_tied_weights_are_exported() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(10, 4)
+            self.head = nn.Linear(4, 10, bias=False)
+            self.head.weight = self.embedding.weight
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            return self.head(self.embedding(ids))
+
+    assert extract_export(Tied(), (torch.tensor([1, 2]),), name="test/tied").num_ops == 2
+
+
+def test_the_transpose_of_a_matrix_is_exported() -> None:
+    sample = extract_export(Affine(4, 2), (torch.randn(3, 4),), name="test/affine")
+    assert "torch.ops.aten.numpy_T.default" in targets(sample)

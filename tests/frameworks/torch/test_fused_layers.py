@@ -81,7 +81,7 @@ def shorter(name: str) -> Input:
         *(encoder(**{name: tensor(SHAPES[name], "float64")}) for name in OPERANDS),
         encoder(src=tensor((3, 8))), encoder(src=tensor((0, 3, 8))),
         encoder(heads=0), encoder(heads=3), encoder(heads=-2), encoder(heads=2.0),
-        encoder(mask=tensor((3, 3), "bool"), kind=2), encoder(mask=tensor((3, 3)), kind=0),
+        encoder(mask=tensor((3, 3), "bool"), kind=2), encoder(mask=tensor((3, 3), "int8"), kind=0),
         encoder(mask=tensor((2, 2), "bool"), kind=1), encoder(mask=tensor((3, 3), "bool"), kind=7),
     ],
 )  # fmt: skip

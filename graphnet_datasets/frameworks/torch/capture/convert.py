@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
 from ....errors import CaptureError, GraphNetError, UnknownOperatorError
 from ....sample import CustomOperator, Input, Op, Provenance, Sample, Statistics, Value
@@ -226,6 +226,11 @@ class _Converter:
                 self._add_constants(held)
             elif isinstance(held, torch.Tensor):
                 if node.target not in known:
+                    if isinstance(held, FakeTensor):
+                        raise self._error(
+                            f"holds `{node.target}`, of which torch traced no elements. Compute it "
+                            "before the call and pass it as an argument."
+                        )
                     binding = Binding("constant", str(node.target), held)
                     self._add_input(node, self._tensor_input(held, binding))
                     self.sources.append(held)
@@ -326,9 +331,8 @@ class _Converter:
                 self.custom_operators[custom.name] = custom
                 return f"torch.ops.{custom.name.replace('::', '.')}.default"
             raise self._error(
-                f"calls `{written}`, which is not in the operator table. Keep the call out of the "
-                "captured part with `torch.compiler.disable`, or ask for the operator on the "
-                "project's issue page."
+                f"calls `{written}`, which is not in the operator table. Capture a module without "
+                "the call, or ask for the operator on the project's issue page."
             ) from error
 
     def _inline(self, graph_module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
@@ -447,8 +451,7 @@ class _Converter:
             users = sorted({plain_name(user.target) for user in node.users})
             raise self._error(
                 f"calls `{', '.join(users)}` with a part of the program as its argument, which is "
-                "not in the operator table. Keep the call out of the captured part with "
-                "`torch.compiler.disable`."
+                "not in the operator table. Capture a module without the call."
             )
         raise self._error(f"uses `{node.name}` where it does not exist.")
 

@@ -44,6 +44,8 @@ _LOGGED = ("debug", "info", "warning", "error", "critical", "exception", "log")
 _ONCE = ("warning_once", "info_once", "warning_advice")
 """What libraries add to the standard logger."""
 
+_SKIPPED = "The next graph is called by a function that torch does not trace."
+
 _FIRST_PARAGRAPH = re.compile(r"\n\s*(Hint|Developer debug context|For more details|Traceback)")
 
 
@@ -250,6 +252,7 @@ class _Traced:
     conversion: Conversion
     graph: Callable[..., Any]
     placeholders: Sequence[str]
+    is_number: Sequence[bool]
     break_reason: str
     was_called: bool = False
 
@@ -325,8 +328,11 @@ class _Backend:
     def _note_foreign(self, traced: _Traced, arguments: Sequence[Any]) -> None:
         local = [
             argument
-            for name, argument in zip(traced.placeholders, arguments, strict=True)
-            if not name.startswith("G_")  # globals are not computed by a call
+            for name, is_number, argument in zip(
+                traced.placeholders, traced.is_number, arguments, strict=True
+            )
+            # Globals are not computed by a call, and dynamo makes tensors of Python numbers.
+            if not name.startswith("G_") and not is_number
         ]
         tensor = self._origins.first_foreign(local)
         if tensor is not None and not self._foreign:
@@ -361,9 +367,9 @@ class _Backend:
         name, count = self.settings.name, len(self._samples)
         if not count:
             raise CaptureError(
-                f"No graph was captured for `{name}`. {_torch_reasons(())} Check that the module "
-                "computes on tensors, and that neither it nor its caller is disabled with "
-                "`torch.compiler.disable`."
+                f"No graph was captured for `{name}`. {_torch_reasons(_disabled(self._module))} "
+                "Check that the module computes on tensors, and that neither it nor its caller is "
+                "disabled with `torch.compiler.disable`."
             )
         if count == 1:
             (sample,), (reason,) = self._samples, self._reasons
@@ -375,6 +381,7 @@ class _Backend:
                     sample, provenance=dataclasses.replace(sample.provenance, break_reason=reason)
                 )
             ]
+        reasons = [reason or _SKIPPED for reason in self._reasons[:-1]] + self._reasons[-1:]
         return [
             dataclasses.replace(
                 sample,
@@ -387,14 +394,16 @@ class _Backend:
                     break_reason=reason,
                 ),
             )
-            for index, (sample, reason) in enumerate(zip(self._samples, self._reasons, strict=True))
+            for index, (sample, reason) in enumerate(zip(self._samples, reasons, strict=True))
         ]
 
     def _convert(
         self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any]
     ) -> _Traced:
-        placeholders = [
-            str(node.target) for node in graph_module.graph.nodes if node.op == "placeholder"
+        nodes = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+        placeholders = [str(node.target) for node in nodes]
+        is_number = [
+            bool(getattr(node.meta.get("grapharg"), "pass_arg_as_tensor", False)) for node in nodes
         ]
         bindings = list(map(self._binding, placeholders, example_inputs))
         settings = self.settings
@@ -405,7 +414,8 @@ class _Backend:
             value_key="example_value",
             module_path=self._module_path,
         )
-        return _Traced(conversion, graph_module.forward, placeholders, _break_reason(graph_module))
+        reason = _break_reason(graph_module)
+        return _Traced(conversion, graph_module.forward, placeholders, is_number, reason)
 
     def _rebound(self, traced: _Traced, arguments: Sequence[Any]) -> Conversion:
         """Return the sample of another call of a graph: with other tensors, sizes and numbers."""
@@ -531,12 +541,16 @@ def _top_frame(
     """Return a function that dynamo traces from its first line, and the modes to call it in.
 
     Dynamo skips frames of torch's own files at the top, though it traces into them from elsewhere:
-    a `Sequential` would give a graph per child, and a `Linear` none. If the caller has entered
-    autocast, the function enters it instead, so that it becomes a part of the graph.
+    a `Sequential` would give a graph per child, a `Linear` none, and hooks a graph each. If the
+    caller has entered autocast, the function enters it instead, so that it becomes a part of the
+    graph.
     """
-    modes, is_skipped = contextlib.ExitStack(), False
-    code_module = getattr(type(module).forward, "__module__", None) or ""
-    is_skipped = code_module.startswith("torch.") or isinstance(module, torch.fx.GraphModule)
+    modes = contextlib.ExitStack()
+    is_skipped = (
+        isinstance(module, torch.fx.GraphModule | torch.jit.ScriptModule)
+        or type(module).forward.__module__.startswith("torch.")
+        or bool(module._forward_hooks or module._forward_pre_hooks)
+    )
     call = forward
     for device_type in ("cpu", "cuda"):
         if torch.is_autocast_enabled(device_type):
@@ -621,6 +635,17 @@ def _break_reason(graph_module: torch.fx.GraphModule) -> str:
     if reason is None or not getattr(reason, "graph_break", True):
         return ""
     return _first_paragraph(str(reason.reason))
+
+
+def _disabled(module: torch.nn.Module) -> list[str]:
+    """Return the reason if the module as a whole is disabled, which dynamo does not report."""
+    if not getattr(module.forward, "_torchdynamo_disable", False):
+        return []
+    reason = getattr(module.forward, "_torchdynamo_disable_msg", None)
+    return [
+        f"`{type(module).__name__}.forward` is wrapped with `torch.compiler.disable` "
+        f"(reason: {reason})"
+    ]
 
 
 def _torch_reasons(reasons: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree
 
@@ -144,7 +145,12 @@ class _Call:
 
     def _arguments(self, program: torch.export.ExportedProgram) -> list[Any]:
         """Return what the placeholders of an exported program are bound to, in order."""
-        weights = dict([*self.module.named_parameters(), *self.module.named_buffers()])
+        weights = dict(
+            [
+                *self.module.named_parameters(remove_duplicate=False),
+                *self.module.named_buffers(remove_duplicate=False),
+            ]
+        )
         data = iter(
             _pytree.tree_leaves((self.args, self.kwargs), is_leaf=lambda leaf: leaf is None)
         )
@@ -163,6 +169,11 @@ class _Call:
             tensor = weights.get(path, program.constants.get(path))
             if not isinstance(tensor, torch.Tensor):
                 raise CaptureError(f"`{self.name}` holds `{path}`, which is not a tensor.")
+            if role == "constant" and isinstance(tensor, FakeTensor):
+                raise CaptureError(
+                    f"`{self.name}` computes `{path}`, of which torch traced no elements, and "
+                    "keeps it as a constant. Compute it before the call and pass it as an argument."
+                )
             arguments.append(tensor)
         return arguments
 

@@ -69,6 +69,7 @@ def trace_real(call: Call, tensors: Sequence[torch.Tensor]) -> torch.fx.GraphMod
     ]
     _Noting(module).run(*primals, *tangents)
     _tag_forward(given[: len(outputs)])
+    _tag_backward(inputs[len(primals) :])
     module.recompile()
     return module
 
@@ -90,6 +91,19 @@ def _tag_forward(outputs: Sequence[Any]) -> None:
         if node.op != "placeholder" and "partitioner_tag" not in node.meta:
             node.meta["partitioner_tag"] = "is_forward"
             pending += node.all_input_nodes
+
+
+def _tag_backward(tangents: Sequence[torch.fx.Node]) -> None:
+    """Mark what depends on the gradients of outputs.
+
+    A partition takes an operator that writes in place for a part of the forward graph otherwise.
+    """
+    pending = list(tangents)
+    while pending:
+        for user in pending.pop().users:
+            if user.op != "output" and "partitioner_tag" not in user.meta:
+                user.meta["partitioner_tag"] = "is_backward"
+                pending.append(user)
 
 
 class _Noting(torch.fx.Interpreter):

@@ -120,7 +120,7 @@ ATEN = words(
     _neg_view _neg_view_copy negative negative_ new_empty new_empty_strided new_full new_ones
     new_zeros nextafter nextafter_ nll_loss nll_loss2d nll_loss2d_forward nll_loss_forward
     nll_loss_nd _nnz nonzero nonzero_static norm norm_except_dim normal normal_
-    normal_functional not_equal not_equal_ nuclear_norm numel one_hot ones ones_like __or__
+    normal_functional not_equal not_equal_ nuclear_norm numel numpy_T one_hot ones ones_like __or__
     orgqr ormqr outer _pack_padded_sequence _pack_padded_sequence_backward pad _pad_circular
     _pad_enum _pad_packed_sequence pad_sequence _padded_dense_to_jagged_forward
     pairwise_distance pdist _pdist_backward _pdist_forward permute permute_copy pinverse

@@ -58,11 +58,11 @@ CHECKED = words(
     nanmedian nanquantile nansum narrow narrow_copy native_batch_norm native_channel_shuffle
     native_group_norm native_layer_norm ndimension ndtr ndtri ne neg negative nelement new_empty
     new_empty_strided new_full new_ones new_tensor new_zeros nextafter nll_loss nll_loss_nd nonzero
-    nonzero_static norm normal normal_functional normalize not_equal numel one_hot ones ones_like
-    outer pad pad_sequence pairwise_distance pdist permute permute_copy pinv pinverse pixel_shuffle
-    pixel_unshuffle poisson_nll_loss polar positive pow prelu prod psi quantile rad2deg rand
-    rand_like randint randint_like randn randn_like random randperm range ravel real reciprocal
-    reflection_pad1d reflection_pad2d reflection_pad3d relu relu6 remainder renorm repeat
+    nonzero_static norm normal normal_functional normalize not_equal numel numpy_T one_hot ones
+    ones_like outer pad pad_sequence pairwise_distance pdist permute permute_copy pinv pinverse
+    pixel_shuffle pixel_unshuffle poisson_nll_loss polar positive pow prelu prod psi quantile
+    rad2deg rand rand_like randint randint_like randn randn_like random randperm range ravel real
+    reciprocal reflection_pad1d reflection_pad2d reflection_pad3d relu relu6 remainder renorm repeat
     repeat_interleave replication_pad1d replication_pad2d replication_pad3d reshape reshape_as
     resolve_conj resolve_neg rfft rfft2 rfftfreq rfftn rms_norm rnn_relu rnn_relu_cell rnn_tanh
     rnn_tanh_cell roll rot90 round row_stack rsqrt rsub scalar_tensor scaled_dot_product_attention

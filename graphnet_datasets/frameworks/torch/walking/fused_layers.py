@@ -58,7 +58,7 @@ def check_encoder_layer(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     shapes |= {f"norm_{kind}_{at}": (width,) for kind in ("weight", "bias") for at in (1, 2)}
     for name, shape in shapes.items():
         _check_like(name, given[name], shape, source)
-    _check_mask(given.get("mask"), given.get("mask_type"), (batch, heads, length))
+    _check_mask(given.get("mask"), given.get("mask_type"), (batch, heads, length), source.dtype)
 
 
 def _check_like(name: str, tensor: Any, shape: tuple[int, ...], source: torch.Tensor) -> None:
@@ -71,17 +71,19 @@ def _check_like(name: str, tensor: Any, shape: tuple[int, ...], source: torch.Te
         )
 
 
-def _check_mask(mask: Any, kind: Any, sizes: tuple[int, int, int]) -> None:
+def _check_mask(mask: Any, kind: Any, sizes: tuple[int, int, int], dtype: torch.dtype) -> None:
     if mask is None:
         return
     batch, heads, length = sizes
     shapes = {0: (length, length), 1: (batch, length), 2: (batch, heads, length, length)}
     if type(kind) is not int or kind not in shapes or not is_known(mask):
         raise MaterializeError(f"has a mask of the kind {kind}, which is none of 0, 1 and 2.")
-    if tuple(mask.shape) != shapes[kind] or mask.dtype != torch.bool:
+    # The kernel turns other masks into boolean ones: `TransformerEncoderLayer` passes its padding
+    # mask in the dtype of the input.
+    if tuple(mask.shape) != shapes[kind] or mask.dtype not in (torch.bool, dtype):
         raise MaterializeError(
-            f"has a mask of {mask.dtype} and shape {list(mask.shape)} where torch.bool and "
-            f"{list(shapes[kind])} would fit."
+            f"has a mask of {mask.dtype} and shape {list(mask.shape)} where torch.bool or {dtype} "
+            f"and {list(shapes[kind])} would fit."
         )
 
 
