@@ -10,6 +10,8 @@ import contextlib
 import hashlib
 import os
 import secrets
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +88,39 @@ def is_abandoned(place: Path) -> bool:
     parts = place.name.split(".")
     is_ours = place.suffix == _SUFFIX and len(parts) > 3 and parts[-3].isdigit()
     return is_ours and not Path("/proc", parts[-3]).exists()
+
+
+@contextlib.contextmanager
+def temporary_directory(prefix: str = "graphnet-") -> Iterator[Path]:
+    """Make a temporary directory that is gone after the block, however this process ends.
+
+    A shell waits for the end of a pipe, which closes with this process, and removes the directory
+    then: after SIGTERM and SIGKILL too.
+
+    >>> with temporary_directory() as place:
+    ...     _ = (place / "a.txt").write_text("a")
+    >>> place.exists()
+    False
+    """
+    path = Path(tempfile.mkdtemp(prefix=prefix))
+    command = ["/bin/sh", "-c", 'read -r line; rm -rf -- "$1"', "sh", str(path)]
+    try:
+        guard = subprocess.Popen(  # noqa: S603 (a fixed command, the path is its argument)
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # out of reach of the terminal's Ctrl-C
+            env={"PATH": os.defpath},
+        )
+    except BaseException:
+        path.rmdir()
+        raise
+    try:
+        yield path
+    finally:
+        guard.communicate()
+        shutil.rmtree(path, ignore_errors=True)  # where there is no shell that could
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import errno
 from pathlib import Path
 
 from .credentials import hide_credentials
+from .terminal import printable
 
 _PACKAGE = Path(__file__).parent
 
@@ -18,8 +19,8 @@ _PACKAGE = Path(__file__).parent
 class GraphNetError(Exception):
     """Base of all errors that this library raises on purpose.
 
-    Whatever a message quotes, the credentials of URLs in it are hidden, and the embedded dataset is
-    called by its name rather than by where the library is installed.
+    In a message the credentials of URLs are hidden, control characters are escaped, and the
+    embedded dataset is called by its name rather than by its path.
 
     >>> raise GraphNetError("`s3://me:secret@bucket` is not there.")
     Traceback (most recent call last):
@@ -32,7 +33,7 @@ class GraphNetError(Exception):
 
 def _presentable(text: str) -> str:
     text = text.replace(f"{_PACKAGE}/starter/graphnet", "graphnet")
-    return hide_credentials(text.replace(f"{_PACKAGE}/", f"{_PACKAGE.name}/"))
+    return printable(hide_credentials(text.replace(f"{_PACKAGE}/", f"{_PACKAGE.name}/")))
 
 
 class SampleError(GraphNetError, ValueError):
@@ -49,6 +50,10 @@ class SourceError(SampleError):
 
 class SchemaError(GraphNetError, ValueError):
     """A row or table does not have the columns, types or values of this format version."""
+
+
+class DecodedSizeError(SchemaError):
+    """A file would take more memory than allowed when it is decoded."""
 
 
 class FormatVersionError(SchemaError):

@@ -1,18 +1,29 @@
-"""Text for a terminal: what came from data must not move the cursor, set titles or hide words."""
+"""Text that is shown: on a terminal, on pages and in pictures.
+
+Text out of data must not move the cursor, set titles, hide words or turn the reading direction.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, and C1, which begin sequences
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turn the reading direction of what follows
+    # Format characters: they turn the reading direction, have no width, or tag other characters.
+    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
     "\u2028\u2029\ud800-\udfff]"  # other line ends, and halves of pairs, which cannot be encoded
 )
 
 
 def printable(text: object) -> str:
-    r"""Return the text of an object with every control character but tab and newline escaped.
+    r"""Return the text of an object with control characters but tab and newline escaped.
+
+    Format characters of Unicode, which turn the direction of text or are invisible, are escaped
+    too.
 
     >>> printable("title\x1b]0;owned\x07, colour\x9b31m")
     'title\\x1b]0;owned\\x07, colour\\x9b31m'
@@ -38,6 +49,23 @@ def printable_line(text: object) -> str:
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def printable_data(value: Any) -> Any:
+    r"""Return JSON data with every string in it as `printable` returns it.
+
+    >>> printable_data({"id": ["a\u202eb", 1, None]})
+    {'id': ['a\\u202eb', 1, None]}
+    """
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {printable_data(key): printable_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [printable_data(item) for item in value]
+    return value
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

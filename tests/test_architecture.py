@@ -15,6 +15,7 @@ ORDER = [
         "atomic",
         "collector",
         "credentials",
+        "decoding",
         "errors",
         "paths",
         "json_text",

@@ -6,11 +6,11 @@ import contextlib
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic import temporary_directory
 from ..compilers import resolve_name, resolve_paths
 from ..errors import RunError
 from ..schema import Status, sample_from_row
@@ -338,8 +338,8 @@ def _nothing_left_behind(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _temporary() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="graphnet-runs-") as path:
+def _temporary() -> Iterator[Path]:
+    with temporary_directory("graphnet-runs-") as path:
         yield path
 
 

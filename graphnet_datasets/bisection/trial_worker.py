@@ -61,6 +61,7 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
         hand_over_draws(baseline, runtime, reporter, path, more, EAGER_DRAWS)
     reporter.enter("compile")
     compiler = make_compiler(told.compiler, told.framework, told.options)
+    compiler.trust_remote_code = told.settings.trust_remote_code
     os.environ.update(compiler.cache_environment(directory / "cache"))
     own = workload.for_candidate()
     arguments = own.arguments(0)

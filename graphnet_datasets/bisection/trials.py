@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import json
 import math
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from ..analysis.costs import measure_costs
 from ..analysis.randomness import is_random, random_outputs
+from ..atomic import temporary_directory
 from ..benchmark import Settings
 from ..benchmark.draw_plan import DrawPlan, plan_draws
 from ..benchmark.executors.jobs import CandidateCompiler
@@ -284,7 +284,8 @@ class Trials:
         self.num_ops = sample.num_ops
         self.num_trials = self.num_known = 0
         self._started_s = time.monotonic()
-        self._place = Path(tempfile.mkdtemp(prefix="graphnet-values-"))
+        self._stack = contextlib.ExitStack()
+        self._place = self._stack.enter_context(temporary_directory("graphnet-values-"))
         self._identity = {
             "compiler": candidate.compiler,
             "version": candidate.version,
@@ -343,9 +344,7 @@ class Trials:
 
     def close(self) -> None:
         """Remove the values."""
-        for path in self._place.iterdir():
-            path.unlink(missing_ok=True)
-        self._place.rmdir()
+        self._stack.close()
 
     def fails(self, failure: Failure, piece: Piece) -> bool:
         """Tell whether a piece fails in the same way as the whole graph.

@@ -68,7 +68,7 @@ def bisect_sample(
     trust_remote_code: Annotated[
         bool,
         typer.Option(
-            "--trust-remote-code", help="Let the source of custom operators run; read it first."
+            "--trust-remote-code", help="Let code run that came with data; read it first."
         ),
     ] = False,
 ) -> None:

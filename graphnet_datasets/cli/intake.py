@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic import temporary_directory
 from ..errors import SampleError, SchemaError
 from .counting import show_count
 
@@ -108,7 +108,7 @@ def read_directories(root: Path) -> Iterator[ImportReport]:
     from ..storage.importing import import_directories
 
     with (
-        tempfile.TemporaryDirectory(prefix="graphnet-push-") as directory,
+        temporary_directory("graphnet-push-") as directory,
         show_count("Reading", "directories") as count,
     ):
         out = Path(directory) / "graphs.parquet"

@@ -11,6 +11,13 @@ from ..errors import TuningError
 from .disk import new_output
 from .terminal import echo
 
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code", help="Take workloads that the verifier refuses; read them first."
+    ),
+]
+
 app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
@@ -34,6 +41,7 @@ def export_records(
     splits_by: Annotated[
         str, typer.Option(help="Of features, what is held out: family, task or random rows.")
     ] = "family",
+    trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Write features and times for those who train cost models, or a JSONDatabase of TVM.
 
@@ -53,7 +61,7 @@ def export_records(
             export_features(found, out, splits_by=splits_by)
             count = sum(each.features is not None for each in found.measurements)
         else:
-            count = export_tvm_database(dataset, out)
+            count = export_tvm_database(dataset, out, trust_remote_code=trust_remote_code)
     echo(f"{count} records written to {out}")
 
 
@@ -62,6 +70,7 @@ def import_records(
     database: Annotated[Path, typer.Argument(help="The directory of a JSONDatabase of TVM.")],
     *,
     out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
+    trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Read a JSONDatabase of TVM as a dataset of tasks and records.
 
@@ -70,7 +79,7 @@ def import_records(
     from ..tuning.exporting import import_tvm_database
 
     with new_output(out):
-        skipped = import_tvm_database(database, out)
+        skipped = import_tvm_database(database, out, trust_remote_code=trust_remote_code)
     for reason, count in skipped.items():
         echo(f"left out: {reason} ({count})", err=True)
     echo(f"Written to {out}")

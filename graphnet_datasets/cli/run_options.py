@@ -152,7 +152,7 @@ class MeasurementOptions(OptionGroup):
     trust_remote_code: Annotated[
         bool,
         typer.Option(
-            "--trust-remote-code", help="Let the source of custom operators run; read it first."
+            "--trust-remote-code", help="Let code run that came with data; read it first."
         ),
     ] = False
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0

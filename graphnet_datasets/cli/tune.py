@@ -118,6 +118,12 @@ def tune(
     report: Annotated[
         Path | None, typer.Option(help="Write the table of a replay here, as Markdown.")
     ] = None,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code", help="Build tasks that the verifier refuses; read them first."
+        ),
+    ] = False,
     selection: SelectionOptions,
 ) -> None:
     """Search for fast schedules of the operators of graphs, or compare tuners on records.
@@ -162,6 +168,7 @@ def tune(
             threads=threads,
             dataset=selection.dataset,
             filters=selection.filters(),
+            trust_remote_code=trust_remote_code,
             on_collect=count,
             on_plan=lambda plan: echo(plan.text(), err=True),
             on_trial=lambda progress: echo(describe(progress), err=True),

@@ -47,6 +47,8 @@ class Compiler(abc.ABC):
         """What was noticed while compiling and running, for the run's record."""
         self.fallback_share: float | None = None
         """Share of the operators that were left to eager, None where the compiler does not tell."""
+        self.trust_remote_code = False
+        """Whether the caller allows code that came with data, such as traces of tuning records."""
         self.excluded_time_s = 0.0
         """Part of the time spent in `compile` that was not compilation."""
         self.fixed_inputs: Mapping[str, Any] = {}

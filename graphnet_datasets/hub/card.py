@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ..schema import EXCLUDED, TABLES, TRUNCATED, Table, config_named
 from ..schema.tables import GRAPHS
 from ..storage.layout import describe_configs
+from ..terminal import printable_line
 from .plot import draw_sizes
 
 PICTURE = "graphs.svg"
@@ -217,7 +218,7 @@ def _spread(numbers: pa.ChunkedArray) -> str:
 
 def _cell(text: Any) -> str:
     """Return text that came from data as the cell of a table; it can be nothing else there."""
-    plain = " ".join(str(text or "not stated").split())[:60]
+    plain = printable_line(" ".join(str(text or "not stated").split()))[:60]
     for sign in "\\|`*_[]<>!":
         plain = plain.replace(sign, f"\\{sign}" if sign not in "<>" else "")
     return plain

@@ -10,6 +10,8 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
+from ..terminal import printable
+
 # The palette of Okabe and Ito (https://jfly.uni-koeln.de/color/), which colour-blind readers tell
 # apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -77,7 +79,7 @@ def draw_sizes(num_ops: Mapping[str, Sequence[int]]) -> str:
             f'fill="{COLOURS[number % len(COLOURS)]}"/><text x="{WIDTH - RIGHT + 32}" '
             f'y="{y + 10}" {FONT}>{escape(name)} ({len(sizes[name])})</text>'
         )
-    return "\n".join([*parts, "</svg>", ""])
+    return printable("\n".join([*parts, "</svg>", ""]))
 
 
 def _round_step(largest: int) -> int:

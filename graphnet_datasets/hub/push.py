@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from ..atomic import temporary_directory
 from ..errors import SchemaError
 from ..sample import Sample
 from ..schema import ALL, CONFIGS, Table
@@ -201,7 +201,7 @@ def _push(
         repository.prepare(may_create=not create_pr)
         snapshot = repository.snapshot()
     tables, left_out = check(known_items(snapshot.tables[table.name], table))
-    with tempfile.TemporaryDirectory(prefix="graphnet-push-") as directory:
+    with temporary_directory("graphnet-push-") as directory:
         shards = Shards(repository, tables, table, Path(directory), create_pr)
         num_items = sum(each.num_rows for each in tables.values())
         commit = append(

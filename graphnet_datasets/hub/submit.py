@@ -6,14 +6,13 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from ..atomic import file_sha256
+from ..atomic import file_sha256, temporary_directory
 from ..errors import DatasetNotFoundError, PushError
 from ..paths import check_links, open_file, write_file
 from ..sample import Sample
@@ -143,7 +142,7 @@ class _Place:
         title = title_of(table, num_added)
         if not num_added:
             return Submission(0, tuple(skipped), (), title, "", None, None)
-        with tempfile.TemporaryDirectory(prefix="graphnet-submit-") as directory:
+        with temporary_directory("graphnet-submit-") as directory:
             made = dict(_written(table, tables, Path(directory)))
             files = {name: file_sha256(path) for name, path in made.items()}
             contents = {name: path.read_bytes() for name, path in made.items()}

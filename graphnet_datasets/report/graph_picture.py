@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 
 from ..atomic import write_text
 from ..sample import Sample
+from ..terminal import printable
 from .folding import Box, Folded, Kind, fold
 from .layered import Layout, place
 
@@ -197,7 +198,7 @@ class _Picture:
             *self._legend(height - 16),
             "</svg>",
         ]
-        return "\n".join(parts) + "\n"
+        return printable("\n".join(parts) + "\n")
 
     def _subtitle(self) -> str:
         sample = self.sample

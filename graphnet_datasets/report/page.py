@@ -12,7 +12,6 @@ import importlib.resources
 import json
 import os
 import string
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..atomic import write_text
+from ..atomic import temporary_directory, write_text
 from ..json_text import parse_json
 from ..scores import as_table, by_sample, error_aware_speedup_score, speedup_score
 from ..scores.records import is_counted, make_records
@@ -28,6 +27,7 @@ from ..scores.run_sets import Duplicates, without_duplicates
 from ..scores.samples import cells_by_sample
 from ..scores.text import html_table
 from ..scores.variants import TOLERANCE, find_variant
+from ..terminal import printable
 from .plots import plot_runs
 
 CAPTIONS = {
@@ -87,12 +87,12 @@ def write_page(
     )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_text(path, text)
+    return write_text(path, printable(text))
 
 
 def _pictures(tables: Mapping[str, pa.Table], options: Mapping[str, Any]) -> str:
     parts = []
-    with tempfile.TemporaryDirectory() as directory:
+    with temporary_directory() as directory:
         for picture in plot_runs(tables, directory, **options):
             if picture.suffix == ".svg":
                 caption = CAPTIONS[picture.stem]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..atomic import replaced
 from ..errors import MissingExtraError
+from ..terminal import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,8 +84,13 @@ def line_style(index: int) -> dict[str, Any]:
 def save(figure: Figure, directory: str | os.PathLike[str], name: str) -> list[Path]:
     """Write a figure in every format and return the paths.
 
-    Each file appears whole or not at all.
+    Each file appears whole or not at all. Control characters in labels are escaped.
     """
+    from matplotlib.text import Text
+
+    for label in figure.findobj(Text):
+        if isinstance(label, Text):  # `findobj` is typed as returning artists
+            label.set_text(printable(label.get_text()))
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -18,6 +18,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..terminal import printable
 from .arguments import Arg, Ref, iterate_refs
 from .invariants import check_sample
 from .symbols import Dim, evaluate, free_symbols
@@ -264,7 +265,8 @@ class Sample:
         """Return the line and the folded graph as a picture, for notebooks."""
         from ..report.graph_picture import draw_graph
 
-        return f"<div><p><code>{html.escape(repr(self))}</code></p>{draw_graph(self)}</div>"
+        text = f"<div><p><code>{html.escape(repr(self))}</code></p>{draw_graph(self)}</div>"
+        return printable(text)
 
     @property
     def num_ops(self) -> int:

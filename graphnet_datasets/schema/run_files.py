@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..decoding import check_parquet
 from ..errors import DatasetNotFoundError, SchemaError
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 
@@ -30,8 +31,10 @@ def read_run_file(path: Path) -> pa.Table:
 
     Raises:
         SchemaError: it is not a whole Parquet file.
+        DecodedSizeError: it takes more than the limit of `decoding`.
     """
     try:
+        check_parquet(path, path)
         return pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise SchemaError(

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..schema import Status
-from ..terminal import counted
+from ..terminal import counted, printable_line
 from .conditions import say_values
 from .text import html_table, text_table
 from .undecidable import UNDECIDABLE
@@ -130,7 +130,7 @@ def describe(scores: Scores) -> str:
     families = counted(scores.num_families, "family", "families")
     samples = counted(scores.num_samples, "sample")
     return (
-        f"{scores.metric}(t) of {scores.compiler or 'the compiler'}: {samples} "
+        f"{scores.metric}(t) of {printable_line(scores.compiler or 'the compiler')}: {samples} "
         f"of {families}; p = {scores.p:g}, b = {scores.b:g}, variant {scores.variant}"
     )
 
@@ -161,7 +161,7 @@ def notes(scores: Scores) -> list[str]:
             f"Without a family: {counted(scores.num_without_family, 'sample')}, each counted as "
             "one of its own"
         )
-    return lines
+    return [printable_line(line) for line in lines]
 
 
 _FAILED = "eager or the harness failed"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from ..terminal import printable, printable_line
+
 
 def text_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, is_first_left: bool = False
@@ -16,6 +18,7 @@ def text_table(
     -10   0.1
       0  1.25
     """
+    head, *rows = [[printable_line(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = []
     for row in [head, *rows]:
@@ -40,4 +43,4 @@ def html_table(
         for tag, row in lines
     )
     below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    return f"<table><caption>{html.escape(caption)}</caption>{body}</table>{below}"
+    return printable(f"<table><caption>{html.escape(caption)}</caption>{body}</table>{below}")

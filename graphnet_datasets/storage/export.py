@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..atomic import new_directory
+from ..atomic import new_directory, temporary_directory
 from ..errors import DatasetExistsError, GraphNetError
 from ..paths import check_name, place_inside
 from ..schema import sample_from_row
@@ -47,7 +46,7 @@ def export_dataset(
         there = Url(directory, dict(storage_options or {}))
         if not is_empty(there):
             raise DatasetExistsError(f"`{there}` exists. Choose another place, or delete it.")
-        with tempfile.TemporaryDirectory(prefix="graphnet-") as temporary:
+        with temporary_directory() as temporary:
             upload(_fetch(name, Path(temporary) / "copy", storage_options), there)
         return there
     target = _local(directory)

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..atomic import file_sha256, write_text
+from ..decoding import check_decoded_size, read_bytes
 from ..errors import DatasetNotFoundError, SchemaError, UnsafePathError
 from ..paths import check_name
 from ..schema.tables import ALL, config_named
@@ -32,6 +33,8 @@ from .table import check_file
 
 _YAML_BLOCK = re.compile(r"\s*---\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 """What stands between two lines of dashes at the top of a README."""
+
+_MAX_YAML_DEPTH = 100
 
 
 class Layout(NamedTuple):
@@ -102,7 +105,7 @@ def write_readme(
     """
     path = Path(directory, "README.md")
     if path.is_file() and (body is None or metadata is None):
-        earlier, text = split_readme(path.read_bytes(), str(path))
+        earlier, text = split_readme(read_bytes(path), str(path))
         body = text if body is None else body
         metadata = earlier if metadata is None else metadata
     return write_text(path, readme_text(directory, body, metadata or {}))
@@ -220,7 +223,7 @@ def read_card_data(readme: Path, where: str) -> dict[str, Any]:
         SchemaError: it is no YAML.
     """
     try:
-        return parse_card(readme.read_bytes(), where)
+        return parse_card(read_bytes(readme), where)
     except OSError as error:
         raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
 
@@ -240,9 +243,37 @@ def parse_card(content: bytes, where: str) -> dict[str, Any]:
         card = None if block is None else yaml.load(block[1], loader)  # noqa: S506 (safe)
         if card is not None and not isinstance(card, dict):
             raise ValueError(f"It must be a mapping, got `{type(card).__name__}`")
-        return card or {}
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
+    check_decoded_size(_expanded_bytes(card, where), where)
+    return card or {}
+
+
+def _expanded_bytes(value: Any, where: str) -> int:
+    """Return the bytes of YAML data when it is written without aliases.
+
+    A few lines of aliases to lists of aliases stand for any number of values.
+
+    Raises:
+        SchemaError: a value contains itself.
+    """
+    sizes: dict[int, int] = {}
+
+    def size_of(value: Any, depth: int) -> int:
+        if not isinstance(value, dict | list):
+            return len(value) if isinstance(value, str) else 8
+        if sizes.get(id(value)) == 0 or depth > _MAX_YAML_DEPTH:
+            raise SchemaError(
+                f"The YAML at the top of `{where}` is nested deeper than {_MAX_YAML_DEPTH}, or "
+                "holds itself. Write it without aliases."
+            )
+        if id(value) not in sizes:
+            sizes[id(value)] = 0
+            parts = [*value, *value.values()] if isinstance(value, dict) else value
+            sizes[id(value)] = 8 + sum(size_of(part, depth + 1) for part in parts)
+        return sizes[id(value)]
+
+    return size_of(value, 0)
 
 
 def _layout(root: Path, entries: Any) -> Layout:

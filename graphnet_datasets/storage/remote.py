@@ -6,7 +6,6 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from ..credentials import hide_credentials, hide_options, hide_parts
+from ..decoding import check_decoded_size
 from ..errors import DatasetNotFoundError, GraphNetError, MissingExtraError
 from ..paths import check_name, place_inside
-from .layout import find_configs, read_card_data
+from .layout import find_configs, parse_card
 from .table import check_schema
 
 _MAX_CONNECTIONS = 16
@@ -150,7 +150,7 @@ def read_schemas(places: list[Url]) -> list[pa.Schema]:
     def read(place: Url) -> pa.Schema:
         file_system, path = place.open_file_system()
         with remote_errors(place), file_system.open(path, "rb") as file:
-            return check_schema(file, str(place))
+            return check_schema(file, str(place), is_remote=True)
 
     with concurrent.futures.ThreadPoolExecutor(_MAX_CONNECTIONS) as threads:
         return list(threads.map(read, places))
@@ -230,7 +230,5 @@ def _read_entries(file_system: Any, root: str, place: Url) -> Any:
     readme = f"{root}/README.md"
     if not file_system.isfile(readme):
         return None
-    with tempfile.TemporaryDirectory(prefix="graphnet-") as directory:
-        copy = Path(directory) / "README.md"
-        copy.write_bytes(file_system.cat_file(readme))
-        return read_card_data(copy, f"{place}/README.md").get("configs")
+    check_decoded_size(int(file_system.size(readme) or 0), f"{place}/README.md")
+    return parse_card(file_system.cat_file(readme), f"{place}/README.md").get("configs")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from ..analysis.columns import derived_columns
 from ..atomic import replaced
+from ..decoding import check_parquet
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
 from ..sample import Sample
 from ..schema import GRAPHS_SCHEMA, SCHEMA_VERSION, Table, sample_to_row
@@ -113,11 +114,12 @@ def read_open_table(
 def check_file(path: str | os.PathLike[str]) -> pa.Schema:
     """Return the schema of a Parquet file after checking that it can be read by this release.
 
-    Only the end of the file is read.
+    Of most files only the end is read.
 
     Raises:
         DatasetNotFoundError: there is no such file.
         SchemaError: it is not a complete Parquet file.
+        DecodedSizeError: it takes more than the limit of `decoding`.
         FormatVersionError: it was written in another format version.
     """
     if not Path(path).is_file():
@@ -125,9 +127,13 @@ def check_file(path: str | os.PathLike[str]) -> pa.Schema:
     return check_schema(path, path)
 
 
-def check_schema(file: Any, name: str | os.PathLike[str]) -> pa.Schema:
-    """Do as `check_file` for a path, or a file that is open, which messages call `name`."""
+def check_schema(file: Any, name: str | os.PathLike[str], *, is_remote: bool = False) -> pa.Schema:
+    """Do as `check_file` for a path, or a file that is open; `name` is for messages.
+
+    Of a file that `is_remote` only the end is read.
+    """
     try:
+        check_parquet(file, name, is_remote=is_remote)
         schema = pq.read_schema(file)
     except (pa.ArrowInvalid, OSError) as error:
         raise unreadable(name, error) from error

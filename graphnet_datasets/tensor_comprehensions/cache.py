@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..atomic import replaced
-from ..errors import TensorComprehensionError
+from ..decoding import check_parquet
+from ..errors import DecodedSizeError, TensorComprehensionError
 from ..schema import SCHEMA_VERSION
 from ..schema.tc_cache import TC_CACHE_SCHEMA
 from .codegen.machine import default_threads, this_machine
@@ -104,8 +105,11 @@ class TuningCache:
         if not self.path.exists():
             return TC_CACHE_SCHEMA.empty_table()
         try:
+            check_parquet(self.path, self.path)
             table = pq.read_table(self.path)
             return table.select(TC_CACHE_SCHEMA.names).cast(TC_CACHE_SCHEMA)
+        except DecodedSizeError:
+            raise
         except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, OSError, ValueError) as error:
             raise TensorComprehensionError(
                 f"`{self.path}` is not a table of tuned options: {error}. Take another path, or "

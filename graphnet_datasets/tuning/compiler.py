@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..compilers.options import Option
 from ..compilers.tvm import Tvm, lowered
-from ..errors import CompilerError, TuningError
+from ..errors import CompilerError, TuningError, UnverifiedProgramError
 from .extract import (
     Extraction,
     extract_tasks,
@@ -83,6 +83,7 @@ class ScheduledTvm(Tvm):
 
         Raises:
             CompilerError: no task of the graph has a schedule.
+            UnverifiedProgramError: a trace holds something that is not on the verifier's list.
         """
         del tvm
         found = extract_tasks(lowered(graph, target), target, TaskSource("", "", 0))
@@ -119,10 +120,15 @@ class ScheduledTvm(Tvm):
         for task in found.tasks:
             coverage.num_tasks += 1
             coverage.flops += task.flops * task.weight
-            workload = load_workload(task.workload_json)
+            # Cut from the graph here: TVM has made its text a moment ago.
+            workload = load_workload(task.workload_json, trust_remote_code=True)
             for each in chosen.get(task.task_id, ())[:MAX_TRIED]:
                 try:
-                    trace = replay(workload, each.trace_json).trace
+                    trace = replay(
+                        workload, each.trace_json, trust_remote_code=self.trust_remote_code
+                    ).trace
+                except UnverifiedProgramError:
+                    raise
                 except TuningError:
                     coverage.num_broken += 1
                     continue
@@ -247,7 +253,7 @@ class TvmOneShot(ScheduledTvm):
             )
         tuner = make_tuner(
             "oneshot",
-            TvmSpace(),
+            TvmSpace(trust_remote_code=True),  # its tasks were cut from the graph here
             seed=self.options["seed"],
             options={
                 "predictor": self.options["predictor"],

@@ -82,10 +82,16 @@ def split_for(splits_by: str, found: TuningRecords, row: Measurement | None) -> 
     return split_of(keys[splits_by])
 
 
-def export_tvm_database(dataset: str | os.PathLike[str], directory: str | os.PathLike[str]) -> int:
+def export_tvm_database(
+    dataset: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    trust_remote_code: bool = False,
+) -> int:
     """Write the correct records of a dataset as a `JSONDatabase` of TVM and return their number.
 
-    `directory` is what TVM calls `work_dir`. Workloads are read in a process of their own.
+    `directory` is what TVM calls `work_dir`. Workloads are read in a process of their own, after
+    they have passed the verifier unless `trust_remote_code`.
 
     Raises:
         DatasetNotFoundError: there is no such dataset.
@@ -95,15 +101,20 @@ def export_tvm_database(dataset: str | os.PathLike[str], directory: str | os.Pat
     """
     check_tvm()
     read_records(dataset, with_features=False)  # says at once what is wrong with it
-    return int(_exchange("export", str(dataset), Path(directory))["count"])
+    done = _exchange("export", str(dataset), Path(directory), trust_remote_code)
+    return int(done["count"])
 
 
 def import_tvm_database(
-    source: str | os.PathLike[str], directory: str | os.PathLike[str]
+    source: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    trust_remote_code: bool = False,
 ) -> dict[str, int]:
     """Write a dataset of tasks and records from a `JSONDatabase` of TVM.
 
-    The two files are read in a process of its own. Returns how many lines were left out, by reason.
+    The two files are read in a process of its own. Returns the number of lines left out, by reason;
+    lines that the verifier refuses are left out unless `trust_remote_code`.
 
     Raises:
         CompilerUnavailableError: TVM is not installed.
@@ -115,11 +126,11 @@ def import_tvm_database(
     for name in DATABASE_FILES:
         if not (place / name).is_file():
             raise TuningError(f"There is no database of TVM in `{source}`: no `{name}`.")
-    return dict(_exchange("import", str(place), Path(directory))["skipped"])
+    return dict(_exchange("import", str(place), Path(directory), trust_remote_code)["skipped"])
 
 
-def _exchange(kind: str, source: str, target: Path) -> dict[str, Any]:
-    """Let a worker write something to `target`, whole or not at all, and return what it said."""
+def _exchange(kind: str, source: str, target: Path, trust_remote_code: bool) -> dict[str, Any]:
+    """Run a worker that writes to `target`, whole or not at all, and return its messages."""
     staging = Staging(target, "exchange")
     staging.check_free()
     is_local = Path(source).exists()
@@ -138,6 +149,7 @@ def _exchange(kind: str, source: str, target: Path) -> dict[str, Any]:
             "kind": kind,
             "source": str(Path(source).resolve()) if is_local else source,
             "target": str(staged),
+            "trust_remote_code": trust_remote_code,
         }
         try:
             (done,) = pool.run([PoolJob(kind, payload)])

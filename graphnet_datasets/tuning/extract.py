@@ -5,8 +5,8 @@ for nothing else, and the version of TVM is left out, so that most equal operato
 graphs have equal texts; TVM's structural hash tells that of all. Blocks keep their names, by which
 traces find them.
 
-What is parsed here was made by somebody: `load_workload`, `load_target` and `replay` are for
-isolated processes.
+Workloads, targets and traces come from others: `load_workload`, `load_target` and `replay` are for
+isolated processes, and pass them through `verifying` before TVM sees them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from ..compilers.tvm import PIPELINE
-from ..errors import TuningError
+from ..errors import TuningError, UnverifiedProgramError
 from .intrinsics import import_meta_schedule
 from .task import Task, TaskSource, task_key
+from .verifying import verify_target, verify_trace, verify_workload
 
 MAX_WORKLOAD_CHARACTERS = 4 * 2**20
 
@@ -205,13 +206,16 @@ def number_variables(content: dict[str, Any]) -> dict[str, Any]:
 _NAMES = ("name", "name_hint", "thread_tag", "global_symbol", "scope")
 
 
-def load_workload(text: str) -> Any:
-    """Return the module of a workload's text.
+def load_workload(text: str, *, trust_remote_code: bool = False) -> Any:
+    """Return the module of a workload's text, verified unless `trust_remote_code`.
 
     Raises:
+        UnverifiedProgramError: the verifier refuses it.
         TuningError: TVM cannot read it, or it is not a module with one function `main`.
     """
     tvm = importlib.import_module("tvm")
+    if not trust_remote_code:
+        text = verify_workload(text)
     try:
         module = tvm.ir.load_json(text)
         names = [str(each.name_hint) for each in module.get_global_vars()]
@@ -219,7 +223,44 @@ def load_workload(text: str) -> Any:
         raise TuningError(f"A workload cannot be read: {_first_line(error)}.") from error
     if names != ["main"]:
         raise TuningError(f"A workload has the functions {names[:3]}; it has to have `main` only.")
+    if not trust_remote_code:
+        _check_regions(module["main"].body)
     return module
+
+
+def _check_regions(statement: Any) -> None:
+    """Raise unless each block declares the regions that it reads and writes.
+
+    Schedule primitives compute and allocate the declared regions alone, so that a block that
+    declares too little would leave its buffers once it is scheduled.
+    """
+    analysis = importlib.import_module("tvm.s_tir.analysis")
+    is_equal = importlib.import_module("tvm_ffi").structural_equal
+    waiting = [statement]
+    while waiting:
+        statement = waiting.pop()
+        kind = type(statement).__name__
+        if kind == "SeqStmt":
+            waiting += list(statement.seq)
+        elif kind == "For":
+            waiting.append(statement.body)
+        elif kind == "SBlockRealize":
+            block = statement.block
+            waiting.append(block.body)
+            if block.name_hint == "root" and not block.iter_vars:
+                continue  # it holds all other blocks, and by convention declares nothing
+            reads, writes, _ = analysis.get_sblock_access_region(block, {})
+            for used, declared in ((reads, block.reads), (writes, block.writes)):
+                left = list(declared)
+                for region in used:
+                    match = next((item for item in left if is_equal(item, region, True)), None)
+                    if match is None:
+                        raise UnverifiedProgramError(
+                            f"The block `{block.name_hint}` of a workload declares other regions "
+                            "than it uses, so that a schedule could leave its buffers. If you "
+                            "trust whoever made it, pass `--trust-remote-code`."
+                        )
+                    left.remove(match)
 
 
 def target_text(target: Any) -> str:
@@ -227,15 +268,17 @@ def target_text(target: Any) -> str:
     return json.dumps(json.loads(str(target)), sort_keys=True, separators=(",", ":"))
 
 
-def load_target(text: str) -> Any:
-    """Return the target of a text.
+def load_target(text: str, *, trust_remote_code: bool = False) -> Any:
+    """Return the target of a text, verified unless `trust_remote_code`.
 
     Raises:
+        UnverifiedProgramError: the verifier refuses it.
         TuningError: TVM knows no such target.
     """
     tvm = importlib.import_module("tvm")
+    content = None if trust_remote_code else verify_target(text)
     try:
-        return tvm.target.Target(json.loads(text))
+        return tvm.target.Target(json.loads(text) if content is None else content)
     except Exception as error:  # whatever TVM raises
         raise TuningError(f"A target cannot be read: {_first_line(error)}.") from error
 
@@ -245,16 +288,19 @@ def trace_text(trace: Any) -> str:
     return json.dumps(trace.as_json(), default=_number, separators=(",", ":"))
 
 
-def replay(workload: Any, trace_json: str) -> Any:
-    """Return the schedule that a trace's text makes of a workload.
+def replay(workload: Any, trace_json: str, *, trust_remote_code: bool = False) -> Any:
+    """Return the schedule that a trace's text makes of a workload, verified unless trusted.
 
     Raises:
+        UnverifiedProgramError: the verifier refuses the trace.
         TuningError: the text is no trace, or the trace does not fit the workload.
     """
     tvm = importlib.import_module("tvm")
+    content = None if trust_remote_code else verify_trace(trace_json)
     try:
+        content = json.loads(trace_json) if content is None else content
         schedule = tvm.s_tir.Schedule(workload, debug_mask=0, error_render_level="none")
-        schedule.trace.apply_json_to_schedule(json.loads(trace_json), schedule)
+        schedule.trace.apply_json_to_schedule(content, schedule)
     except Exception as error:  # whatever TVM raises
         raise TuningError(f"A trace does not replay: {_first_line(error)}.") from error
     return schedule

@@ -39,6 +39,7 @@ class IsolatedSpace(Space):
 
     `kind` is `sketches`, those of MetaSchedule, or `templates`. It starts with the first call and
     again after a crash. `timeout_s` bounds each call. Use it as a context manager, or call `close`.
+    Tasks and traces pass the verifier unless `trust_remote_code`.
     """
 
     def __init__(
@@ -47,7 +48,9 @@ class IsolatedSpace(Space):
         kind: str = "sketches",
         timeout_s: float = 300.0,
         memory_bytes: int = 4 * _GIB,
+        trust_remote_code: bool = False,
     ) -> None:
+        self._trust_remote_code = trust_remote_code
         self._kind, self._timeout_s, self._memory_bytes = kind, timeout_s, memory_bytes
         self._tasks: dict[str, Task] = {}
         self._known: set[str] = set()
@@ -188,7 +191,12 @@ class IsolatedSpace(Space):
             def run() -> None:
                 with contextlib.suppress(RunError):  # closed before it began
                     server.run(
-                        {"kind": "space", "socket": _SOCKET, "space": self._kind},
+                        {
+                            "kind": "space",
+                            "socket": _SOCKET,
+                            "space": self._kind,
+                            "trust_remote_code": self._trust_remote_code,
+                        },
                         directory,
                         phases=PHASES,
                         limits=limits,

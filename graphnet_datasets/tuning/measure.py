@@ -8,15 +8,13 @@ import datetime
 import functools
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..atomic import write_bytes
+from ..atomic import temporary_directory, write_bytes
 from ..benchmark.records.environment import describe_environment
 from ..errors import TuningError
 from ..isolation import Ending, Finished, Limits, LocalPool, PoolJob, Work
@@ -64,7 +62,8 @@ class LiveMeasurer(Measurer):
     The outputs of the workload without a schedule are computed once a task; every candidate's are
     compared with them before it is timed. A fixed kernel is timed before each batch. Tasks whose
     target is not this machine are refused: their times would say nothing, or the code would not
-    run. Of several workers the rows still come in the order of the candidates.
+    run. Of several workers the rows still come in the order of the candidates. Workloads, targets
+    and traces pass the verifier unless `trust_remote_code`.
 
     Raises:
         TuningError: the tasks' targets differ in threads, or are not this machine's.
@@ -78,7 +77,9 @@ class LiveMeasurer(Measurer):
         limits: Limits = MEASURE_LIMITS,
         num_workers: int = 1,
         mcpu: str | None = None,
+        trust_remote_code: bool = False,
     ) -> None:
+        self._trust_remote_code = trust_remote_code
         self.tasks = {task.task_id: task for task in tasks}
         self.plan = plan or TimingPlan()
         targets = {task.task_id: target_of(task) for task in self.tasks.values()}
@@ -97,13 +98,14 @@ class LiveMeasurer(Measurer):
         self._limits, self._num_workers = limits, num_workers
         self._pool: LocalPool | None = None
         self._references: dict[str, Path | str] = {}
-        self._directory = Path(tempfile.mkdtemp(prefix="graphnet-tuning-"))
+        self._stack = contextlib.ExitStack()
+        self._directory = self._stack.enter_context(temporary_directory("graphnet-tuning-"))
 
     def close(self) -> None:
         """End the workers and forget the references."""
         self._close_pool()
         self._references.clear()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._stack.close()
 
     def measure(self, candidates: Sequence[Candidate]) -> Iterator[Measurement]:
         """Give a row for each candidate as it is there; the batch's anchor is in each of them."""
@@ -115,7 +117,8 @@ class LiveMeasurer(Measurer):
                 )
         if not candidates:
             return
-        self._directory.mkdir(exist_ok=True)
+        if not self._directory.exists():  # it was closed before
+            self._directory = self._stack.enter_context(temporary_directory("graphnet-tuning-"))
         anchor, versions = self._anchor(self.tasks[candidates[0].task_id])
         common = {
             "anchor_ms": anchor,
@@ -191,6 +194,7 @@ class LiveMeasurer(Measurer):
             "workload_json": task.workload_json,
             "target_json": task.target_json,
             "trace_json": candidate.trace_json,
+            "trust_remote_code": self._trust_remote_code,
             "reference": str(self._references[task.task_id]),
             **dataclasses.asdict(self.plan),
         }
@@ -232,7 +236,12 @@ class LiveMeasurer(Measurer):
         )
 
     def _anchor(self, task: Task) -> tuple[tuple[float, ...], dict[str, str]]:
-        payload = {"kind": "anchor", "target_json": task.target_json, "repeat": self.plan.repeat}
+        payload = {
+            "kind": "anchor",
+            "target_json": task.target_json,
+            "trust_remote_code": self._trust_remote_code,
+            "repeat": self.plan.repeat,
+        }
         (done,) = self._run([PoolJob("anchor", payload)], 1)
         told = done.outcome.merged()
         if not done.is_success:
@@ -249,6 +258,7 @@ class LiveMeasurer(Measurer):
             job = {
                 "workload_json": task.workload_json,
                 "target_json": task.target_json,
+                "trust_remote_code": self._trust_remote_code,
                 "input_seed": self.plan.input_seed,
             }
             place = self._directory / "reference.json"

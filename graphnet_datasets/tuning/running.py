@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import write_text
-from ..errors import TuningError
+from ..errors import TuningError, UnverifiedProgramError
 from ..isolation import Limits
 from ..schema import CONFIGS
 from ..schema.tables import TUNING_TASKS
@@ -139,6 +139,7 @@ def tune_samples(
     threads: int = 1,
     dataset: str | os.PathLike[str] = "graphnet",
     filters: Filters | None = None,
+    trust_remote_code: bool = False,
     on_collect: Count | None = None,
     on_plan: Callable[[RunPlan], None] | None = None,
     on_trial: Callable[[Progress], None] | None = None,
@@ -148,7 +149,8 @@ def tune_samples(
     `what`, `filters` and `dataset` choose samples as `select_rows` does; a path of a dataset with
     the config `tuning_tasks` is taken as it is. `trials` are those of a task on average: the
     allocator shares them out. What is done is kept in a hidden directory beside `out`; after a stop
-    of any kind the same call goes on from there, and finishes the batch that was at work.
+    of any kind the same call goes on from there, and finishes the batch that was at work. Without
+    `trust_remote_code` tasks that the verifier refuses are left out by reason.
 
     Raises:
         CompilerUnavailableError: TVM is not installed.
@@ -179,7 +181,7 @@ def tune_samples(
             "tasks": [each.task_id for each in chosen],
         }
         with (
-            IsolatedSpace(kind=space_of(tuner)) as space,
+            IsolatedSpace(kind=space_of(tuner), trust_remote_code=trust_remote_code) as space,
             Journal(staging.directory / "run", settings) as journal,
         ):
             chosen, skipped = usable(chosen, space)
@@ -198,7 +200,12 @@ def tune_samples(
             if on_plan is not None:
                 on_plan(run_plan)
             with LiveMeasurer(
-                chosen, plan=plan, limits=limits, num_workers=num_workers, mcpu=space.mcpu
+                chosen,
+                plan=plan,
+                limits=limits,
+                num_workers=num_workers,
+                mcpu=space.mcpu,
+                trust_remote_code=trust_remote_code,
             ) as measurer:
                 result = tune(
                     chosen,
@@ -235,6 +242,8 @@ def usable(tasks: Sequence[Task], space: IsolatedSpace) -> tuple[list[Task], dic
                 continue
             space.add(each)
             kept.append(each)
+        except UnverifiedProgramError as error:
+            skipped[str(error)] += 1
         except TuningError as error:
             skipped[str(error).partition(":")[0].replace(f"`{each.task_name}`", "…")] += 1
     if not kept:

@@ -50,10 +50,12 @@ class TvmSpace(Space):
     """The space of `PostOrderApply`: the rules of the target's kind, then its postprocessors.
 
     A sketch is a trace without decisions. A candidate's trace has its decisions and what the
-    postprocessors did, so that it replays alone. Threads of TVM are never more than one.
+    postprocessors did, so that it replays alone. Threads of TVM are never more than one. Tasks and
+    traces pass the verifier unless `trust_remote_code`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, trust_remote_code: bool = False) -> None:
+        self._trust_remote_code = trust_remote_code
         self._ms = import_meta_schedule()
         self._tvm = importlib.import_module("tvm")
         self._extractor = self._ms.feature_extractor.PerStoreFeature()
@@ -69,7 +71,9 @@ class TvmSpace(Space):
         """
         if task.task_id in self._contexts:
             return
-        workload, target = load_workload(task.workload_json), load_target(task.target_json)
+        trust = self._trust_remote_code
+        workload = load_workload(task.workload_json, trust_remote_code=trust)
+        target = load_target(task.target_json, trust_remote_code=trust)
         try:
             tune_context = self._ms.TuneContext(
                 workload,
@@ -110,7 +114,7 @@ class TvmSpace(Space):
         """Return a candidate with one decision changed: TVM's mutators at their probabilities."""
         context = self._context_of(candidate)
         random = np.random.default_rng(seed)
-        trace = replay(context.workload, candidate.trace_json).trace
+        trace = self._replay(context, candidate.trace_json).trace
         index = int(random.choice(len(context.mutators), p=context.mutator_probabilities))
         apply = importlib.import_module("tvm.s_tir.meta_schedule._ffi_api").MutatorApply
         try:
@@ -139,7 +143,7 @@ class TvmSpace(Space):
         except (ValueError, TypeError, IndexError, KeyError) as error:
             raise TuningError(f"A trace is not one of TVM: {error}.") from error
         try:
-            trace = replay(context.workload, json.dumps([ours[0], decisions])).trace
+            trace = self._replay(context, json.dumps([ours[0], decisions])).trace
         except TuningError:  # the decisions of both do not fit together
             return None
         return self._candidate(first, self._apply(context, trace, _seed_of(random)))
@@ -170,7 +174,7 @@ class TvmSpace(Space):
             TuningError: the trace does not replay, or its schedule cannot be lowered.
         """
         context = self._context_of(candidate)
-        schedule = replay(context.workload, candidate.trace_json)
+        schedule = self._replay(context, candidate.trace_json)
         try:
             program = lowered(schedule.mod)
         except Exception as error:  # whatever TVM raises
@@ -189,12 +193,15 @@ class TvmSpace(Space):
         found = []
         for each in candidates:
             context = self._context_of(each)
-            schedule = replay(context.workload, each.trace_json)
+            schedule = self._replay(context, each.trace_json)
             try:
                 found.append(self.features_of_schedule(context.task, schedule))
             except Exception as error:  # whatever TVM raises
                 raise TuningError(f"A schedule has no features: {_last_line(error)}.") from error
         return found
+
+    def _replay(self, context: _Context, trace_json: str) -> Any:
+        return replay(context.workload, trace_json, trust_remote_code=self._trust_remote_code)
 
     def _context_of(self, candidate: Candidate) -> _Context:
         found = self._contexts.get(candidate.task_id)

@@ -22,9 +22,9 @@ from .task import Task
 from .templates.space import TemplateSpace
 
 
-def serve_space(path: Path, kind: str) -> None:
-    """Connect to a socket and answer there what a space of that kind is asked."""
-    space = make_space(kind)
+def serve_space(path: Path, kind: str, trust_remote_code: bool = False) -> None:
+    """Connect to a socket and answer the calls of a space of that kind."""
+    space = make_space(kind, trust_remote_code=trust_remote_code)
     with socket.socket(socket.AF_UNIX) as connection:
         # By its name alone: the working directory is the job's, and long paths do not fit.
         connection.connect(path.name)
@@ -37,12 +37,12 @@ def serve_space(path: Path, kind: str) -> None:
             send_message(connection, answer)
 
 
-def make_space(kind: str) -> TvmSpace:
+def make_space(kind: str, *, trust_remote_code: bool = False) -> TvmSpace:
     """Return the space of a kind: `sketches` or `templates`."""
     if kind == "sketches":
-        return TvmSpace()
+        return TvmSpace(trust_remote_code=trust_remote_code)
     if kind == "templates":
-        return TemplateSpace()
+        return TemplateSpace(trust_remote_code=trust_remote_code)
     raise TuningError(f"There is no space `{kind}`.")
 
 

@@ -5,6 +5,7 @@ For isolated processes: both are parsed by TVM.
 
 from __future__ import annotations
 
+import base64
 import collections
 import importlib
 import json
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import replaced
-from ..errors import TuningError
+from ..errors import TuningError, UnverifiedProgramError
 from .candidate import Candidate, Origin
 from .extract import (
     argument_types,
@@ -27,9 +28,12 @@ from .intrinsics import import_meta_schedule
 from .measurement import Measurement, TrialStatus
 from .records import TuningRecords
 from .task import Task
+from .verifying import verify_trace
 
 
-def write_tvm_database(found: TuningRecords, directory: str | os.PathLike[str]) -> Path:
+def write_tvm_database(
+    found: TuningRecords, directory: str | os.PathLike[str], *, trust_remote_code: bool = False
+) -> Path:
     """Write records as a `JSONDatabase` of TVM: two files of lines, which `work_dir` takes.
 
     Correct records come with all repetitions, in seconds.
@@ -47,13 +51,14 @@ def write_tvm_database(found: TuningRecords, directory: str | os.PathLike[str]) 
         if not row.is_ok:
             continue
         if row.task_id not in places:
-            workload = load_workload(task.workload_json)
-            load_target(task.target_json)
+            workload = load_workload(task.workload_json, trust_remote_code=trust_remote_code)
+            load_target(task.target_json, trust_remote_code=trust_remote_code)
             places[row.task_id] = len(workloads)
             workloads.append(json.dumps(ms.database.Workload(workload).as_json()))
+        trace = json.loads(row.trace_json) if trust_remote_code else verify_trace(row.trace_json)
         types = [["TENSOR", dtype, list(shape)] for shape, dtype in _types_of(task)]
         seconds = [each / 1e3 for each in row.times_ms]
-        body = [json.loads(row.trace_json), seconds, json.loads(task.target_json), types]
+        body = [trace, seconds, json.loads(task.target_json), types]
         records.append(json.dumps([places[row.task_id], body]))
     root = Path(directory)
     root.mkdir(parents=True, exist_ok=True)
@@ -70,19 +75,19 @@ def _types_of(task: Task) -> list[tuple[tuple[int, ...], str]]:
     return list(zip(task.arg_shapes, task.arg_dtypes, strict=True))
 
 
-def read_tvm_database(directory: str | os.PathLike[str]) -> TuningRecords:
+def read_tvm_database(
+    directory: str | os.PathLike[str], *, trust_remote_code: bool = False
+) -> TuningRecords:
     """Return the records of a `JSONDatabase` of TVM as tasks and measurements.
 
-    Lines that cannot be read, that name no workload, or have no times are left out by count; times
-    become repetitions.
+    Lines that cannot be read, that name no workload, or have no times are left out by count, as are
+    those that the verifier refuses unless `trust_remote_code`; times become repetitions.
 
     Raises:
         TuningError: there is no such database.
     """
 
-    ms = import_meta_schedule()
-
-    tvm = importlib.import_module("tvm")
+    import_meta_schedule()
     root = Path(directory)
     files = [root / "database_workload.json", root / "database_tuning_record.json"]
     missing = [each for each in files if not each.is_file()]
@@ -92,7 +97,11 @@ def read_tvm_database(directory: str | os.PathLike[str]) -> TuningRecords:
     workloads: list[Any] = []
     for line in files[0].read_text().splitlines():
         try:
-            workloads.append(ms.database.Workload.from_json(json.loads(line)).mod)
+            text = _workload_of_line(json.loads(line))
+            workloads.append(load_workload(text, trust_remote_code=trust_remote_code))
+        except UnverifiedProgramError as error:
+            workloads.append(None)
+            skipped[str(error)] += 1
         except Exception:  # whatever TVM raises
             workloads.append(None)
             skipped["its workload cannot be read"] += 1
@@ -102,8 +111,13 @@ def read_tvm_database(directory: str | os.PathLike[str]) -> TuningRecords:
         try:
             place, (trace, seconds, target_data, _) = json.loads(line)
             workload = workloads[place]
-            target = tvm.target.Target(target_data)
+            if not trust_remote_code:
+                verify_trace(json.dumps(trace))
+            target = load_target(json.dumps(target_data), trust_remote_code=trust_remote_code)
             times = tuple(1e3 * float(each) for each in seconds or ())
+        except UnverifiedProgramError as error:
+            skipped[str(error)] += 1
+            continue
         except Exception:  # whatever is wrong with the line, or TVM raises
             skipped["it is not a record"] += 1
             continue
@@ -125,6 +139,21 @@ def read_tvm_database(directory: str | os.PathLike[str]) -> TuningRecords:
             )
         )
     return TuningRecords(tasks, tuple(rows), dict(skipped))
+
+
+def _workload_of_line(line: Any) -> str:
+    """Return the JSON of a workload in a line `[hash, content]` of a database.
+
+    The content is base64 of 8 bytes of length, least significant first, and the text.
+
+    Raises:
+        ValueError: it is not written so.
+    """
+    content = base64.b64decode(line[1], validate=True)
+    size = int.from_bytes(content[:8], "little")
+    if size != len(content) - 8:
+        raise ValueError("The length of a workload is not that of its text.")
+    return content[8:].decode()
 
 
 def task_of(workload: Any, target_json: str) -> Task:

@@ -50,15 +50,20 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
     if kind == "space":
         from .space_worker import serve_space
 
-        serve_space(directory / payload["socket"], payload["space"])
+        trust = bool(payload.get("trust_remote_code"))
+        serve_space(directory / payload["socket"], payload["space"], trust)
         return
     if kind in ("export", "import"):
-        exchange(kind, payload["source"], Path(payload["target"]), reporter)
+        trust = bool(payload.get("trust_remote_code"))
+        exchange(kind, payload["source"], Path(payload["target"]), reporter, trust)
         return
     job = json.loads(Path(payload["job"]).read_text()) if "job" in payload else {}
     if kind == "anchor":
         reporter.enter("time")
-        times = anchor_times(load_target(payload["target_json"]), payload["repeat"])
+        target = load_target(
+            payload["target_json"], trust_remote_code=bool(payload.get("trust_remote_code"))
+        )
+        times = anchor_times(target, payload["repeat"])
         reporter.send({"anchor_ms": times, "tool_versions": tool_versions()})
     elif kind == "reference":
         content = reference_outputs(job, reporter)
@@ -67,17 +72,19 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         measure(job, reporter)
 
 
-def exchange(kind: str, source: str, target: Path, reporter: Reporter) -> None:
+def exchange(
+    kind: str, source: str, target: Path, reporter: Reporter, trust_remote_code: bool = False
+) -> None:
     """Write records as a database of TVM, or such a database as records."""
     from .records import fill_tuning, read_records
     from .tvm_database import read_tvm_database, write_tvm_database
 
     if kind == "export":
         found = read_records(source, with_features=False)
-        write_tvm_database(found, target)
+        write_tvm_database(found, target, trust_remote_code=trust_remote_code)
         reporter.send({"count": sum(each.is_ok for each in found.measurements)})
         return
-    found = read_tvm_database(source)
+    found = read_tvm_database(source, trust_remote_code=trust_remote_code)
     if not found.measurements:
         raise TuningError(f"No record in `{source}` can be read. {found.skipped_text}")
     fill_tuning(target, found.tasks.values(), found.measurements)
@@ -92,8 +99,8 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     """
     started = time.perf_counter()
     try:
-        workload, target = load_workload(job["workload_json"]), load_target(job["target_json"])
-        schedule = replay(workload, job["trace_json"])
+        workload, target = _load(job)
+        schedule = replay(workload, job["trace_json"], trust_remote_code=_is_trusted(job))
     except TuningError as error:
         reporter.send({"status": TrialStatus.SCHEDULE_FAILED, "error": str(error)})
         return
@@ -158,7 +165,7 @@ def _send_features(job: Mapping[str, Any], schedule: Any, reporter: Reporter) ->
         job["task_id"], job["workload_json"], job["target_json"], job["task_name"], "", (), ()
     )
     try:
-        space = TvmSpace()
+        space = TvmSpace(trust_remote_code=_is_trusted(job))
         features = space.features_of_schedule(task, schedule)
     except Exception:  # templates make schedules that TVM's extractor does not take
         return
@@ -172,7 +179,7 @@ def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes:
         TuningError: the workload cannot be read.
     """
     tvm = importlib.import_module("tvm")
-    workload, target = load_workload(job["workload_json"]), load_target(job["target_json"])
+    workload, target = _load(job)
     library = build(workload, target)
     reporter.enter("check")
     types = argument_types(workload)
@@ -187,6 +194,18 @@ def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes:
     content = io.BytesIO()
     np.savez(content, **outputs)
     return content.getvalue()
+
+
+def _is_trusted(job: Mapping[str, Any]) -> bool:
+    return bool(job.get("trust_remote_code"))
+
+
+def _load(job: Mapping[str, Any]) -> tuple[Any, Any]:
+    trust = _is_trusted(job)
+    return (
+        load_workload(job["workload_json"], trust_remote_code=trust),
+        load_target(job["target_json"], trust_remote_code=trust),
+    )
 
 
 def build(module: Any, target: Any) -> Any:

@@ -131,6 +131,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
 
     reporter.enter("compile")
     compiler = make_compiler(job.compiler, job.framework, job.options)
+    compiler.trust_remote_code = job.settings.trust_remote_code
     os.environ.update(compiler.cache_environment(directory / "cache"))
     arguments = own.arguments(0)
     runtime.seed(workload.seed)

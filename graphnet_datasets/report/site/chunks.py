@@ -17,14 +17,17 @@ from typing import Any
 import numpy as np
 
 from ...atomic import write_text
+from ...terminal import printable_data
 
 
 def write_chunk(path: Path, name: str, columns: Mapping[str, Any]) -> int:
     """Write a chunk and return its size in bytes; equal data gives equal bytes.
 
-    `name` is one of ours, made of letters, digits and `-`. Floats are rounded to six digits; NaN
-    and infinities, which JSON lacks, become null, "inf" and "-inf".
+    `name` is one of ours, made of letters, digits and `-`. Control characters are escaped.
+    Floats are rounded to six digits; NaN and infinities, which JSON lacks, become null, "inf" and
+    "-inf".
     """
+    columns = printable_data(columns)
     text = json.dumps(columns, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
     packed = base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
     write_text(path, f'graphnetChunk("{name}","{packed}");\n')

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...json_text import parse_json
+from ...terminal import printable_line
 
 _DEFAULTS = {
     "weights": ("--weights", "parameters"),
@@ -19,7 +20,9 @@ _DEFAULTS = {
 
 
 def command_of(record: Mapping[str, Any]) -> str:
-    """Return a line for a shell, in which every text of the record is one quoted word.
+    """Return a line for a shell, in which each string of the record is one quoted word.
+
+    Control characters, line ends too, are escaped: what people copy is what they see.
 
     What the command line cannot say of options (those that are objects, and the name of a compiler
     that is not registered here) is said as it stands in the record.
@@ -51,7 +54,7 @@ def command_of(record: Mapping[str, Any]) -> str:
     words += ["--out", "again"]
     if sample_id.startswith("-"):
         words += ["--", sample_id]
-    return shlex.join(words)
+    return printable_line(shlex.join(words))
 
 
 def _options(text: Any) -> dict[str, Any]:

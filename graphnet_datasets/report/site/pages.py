@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ...atomic import write_text
 from ...errors import MissingExtraError
 from ...scores.variants import TOLERANCE
+from ...terminal import printable, printable_data
 from . import charts
 from .commands import command_of
 from .names import slug
@@ -70,7 +71,7 @@ class Renderer:
 
     def set_index(self, index: dict[str, Any]) -> None:
         """Let the script of each page know what data there are."""
-        self.environment.globals["index"] = index
+        self.environment.globals["index"] = printable_data(index)
 
     @staticmethod
     def task_slug(task: str) -> str:
@@ -91,7 +92,7 @@ class Renderer:
         """Write a page."""
         depth = "" if template in _AT_TOP else "../"
         page = self.environment.get_template(template)
-        write_text(path, page.render(root=depth, page_name=template, **values))
+        write_text(path, printable(page.render(root=depth, page_name=template, **values)))
 
     def write_parts(self, path: Path, template: str, rows: Sequence[Any], **values: Any) -> None:
         """Write a page about a long table, and further pages with its rows from `PER_PAGE` on."""

@@ -6,13 +6,13 @@ import contextlib
 import dataclasses
 import json
 import math
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from ...atomic import temporary_directory
 from ...errors import RunError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...frameworks.input_limits import memory_limit
@@ -88,7 +88,7 @@ def calibrate_rows(
         environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
         work = Work(f"{__package__}.server", PHASES, limits, environment)
         with (
-            tempfile.TemporaryDirectory(prefix="graphnet-calibrate-") as folder,
+            temporary_directory("graphnet-calibrate-") as folder,
             contextlib.closing(LocalPool(work, jobs or _default_jobs(on))) as pool,
         ):
             for finished in pool.run(_jobs(rows, indices, on, max_flops, limits, Path(folder))):

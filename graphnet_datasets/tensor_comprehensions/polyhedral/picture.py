@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 from ...atomic import write_text
+from ...terminal import printable
 from .schedule import Nested, Schedule
 
 _WIDTH, _LINE, _GAP = 260, 22, 24
@@ -40,7 +41,7 @@ def to_svg(schedule: Schedule) -> str:
     for place, nest in enumerate(schedule.nests):
         parts += _column(place, nest)
     parts.append("</svg>\n")
-    return "\n".join(parts)
+    return printable("\n".join(parts))
 
 
 def save_svg(schedule: Schedule, path: str | Path) -> None:

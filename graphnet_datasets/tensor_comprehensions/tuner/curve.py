@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...atomic import replaced
 from ...errors import MissingExtraError
+from ...terminal import printable
 from .config import TuningResult
 
 
@@ -27,7 +28,9 @@ def plot_curve(result: TuningResult, path: str | Path, title: str = "") -> None:
     axes.plot([each.at_s for each in ran], [each.median_ms for each in ran], ".", color="0.6")
     points = result.curve()
     axes.step([x for x, _ in points], [y for _, y in points], where="post", color="C0")
-    axes.set(xlabel="seconds of tuning", ylabel="median time, ms", yscale="log", title=title)
+    axes.set(
+        xlabel="seconds of tuning", ylabel="median time, ms", yscale="log", title=printable(title)
+    )
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".png")
     with replaced(path) as place:

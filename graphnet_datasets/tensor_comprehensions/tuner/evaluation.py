@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...atomic import write_bytes
+from ...atomic import temporary_directory, write_bytes
 from ...errors import GraphNetError
 from ...isolation import Ending, ForkServer, Limits, LocalPool, PoolJob, Work, num_processors
 from ..codegen.program import Program
@@ -69,7 +68,7 @@ class Evaluator:
         workers = config.compile_workers or num_processors()
         limits = Limits(default_timeout_s=config.timeout_s, memory_bytes=2 << 30, max_processes=16)
         with contextlib.ExitStack() as stack:  # a full disk leaves neither files nor processes
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="graphnet-tc-"))
+            directory = stack.enter_context(temporary_directory("graphnet-tc-"))
             self._path = Path(directory)
             self._tensors = self._store(inputs, outputs or {})
             self._server = ForkServer(MEASURE_WORKER)

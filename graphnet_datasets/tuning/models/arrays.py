@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -12,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...atomic import replaced
-from ...errors import TuningError
+from ...decoding import read_npz
+from ...errors import GraphNetError, TuningError
 
 _HEADER = "__header__"
 
@@ -28,17 +28,16 @@ def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, np.ndarray], dic
     """Return the arrays and the header of a file that `save_arrays` wrote for `kind`.
 
     Raises:
-        TuningError: there is no such file, or it is none of this kind.
+        TuningError: there is no such file, or it is of another kind.
+        DecodedSizeError: its arrays take more than the limit of `decoding`.
     """
     try:
-        content = io.BytesIO(Path(path).read_bytes())
-        with np.load(content, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = read_npz(path)
         header = json.loads(arrays.pop(_HEADER).tobytes())
         if header.get("kind") != kind:
             raise TuningError(f"`{path}` holds `{header.get('kind')}`, not `{kind}`.")
     except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        if isinstance(error, TuningError):
+        if isinstance(error, GraphNetError):
             raise
         raise TuningError(
             f"`{path}` cannot be read as a trained `{kind}`: {type(error).__name__}: {error}. "

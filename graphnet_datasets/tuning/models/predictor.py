@@ -159,8 +159,9 @@ class Predictor(CostModel):
         try:
             made = cls(space, width=int(header["width"]))
             made._centre, made._scale = arrays.pop("centre"), arrays.pop("scale")
-            made._network = _make_network(torch, len(made._centre), made.width)
-            made._network.load_state_dict(_weights(torch, arrays))
+            with torch.device("meta"):  # the file says how large: nothing is allocated for that
+                made._network = _make_network(torch, len(made._centre), made.width)
+            made._network.load_state_dict(_weights(torch, arrays), assign=True)
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise TuningError(f"`{path}` is a broken predictor: {error}") from error
         made._network.eval()
@@ -177,7 +178,9 @@ class Predictor(CostModel):
 
 
 def _weights(torch: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    return {key.removeprefix("weight."): torch.as_tensor(each) for key, each in arrays.items()}
+    return {
+        key.removeprefix("weight."): torch.from_numpy(array.copy()) for key, array in arrays.items()
+    }
 
 
 def _make_network(torch: Any, size: int, width: int) -> Any:

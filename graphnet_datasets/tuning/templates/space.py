@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import TuningError
 from ..candidate import Candidate, Origin
-from ..extract import load_target, load_workload, trace_text
+from ..extract import load_workload, trace_text
 from ..space import TvmSpace
 from ..target import target_of
 from ..task import Task
@@ -35,8 +35,7 @@ class TemplateSpace(TvmSpace):
         template = _TEMPLATES.get(task.family)
         if template is None:
             return []
-        workload = load_workload(task.workload_json)
-        load_target(task.target_json)
+        workload = load_workload(task.workload_json, trust_remote_code=self._trust_remote_code)
         tvm: Any = importlib.import_module("tvm")
         found: dict[str, None] = {}
         block, spatial, reductions = anchor_block(tvm, workload)

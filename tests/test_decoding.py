@@ -1,0 +1,184 @@
+"""Files that are small on the disk and huge in memory: refused by their declared sizes."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from graphnet_datasets.benchmark import read_runs
+from graphnet_datasets.cli.app import app
+from graphnet_datasets.decoding import (
+    DEFAULT_BYTES,
+    VARIABLE,
+    check_decoded_size,
+    check_parquet,
+    decoded_limit,
+    read_bytes,
+    read_npz,
+)
+from graphnet_datasets.errors import DecodedSizeError, SchemaError
+from graphnet_datasets.storage.layout import parse_card, read_layout
+from graphnet_datasets.storage.loading import STARTER
+from graphnet_datasets.storage.table import read_table, write_table
+from graphnet_datasets.tuning.models.arrays import load_arrays
+from tests.tables import chain
+
+LIMIT = 2**20
+
+
+@pytest.fixture
+def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(LIMIT))
+
+
+def bombs() -> dict[str, pa.Table]:
+    """Return tables that take a few kilobytes as Parquet and more than the limit in memory."""
+    text = "x" * 20_000
+    lists = pa.array([[text] * 10] * 20)
+    return {
+        "strings in a dictionary": pa.table({"id": [text] * 200}),
+        "lists of strings": pa.table({"id": lists}),
+        "structures": pa.table({"id": pa.array([[{"a": text, "b": 1}] * 10] * 20)}),
+        "binary": pa.table({"id": pa.array([text.encode()] * 200)}),
+        "integers": pa.table({"id": np.zeros(200_000, np.int64)}),
+        "nulls": pa.table({"id": pa.nulls(200_000, pa.string())}),
+        "empty lists": pa.table({"id": pa.array([[]] * 200_000, pa.list_(pa.int8()))}),
+        "fixed size": pa.table({"id": pa.array([b"0" * 400] * 5000, pa.binary(400))}),
+    }
+
+
+@pytest.mark.parametrize("name", bombs())
+@pytest.mark.usefixtures("small_limit")
+def test_a_table_is_refused_before_it_is_decoded(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(bombs()[name], path, compression="zstd")
+    assert path.stat().st_size < LIMIT / 20
+    message = r"bomb\.parquet` takes [\d,]+ bytes when it is decoded; at most 1,048,576 are"
+    for read in (read_table, read_runs, lambda place: check_parquet(place, place)):
+        before = pa.total_allocated_bytes()
+        with pytest.raises(DecodedSizeError, match=message):
+            read(path)
+        assert pa.total_allocated_bytes() - before < LIMIT
+    for words in (["show", "x", "--dataset", path], ["score", path]):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code != 0
+        assert VARIABLE in " ".join(result.output.split())
+
+
+def test_values_that_repeat_their_beginning_are_counted(tmp_path: Path, small_limit: None) -> None:
+    del small_limit
+    path = tmp_path / "bomb.parquet"
+    table = pa.table({"id": ["x" * length for length in range(2000)]})
+    encoding = {"id": "DELTA_BYTE_ARRAY"}
+    pq.write_table(table, path, use_dictionary=False, column_encoding=encoding)
+    assert path.stat().st_size < LIMIT / 20
+    with pytest.raises(DecodedSizeError):
+        check_parquet(path, path)
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_what_fits_is_read(tmp_path: Path) -> None:
+    path = write_table([chain("one", 3)], tmp_path / "a.parquet")
+    assert read_table(path).num_rows == 1
+    table = pa.table({"id": ["x" * 1000] * 20, "n": range(20)})
+    pq.write_table(table, tmp_path / "b.parquet")
+    check_parquet(tmp_path / "b.parquet", "b")
+    check_parquet(tmp_path / "b.parquet", "b", ["n"])
+
+
+def test_everything_that_is_shipped_fits() -> None:
+    for path in STARTER.rglob("*.parquet"):
+        check_parquet(path, path)
+
+
+def npz(path: Path, shape: tuple[int, ...], content: bytes) -> Path:
+    """Write an archive with one array whose header may lie."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": shape}
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", header.getvalue() + content)
+    return path
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_an_archive_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(LIMIT, np.int8))
+    assert (tmp_path / "bomb.npz").stat().st_size < LIMIT / 100
+    with pytest.raises(DecodedSizeError, match=VARIABLE):
+        read_npz(tmp_path / "bomb.npz")
+    with pytest.raises(DecodedSizeError):
+        load_arrays(tmp_path / "bomb.npz", "predictor")
+    with pytest.raises(ValueError, match="shorter than its header says"):
+        read_npz(npz(tmp_path / "lie.npz", (10**10,), b"\0" * 16))
+    with pytest.raises(ValueError, match=r"another size than declared|shorter"):
+        read_npz(npz(tmp_path / "lie.npz", (3,), b"\0" * 11))
+
+
+def test_an_archive_comes_back(tmp_path: Path) -> None:
+    arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.asfortranarray(np.eye(3))}
+    np.savez(tmp_path / "a.npz", **arrays)
+    for name, array in read_npz(tmp_path / "a.npz").items():
+        np.testing.assert_array_equal(array, arrays[name])
+    np.savez(tmp_path / "b.npz", a=np.array([{}], object))
+    with pytest.raises(ValueError, match="holds objects"):
+        read_npz(tmp_path / "b.npz")
+
+
+@pytest.mark.torch
+def test_a_predictor_is_as_large_as_its_file(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    from graphnet_datasets.errors import TuningError
+    from graphnet_datasets.tuning.models.arrays import save_arrays
+    from graphnet_datasets.tuning.models.predictor import _KIND, Predictor
+    from graphnet_datasets.tuning.replay import PoolSpace
+    from tests.tuning.toy import make_pool
+
+    space = PoolSpace(make_pool())
+    header = {"kind": _KIND, "width": 100_000, "feature_set": space.feature_set, "version": 1}
+    arrays = {name: np.zeros(8, np.float32) for name in ("centre", "scale")}
+    save_arrays(tmp_path / "bomb.npz", arrays, header)
+    assert (tmp_path / "bomb.npz").stat().st_size < 2000
+    with pytest.raises(TuningError, match="is a broken predictor"):
+        Predictor.load(tmp_path / "bomb.npz", space)
+
+
+def test_a_card_of_aliases_is_refused() -> None:
+    lines = ["---", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    with pytest.raises(DecodedSizeError, match="README"):
+        parse_card("\n".join([*lines, "---", ""]).encode(), "README.md")
+    with pytest.raises(SchemaError, match="holds itself"):
+        parse_card(b"---\na: &a [*a]\n---\n", "README.md")
+    assert parse_card(b"---\na: &a [1]\nb: *a\n---\n", "README.md") == {"a": [1], "b": [1]}
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_large_card_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_bytes(b"---\na: 1\n---\n" + b"x" * LIMIT)
+    with pytest.raises(DecodedSizeError):
+        read_layout(tmp_path)
+    with pytest.raises(DecodedSizeError):
+        read_bytes(tmp_path / "README.md")
+
+
+def test_the_limit_is_a_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert decoded_limit() == DEFAULT_BYTES
+    monkeypatch.setenv(VARIABLE, "17")
+    check_decoded_size(17, "a")
+    with pytest.raises(DecodedSizeError, match="`a` takes 18 bytes"):
+        check_decoded_size(18, "a")
+    for text in ("0", "-1", "1e9", "many"):
+        monkeypatch.setenv(VARIABLE, text)
+        with pytest.raises(DecodedSizeError, match="must be a number of bytes"):
+            decoded_limit()
+    assert json.dumps(DEFAULT_BYTES) == "1073741824"
