@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -142,30 +141,6 @@ def open_file(root: Path, name: str) -> Iterator[BinaryIO]:
             if not stat.S_ISREG(mode):
                 raise _link_error(root / relative, mode)
             yield file
-
-
-def write_file(root: Path, name: str, content: bytes) -> Path:
-    """Write `root / name` whole or not at all; no link below `root` is followed or replaced.
-
-    Raises:
-        UnsafePathError: a part of `name` is a symbolic link, or the file is not a regular one.
-        OSError: the file cannot be written.
-    """
-    relative = PurePosixPath(check_name(name, str(root)))
-    check_links(root, name)
-    temporary = f".{relative.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
-    with open_folder(root, str(relative.parent), is_made=True) as folder:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(temporary, relative.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
-    return root / relative
 
 
 def _link_error(place: Path, mode: int) -> UnsafePathError:

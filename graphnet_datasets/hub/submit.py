@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from ..atomic import file_sha256, temporary_directory
+from ..atomic import file_sha256, temporary_directory, write_inside
 from ..errors import DatasetNotFoundError, PushError
-from ..paths import check_links, open_file, write_file
+from ..paths import check_links, open_file
 from ..sample import Sample
 from ..schema import EXCLUDED, Table
 from ..schema.tables import GRAPHS, table_of_file
@@ -218,7 +218,7 @@ class _Place:
         return open_file(self.clone.root, self._from_root(name))
 
     def _write(self, name: str, content: bytes) -> Path:
-        return write_file(self.clone.root, self._from_root(name), content)
+        return write_inside(self.clone.root, self._from_root(name), content)
 
     def _files(self) -> list[str]:
         """Return the tables of the dataset, relative to its folder; [] for a new one.

@@ -224,11 +224,11 @@ def load_workload(text: str, *, trust_remote_code: bool = False) -> Any:
     if names != ["main"]:
         raise TuningError(f"A workload has the functions {names[:3]}; it has to have `main` only.")
     if not trust_remote_code:
-        _check_regions(module["main"].body)
+        _check_regions(module["main"])
     return module
 
 
-def _check_regions(statement: Any) -> None:
+def _check_regions(function: Any) -> None:
     """Raise unless each block declares the regions that it reads and writes.
 
     Schedule primitives compute and allocate the declared regions alone, so that a block that
@@ -236,7 +236,8 @@ def _check_regions(statement: Any) -> None:
     """
     analysis = importlib.import_module("tvm.s_tir.analysis")
     is_equal = importlib.import_module("tvm_ffi").structural_equal
-    waiting = [statement]
+    buffers = list(function.params)
+    blocks, waiting = [], [function.body]
     while waiting:
         statement = waiting.pop()
         kind = type(statement).__name__
@@ -247,20 +248,21 @@ def _check_regions(statement: Any) -> None:
         elif kind == "SBlockRealize":
             block = statement.block
             waiting.append(block.body)
-            if block.name_hint == "root" and not block.iter_vars:
-                continue  # it holds all other blocks, and by convention declares nothing
-            reads, writes, _ = analysis.get_sblock_access_region(block, {})
-            for used, declared in ((reads, block.reads), (writes, block.writes)):
-                left = list(declared)
-                for region in used:
-                    match = next((item for item in left if is_equal(item, region, True)), None)
-                    if match is None:
-                        raise UnverifiedProgramError(
-                            f"The block `{block.name_hint}` of a workload declares other regions "
-                            "than it uses, so that a schedule could leave its buffers. If you "
-                            "trust whoever made it, pass `--trust-remote-code`."
-                        )
-                    left.remove(match)
+            buffers += list(block.alloc_buffers)
+            if block.iter_vars or block.name_hint != "root":  # the root may declare nothing
+                blocks.append(block)
+    for block in blocks:
+        reads, writes, _ = analysis.get_sblock_access_region(
+            block, {buffer: buffer for buffer in buffers}
+        )
+        for used, declared in ((reads, block.reads), (writes, block.writes)):
+            for region in used:
+                if not any(is_equal(item, region, True) for item in declared):
+                    raise UnverifiedProgramError(
+                        f"The block `{block.name_hint}` of a workload declares other regions than "
+                        "it uses, so that a schedule could leave its buffers. If you trust whoever "
+                        "made it, pass `--trust-remote-code`."
+                    )
 
 
 def target_text(target: Any) -> str:

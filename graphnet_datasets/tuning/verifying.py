@@ -1,9 +1,9 @@
-"""Verifier of workloads, traces and targets that come from others.
+"""Verifier of the workloads, traces and targets in files of strangers.
 
-TVM compiles what a workload says, and a workload may say "call `system`". So everything that comes
-with data passes this allow-list before TVM sees it: node types with their fields, intrinsics,
-attributes and annotations of workloads; instructions, their attributes and decisions of traces;
-keys of targets. Whatever is not on a list is refused by its name.
+TVM compiles any program, also one that calls `system`. So everything that comes with data passes
+this allow-list before TVM sees it: node types with their fields, intrinsics, attributes and
+annotations of workloads; instructions, their attributes and decisions of traces; keys of targets.
+Whatever is not on a list is refused by its name.
 
 A workload must also stay inside its buffers: the indices of every load and store are
 bounded by interval arithmetic over the loops, and a workload whose indices cannot be bounded is
@@ -307,9 +307,9 @@ _INSTRUCTIONS: Mapping[str, _Checks] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Node:
-    """A kind of node: `category` is what other nodes know it by, `fields` what it consists of.
+    """A kind of node, with the category by which other nodes refer to it and its fields.
 
-    A field is `=CHECK` for a value that stands in the node itself, otherwise the category of the
+    A field is `=CHECK` for a value in the node itself, otherwise the category of the
     node that it refers to; `CATEGORY?` may be None, and `[CATEGORY]` is an array.
     """
 

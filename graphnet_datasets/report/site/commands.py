@@ -20,9 +20,9 @@ _DEFAULTS = {
 
 
 def command_of(record: Mapping[str, Any]) -> str:
-    """Return a line for a shell, in which each string of the record is one quoted word.
+    """Return a line for a shell with every string of the record quoted as a word.
 
-    Control characters, line ends too, are escaped: what people copy is what they see.
+    Control characters and line ends are escaped, so that people copy the text that they see.
 
     What the command line cannot say of options (those that are objects, and the name of a compiler
     that is not registered here) is said as it stands in the record.
