@@ -16,7 +16,7 @@ from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import COMPILER_BUGS, SUBGRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
-from .filters import as_filters, columns_of
+from .filters import Filters, as_filters, columns_of
 from .loading import load_dataset, locate
 from .local_rows import read_local_ids, read_local_rows
 
@@ -31,7 +31,7 @@ _LISTED = (
 
 
 def select_rows(
-    what: Any, filters: Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
+    what: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> list[dict[str, Any]]:
     """Return rows of the `graphs` table, with hashes and family, that a run is about.
 
@@ -86,7 +86,7 @@ class Chosen:
 
 
 def choose(
-    what: Any, filters: Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
+    what: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> Chosen:
     """Return what `select_rows` would read without a limit; it raises the same.
 
