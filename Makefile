@@ -25,7 +25,7 @@ help:
 	@echo "make lint        run ruff and pyright"
 	@echo "make docs        build the API reference out of the docstrings, in build/reference"
 	@echo "make slow        run the tests that take longer than ten seconds each"
-	@echo "make soak        run 1,000 random failures and kill a run 50 times: nothing may be lost or left"
+	@echo "make soak        run 1,000 random failures, kill a run 50 times, fuzz kernels and 10,000 inputs"
 	@echo "make gpu         run the GPU tests and time the embedded dataset on a CUDA device"
 	@echo "make starter     capture the models of the project's own catalogs, into build/starter"
 	@echo "make subgraphs   rebuild the tables of subgraphs beside the embedded dataset"
@@ -69,8 +69,12 @@ quick: $(VENV)/.quick
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"
 
+# Counts bound the work, so that a busy machine makes the same calls as an idle one.
 soak: $(VENV)/.test
 	$(BIN)/python benchmarks/soak.py
+	$(BIN)/python benchmarks/fuzz_operators.py --only checked --calls 20 --smallest 0.6 --quiet
+	$(BIN)/python benchmarks/fuzz_operators.py --only checked --what programs --calls 20 --quiet
+	$(BIN)/python benchmarks/fuzz_inputs.py
 
 # Two hundred graphs, in float32 and bfloat16, under four compilers, on the first GPU. Needs a torch
 # for CUDA; nvidia-ml-py tells clocks and throttling. Nothing else may use the GPU.
@@ -140,7 +144,7 @@ notebook: $(VENV)/.test
 	    mv $$place/*.ipynb examples && rm -r $$place
 
 benchmarks: $(VENV)/.test
-	@for script in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/*.py)); do echo "# $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out benchmarks/soak.py benchmarks/fuzz_%.py,$(wildcard benchmarks/*.py)); do echo "# $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
 	rm -rf $(VENV) $(CATALOGS) $(DEMO) build dist *.egg-info

@@ -1,17 +1,23 @@
 """Call every operator of the tables with wrong operands, and name whoever kills the process.
 
-    python benchmarks/fuzz_operators.py [--framework torch] [--seconds 60] [--calls 500]
+    python benchmarks/fuzz_operators.py [--framework torch] [--calls 500] [--limit N]
         [--operators REGEX] [--only checked|unchecked] [--as-checked] [--seed 0] [--out FILE]
-    python benchmarks/fuzz_operators.py --framework torch --what walks [...]
+        [--smallest SHARE] [--no-guards] [--rows]
+    python benchmarks/fuzz_operators.py --framework torch --what walks|programs [...]
 
 A call begins as a valid one and has up to five things changed by chance: shapes, dtypes, elements
 (negative, huge, the least integer, zero divisors, NaN), layouts, numbers, lists, text, flags, which
 operand stands where. It is made in a forked process, whose tensors end at pages that cannot be read
 (`fuzzing/guard_allocator.c`, where there is a C compiler), so that a read or write beyond an
-operand is a death by a signal and not luck. `--what walks` fuzzes what writing and inspecting a row
-computes instead: the walk over the shapes of each call, checked or not. Prints one JSON object per
-operator and a summary; `--out FILE` keeps them, and a run with the same file goes on where the last
-one ended, and fuzzes again what died or was slow there. The exit status is 1 if an operator that
+operand is a death by a signal and not luck. `--smallest` is the share of calls whose operands have
+the smallest storages that some strides allow. `--what walks` fuzzes what writing and inspecting a
+row computes instead: the walk over the shapes of each call, checked or not. `--what programs` makes
+samples of one to four checked operators, materializes them under a memory limit and runs them;
+their process may take a fifth more than that limit. `--no-guards` calls kernels without the
+comparisons of `materialize`, and `--rows` adds to each operator that died the smallest row found
+that kills it (`fuzzing/killed_kernels.jsonl` has those known). Prints one JSON object per operator
+and a summary; `--out FILE` keeps them, and a run with the same file goes on where the last one
+ended, and fuzzes again what died or was slow there. The exit status is 1 if an operator that
 `materialize` takes unasked died.
 """
 
@@ -33,7 +39,7 @@ from typing import Any
 
 from fuzzing.guard import build_guard
 from fuzzing.minimise import minimise
-from fuzzing.processes import ending, now, run_operators
+from fuzzing.processes import ending, run_operators
 from fuzzing.samples import row_of, sample_of
 
 from graphnet_datasets.errors import GraphNetError
@@ -59,7 +65,6 @@ def main() -> int:
                 **({"LD_PRELOAD": str(guard)} if guard else {}),
             }  # fmt: skip
             arguments = [*sys.argv[1:], "--inside", "--framework", framework]
-            arguments += ["--share", str(len(given))]
             command = [sys.executable, __file__, *arguments]
             codes.append(subprocess.run(command, env=environment, check=False).returncode)  # noqa: S603
     return max(codes)
@@ -68,11 +73,11 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--framework", default="both", choices=(*FRAMEWORKS, "both"))
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--limit", type=int, help="so many operators, drawn by the seed")
     parser.add_argument("--calls", type=int, default=500, help="calls of each operator and round")
     parser.add_argument("--operators", default="", help="only those whose name matches")
     parser.add_argument("--only", choices=("checked", "unchecked"))
-    parser.add_argument("--what", default="calls", choices=("calls", "walks"))
+    parser.add_argument("--what", default="calls", choices=("calls", "walks", "programs"))
     parser.add_argument(
         "--as-checked", action="store_true", help="count whatever is fuzzed as checked"
     )
@@ -83,13 +88,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--quiet", action="store_true", help="print the summary alone")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--share", type=int, default=1, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def _fuzz(options: argparse.Namespace) -> int:
-    end = now() + options.seconds / options.share
-    suffix = "target" if options.what == "calls" else "walks"
+    suffix = "target" if options.what == "calls" else options.what
     target = importlib.import_module(f"fuzzing.{options.framework}_{suffix}")
     target.set_up()
     if options.smallest is not None and hasattr(target, "SMALLEST_SHARE"):
@@ -101,6 +104,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         and (not options.only or target.is_checked(name) == (options.only == "checked"))
     ]
     random.Random(options.seed).shuffle(chosen)  # noqa: S311 - no secret
+    chosen = chosen[: options.limit]
     if options.no_guards:
         target.HAS_GUARDS = False
     lines = _earlier(options)
@@ -111,7 +115,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         call, run = target.attempt(name, f"{options.seed}:{name}:{number}")
         return repr(call), run
 
-    for name, outcome in run_operators(left, attempt, options.calls, end):
+    for name, outcome in run_operators(left, attempt, options.calls):
         is_checked = options.as_checked or target.is_checked(name)
         lines[name] = {
             "key": _key(options, name),

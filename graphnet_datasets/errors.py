@@ -8,7 +8,11 @@ happened, where, and what to do about it.
 from __future__ import annotations
 
 import errno
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from .credentials import hide_credentials
 from .terminal import printable
@@ -257,3 +261,66 @@ class UnknownTunerError(TuningError):
 
 class ScoreError(GraphNetError, ValueError):
     """Run records or parameters do not allow a score to be computed."""
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def raises_only(error: type[GraphNetError]) -> Callable[[_Function], _Function]:
+    """Return a decorator of public functions, which turns every other exception into `error`.
+
+    Data from strangers reaches code of frameworks and of Python in ways that nobody has foreseen.
+    Who calls a public function on such data catches `GraphNetError` and goes on with the next row.
+    Running out of memory becomes a `MemoryLimitError`, an error of the file system a `DiskError`;
+    the exception itself stays the cause.
+
+    >>> @raises_only(SampleError)
+    ... def first(sample):
+    ...     return sample["ops"]
+    >>> first({})
+    Traceback (most recent call last):
+    graphnet_datasets.errors.SampleError: `first` raised KeyError: 'ops'. The data may be \
+malformed: leave it out, or report the traceback if it comes from a real model.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generate(*args: Any, **kwargs: Any) -> Any:
+                try:
+                    yield from function(*args, **kwargs)
+                except Exception as cause:
+                    raise _own(cause, function.__name__, error) from cause
+
+            return generate  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except Exception as cause:
+                if isinstance(cause, GraphNetError | ImportError):
+                    raise
+                raise _own(cause, function.__name__, error) from cause
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _own(cause: Exception, name: str, error: type[GraphNetError]) -> Exception:
+    if isinstance(cause, GraphNetError | ImportError):
+        return cause
+    text = " ".join(str(cause).split())[:300]
+    problem = f"`{name}` raised {type(cause).__name__}: {text}."
+    if isinstance(cause, MemoryError) or "can't allocate memory" in text:
+        return MemoryLimitError(
+            f"`{name}` ran out of memory. Leave the data out, or run it where there is more memory."
+        )
+    if isinstance(cause, OSError):
+        return DiskError(f"{problem} Check that the path can be read and written.")
+    return error(
+        f"{problem} The data may be malformed: leave it out, or report the traceback if it comes "
+        "from a real model."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -14,6 +15,9 @@ from .layouts import SMALLEST, strides_of
 from .specs import Call, Tensor
 from .specs import Named as Constant
 
+STORED_ELEMENTS = 64
+"""Elements of integers that are stored with a sample, so that indices are those of the call."""
+
 
 def sample_of(call: Call, chance: random.Random, framework: Any) -> Sample:
     """Return a sample that makes the call; GraphNetError: no row could hold it."""
@@ -21,18 +25,21 @@ def sample_of(call: Call, chance: random.Random, framework: Any) -> Sample:
 
     def argument(value: Any) -> Any:
         if isinstance(value, Tensor):
-            inputs.append(_input(value, chance))
+            inputs.append(input_of(value, chance))
             return Ref(len(inputs) - 1)
-        if isinstance(value, Constant):
-            return Named(value.kind, value.name)  # type: ignore[arg-type]
         if isinstance(value, list):
             return ListArg(tuple(map(argument, value)))
-        return tuple(map(argument, value)) if isinstance(value, tuple) else value
+        return tuple(map(argument, value)) if isinstance(value, tuple) else literal_of(value)
 
     args = tuple(map(argument, call.args))
     kwargs = tuple((key, argument(value)) for key, value in call.kwargs.items())
     op = Op(call.name, args, kwargs)
     return Sample("fuzzed/walk", framework, "other", tuple(inputs), (op,), Ref(len(inputs)))
+
+
+def literal_of(value: Any) -> Any:
+    """Return an argument that is no tensor as a row holds it."""
+    return Named(value.kind, value.name) if isinstance(value, Constant) else value
 
 
 def row_of(sample: Sample) -> dict[str, Any]:
@@ -48,9 +55,11 @@ def row_of(sample: Sample) -> dict[str, Any]:
     return columns
 
 
-def _input(spec: Tensor, chance: random.Random) -> Input:
+def input_of(spec: Tensor, chance: random.Random) -> Input:
+    """Return the input that a tensor of a call becomes, with its strides."""
     stride = strides_of(spec.shape, spec.layout, chance) if spec.layout in SMALLEST else None
     value = Value(spec.dtype, spec.shape, stride)  # type: ignore[arg-type]
-    if len(spec.shape) or spec.dtype == "bfloat16":
+    is_stored = "int" in spec.dtype and math.prod(spec.shape) <= STORED_ELEMENTS
+    if spec.dtype == "bfloat16" or stride is not None or (spec.shape and not is_stored):
         return Input("input", value)
     return Input("constant", value, data=elements(spec, chance).tobytes())

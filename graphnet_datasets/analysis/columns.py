@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import SampleError, raises_only
 from ..sample import Sample
 from .costs import measure_costs
 from .hashes import all_hashes
@@ -11,6 +12,7 @@ from .subtasks import subtask
 from .tags import op_histogram, op_tags
 
 
+@raises_only(SampleError)
 def derived_columns(sample: Sample) -> dict[str, Any]:
     """Return the derived columns of a sample's row that are known without running it.
 
@@ -26,11 +28,13 @@ def derived_columns(sample: Sample) -> dict[str, Any]:
     return {"subtask": subtask(sample), **hash_columns(sample), **cost_columns(sample)}
 
 
+@raises_only(SampleError)
 def hash_columns(sample: Sample) -> dict[str, str]:
     """Return the derived columns that say which samples are the same; needs no framework."""
     return all_hashes(sample)
 
 
+@raises_only(SampleError)
 def cost_columns(sample: Sample) -> dict[str, Any]:
     """Return the derived columns that say what a sample is made of and what a run costs."""
     costs = measure_costs(sample)

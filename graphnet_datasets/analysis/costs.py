@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from ..errors import GraphNetError
+from ..errors import GraphNetError, SampleError, raises_only
 from ..frameworks import module
 from ..sample import Sample
 
@@ -33,6 +33,7 @@ class Costs:
         return self.flops / self.bytes_moved if self.bytes_moved else None
 
 
+@raises_only(SampleError)
 def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Costs | None:
     """Return what a run costs for the given sizes of the sample's symbols (default: its hints).
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from ..errors import UnknownOperatorError
+from ..errors import SampleError, UnknownOperatorError, raises_only
 from ..frameworks import module
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
@@ -57,6 +57,7 @@ class Effects:
     seen_by_outputs: tuple[int, ...]
 
 
+@raises_only(SampleError)
 def find_effects(sample: Sample) -> Effects:
     """Return what each operator of a sample depends on beside its arguments.
 

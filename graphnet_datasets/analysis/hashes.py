@@ -15,6 +15,7 @@ import re
 from typing import Any
 
 from ..collector import collecting_seldom
+from ..errors import SampleError, raises_only
 from ..frameworks import print_source
 from ..sample import Input, Sample
 from ..sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
@@ -27,6 +28,7 @@ _DIGEST_BYTES = 16
 _DEVICE_TEXT = re.compile(r"(cpu|cuda|gpu|xpu|mps|npu|meta)(:\d{1,4})?\Z")
 
 
+@raises_only(SampleError)
 def source_hash(sample: Sample) -> str:
     """Return the sha256 of the sample's canonical source text, 64 hexadecimal digits.
 
@@ -36,6 +38,7 @@ def source_hash(sample: Sample) -> str:
     return hashlib.sha256(print_source(sample).encode()).hexdigest()
 
 
+@raises_only(SampleError)
 def signature_hash(sample: Sample) -> str:
     """Return the identity of the graph: structure with shapes, 32 hexadecimal digits.
 
@@ -54,6 +57,7 @@ def signature_hash(sample: Sample) -> str:
     return _Colours(sample).hash(has_shapes=True)
 
 
+@raises_only(SampleError)
 def structure_hash(sample: Sample) -> str:
     """Return the hash of the graph without the shapes of its inputs, 32 hexadecimal digits.
 
@@ -69,6 +73,7 @@ def structure_hash(sample: Sample) -> str:
     return _Colours(sample).hash(has_shapes=False)
 
 
+@raises_only(SampleError)
 def family(sample: Sample) -> str:
     """Return the hash of the sequence of operator names, 32 hexadecimal digits.
 
@@ -86,6 +91,7 @@ def family(sample: Sample) -> str:
     return _family(sample, find_effects(sample))
 
 
+@raises_only(SampleError)
 def all_hashes(sample: Sample) -> dict[str, str]:
     """Return `family`, `structure_hash` and `signature_hash`, for little more than one of them.
 

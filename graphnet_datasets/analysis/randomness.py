@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import UnknownOperatorError
+from ..errors import SampleError, UnknownOperatorError, raises_only
 from ..frameworks import module
 from ..sample import Op, Sample
 from ..sample.arguments import DictArg, ListArg, Ref, iterate_refs
@@ -24,6 +24,7 @@ _SHAPE_FOLLOWS_ELEMENTS = frozenset(
 )  # fmt: skip
 
 
+@raises_only(SampleError)
 def is_random(sample: Sample) -> bool:
     """Return whether an output, or an input that the graph writes to, depends on a random draw.
 
@@ -42,6 +43,7 @@ def is_random(sample: Sample) -> bool:
     return any(reached[: len(sample.inputs)]) or any(random_outputs(sample))
 
 
+@raises_only(SampleError)
 def random_outputs(sample: Sample) -> tuple[bool, ...]:
     """Return for each output, in the order of the flat outputs, whether it depends on a draw.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import re
 
+from ..errors import SampleError, raises_only
 from ..sample import Sample
 from ..sample.arguments import iterate_refs
 from ..sample.targets import base_name
@@ -50,6 +51,7 @@ _PASSES_ON = frozenset(_PASSES_ON_NAMES.split())
 _MAX_STEPS = 8
 
 
+@raises_only(SampleError)
 def op_tags(sample: Sample) -> list[str]:
     """Return the tags that hold for a sample, sorted.
 
@@ -83,6 +85,7 @@ def op_tags(sample: Sample) -> list[str]:
 _EFFECTS = {"w": "in_place", "r": "random", "s": "state"}
 
 
+@raises_only(SampleError)
 def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
     """Return how often each operator is called, the most frequent first, then by name.
 

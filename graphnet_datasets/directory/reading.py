@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..collector import not_collecting
-from ..errors import DatasetNotFoundError, SourceError
+from ..errors import DatasetNotFoundError, SourceError, raises_only
 from ..frameworks import module
 from ..frameworks.tensor_metadata import TensorMeta, parse_tensor_metadata
 from ..sample import CustomOperator, Sample
@@ -38,6 +38,7 @@ _IMPORTED = re.compile(r"^import (paddle)\b", re.MULTILINE)
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
+@raises_only(SourceError)
 def read_directory(path: str | os.PathLike[str]) -> list[Sample]:
     """Return the samples in a GraphNet directory: one, or one for each `subgraph_*` in it.
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import SampleError
+from ..errors import SampleError, raises_only
 from ..frameworks import module
 from ..frameworks.text_form import TextForm
 from ..sample import Sample
@@ -20,6 +20,7 @@ from .reading import OPTIONAL, REQUIRED, is_subgraph, make_id, read_texts
 from .record import print_record
 
 
+@raises_only(SampleError)
 def write_directory(samples: Sample | Sequence[Sample], path: str | os.PathLike[str]) -> Path:
     """Write one sample, or one in each of `subgraph_0`, `subgraph_1`, …, and return the directory.
 

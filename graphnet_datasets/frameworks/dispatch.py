@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import MaterializeError
+from ..errors import CalibrationError, MaterializeError, raises_only
 from ..sample import Sample
 from ..schema import sample_from_row
 from .contract import module, offers
@@ -18,6 +18,7 @@ Weights = Literal["inputs", "parameters"]
 Names = Literal["canonical", "source"]
 
 
+@raises_only(MaterializeError)
 def materialize(
     sample: Sample | Mapping[str, Any],
     *,
@@ -86,6 +87,7 @@ def materialize(
     )
 
 
+@raises_only(MaterializeError)
 def make_inputs(
     sample: Sample | Mapping[str, Any],
     seed: int = 0,
@@ -126,6 +128,7 @@ def make_inputs(
     )
 
 
+@raises_only(CalibrationError)
 def calibrate(
     sample: Sample | Mapping[str, Any],
     *,
@@ -198,6 +201,7 @@ def _as_sample(sample: Any, function: str) -> Sample:
     )
 
 
+@raises_only(MaterializeError)
 def find_results(sample: Sample) -> tuple[Result, ...]:
     """Return what each operator gives at the sizes of the capture, found without running it.
 
@@ -215,6 +219,7 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
     return module(sample.framework, "results").find_results(sample)
 
 
+@raises_only(MaterializeError)
 def find_regions(sample: Sample) -> tuple[Region, ...]:
     """Return the regions in which a graph computes in another mode, in the order of their ends.
 
@@ -239,6 +244,7 @@ def find_regions(sample: Sample) -> tuple[Region, ...]:
     return module(sample.framework, "regions").find_regions(sample)
 
 
+@raises_only(MaterializeError)
 def print_source(sample: Sample, names: Names = "canonical") -> str:
     """Return Python text in GraphNet's form for people to read; nothing here ever runs it.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from ..atomic import write_text
+from ..errors import SampleError, raises_only
 from ..sample import Sample
 from ..terminal import printable
 from .folding import Box, Folded, Kind, fold
@@ -44,6 +45,7 @@ _WIDEST_RATIO = 1.5
 """A picture is broken into columns while it is more than so many times as high as wide."""
 
 
+@raises_only(SampleError)
 def draw_graph(sample: Sample, max_boxes: int = 40) -> str:
     """Return the graph of a sample as SVG, folded by module where it has many operators.
 
@@ -65,6 +67,7 @@ def draw_graph(sample: Sample, max_boxes: int = 40) -> str:
     return picture.svg()
 
 
+@raises_only(SampleError)
 def write_graph(sample: Sample, path: str | os.PathLike[str], max_boxes: int = 40) -> Path:
     """Write the picture of a sample to a file, which appears when it is complete.
 

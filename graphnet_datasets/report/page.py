@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..atomic import temporary_directory, write_text
+from ..errors import ScoreError, raises_only
 from ..json_text import parse_json
 from ..scores import as_table, by_sample, error_aware_speedup_score, speedup_score
 from ..scores.records import is_counted, make_records
@@ -43,6 +44,7 @@ MAX_HEAD_ROOM = 20
 """Samples that are listed with what a faster program could win on them."""
 
 
+@raises_only(ScoreError)
 def write_page(
     run_sets: Mapping[str, Any],
     path: str | os.PathLike[str],

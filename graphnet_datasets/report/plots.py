@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ScoreError
+from ..errors import ScoreError, raises_only
 from ..scores import Scores, as_table, error_aware_speedup_score, speedup_score, split_by
 from ..scores.records import make_records
 from ..scores.run_sets import Duplicates, without_duplicates
@@ -57,6 +57,7 @@ MAX_TICKS = 12
 Floats = npt.NDArray[np.float64]
 
 
+@raises_only(ScoreError)
 def plot_runs(
     run_sets: Mapping[str, Any],
     out: str | os.PathLike[str],

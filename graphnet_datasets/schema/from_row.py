@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ..errors import FormatVersionError, SchemaError
+from ..errors import FormatVersionError, SchemaError, raises_only
 from ..sample import (
     Constraint,
     CustomOperator,
@@ -39,6 +39,7 @@ _MOMENTS = frozenset({float, type(None)})
 _NAMES = {int: "an integer", str: "text", float: "a number", bool: "true or false", bytes: "bytes"}
 
 
+@raises_only(SchemaError)
 def sample_from_row(row: Mapping[str, Any]) -> Sample:
     """Return the sample that a row of the `graphs` table holds.
 

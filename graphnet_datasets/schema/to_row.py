@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import SchemaError, SymbolError
+from ..errors import SchemaError, SymbolError, raises_only
 from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.symbols import Dim, evaluate
 from .decimal_elements import pack_decimals
@@ -20,6 +20,7 @@ from .version import SCHEMA_VERSION
 _NO_STATISTICS = Statistics()
 
 
+@raises_only(SchemaError)
 def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the row of the `graphs` table for a sample.
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import ScoreError
+from ..errors import ScoreError, raises_only
 from . import intervals
 from .comparison import Basis, Comparison
 from .conditions import different_between
@@ -22,6 +22,7 @@ from .variants import TOLERANCE, TOLERANCES, check_parameters, find_variant
 from .warnings import LESS_ACCURATE, kinds_of, warnings_of
 
 
+@raises_only(ScoreError)
 def compare(
     runs_a: Any,
     runs_b: Any,

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ScoreError
+from ..errors import ScoreError, raises_only
 from .records import Floats, is_counted, make_records
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
 from .variants import check_parameters, find_variant
 
 
+@raises_only(ScoreError)
 def log_contributions(
     runs: Any,
     p: float | None = None,

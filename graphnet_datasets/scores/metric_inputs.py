@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..errors import DatasetNotFoundError, ScoreError
+from ..errors import DatasetNotFoundError, ScoreError, raises_only
 from ..schema import ERROR_CODES, Status
 from .records import known_null_t
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
@@ -66,6 +66,7 @@ def metric_path(name: str) -> str:
     return str(Path(str(importlib.resources.files("graphnet_datasets.metrics"))) / name)
 
 
+@raises_only(ScoreError)
 def to_metric_inputs(runs: Any, *, duplicates: Duplicates = "refuse") -> MetricInputs:
     """Split run records into the predictions and references of our metrics.
 
@@ -124,6 +125,7 @@ def _geometric_mean(latencies_ms: Sequence[float] | None) -> float | None:
     return float(np.exp(np.mean(np.log(latencies_ms)))) if latencies_ms else None
 
 
+@raises_only(ScoreError)
 def from_metric_inputs(
     predictions: Sequence[Mapping[str, Any]], references: Sequence[Mapping[str, Any]]
 ) -> pa.Table:

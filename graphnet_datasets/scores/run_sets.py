@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from ..errors import FormatVersionError, SchemaError, ScoreError
+from ..errors import FormatVersionError, SchemaError, ScoreError, raises_only
 from ..schema import RUNS_SCHEMA, SCHEMA_VERSION, Status
 from ..schema.run_files import find_run_files, read_run_file, without_copies
 from ..terminal import counted
@@ -48,6 +48,7 @@ NAMELESS = "unnamed compiler"
 Duplicates = Literal["refuse", "newest"]
 
 
+@raises_only(ScoreError)
 def as_table(runs: Any) -> pa.Table:
     """Return run records as one table with the columns of `RUNS_SCHEMA` that scores need.
 
@@ -148,6 +149,7 @@ def _read_path(path: Path) -> pa.Table:
     return without_copies(pa.concat_tables(tables, promote_options="default"))
 
 
+@raises_only(ScoreError)
 def split_arms(table: pa.Table) -> dict[str, pa.Table]:
     """Return the records of each arm under its name, in the order of their first records.
 
@@ -314,6 +316,7 @@ def without_duplicates(table: pa.Table, duplicates: Duplicates = "refuse") -> pa
     return table.take(pa.array(sorted(newest.values())))
 
 
+@raises_only(ScoreError)
 def split_by(table: pa.Table, column: str) -> dict[str, pa.Table]:
     """Return the records of each value of a text column under it, sorted; null is "unknown".
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..errors import ScoreError, raises_only
 from .records import is_counted, make_records
 from .result import interval, number, percentage
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
@@ -24,6 +25,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
+@raises_only(ScoreError)
 def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str, Any]]:
     """Return a row per sample with the names of `COLUMNS`, the largest headroom first.
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ScoreError
+from ..errors import ScoreError, raises_only
 from . import intervals
 from .records import Floats, Records, make_records
 from .result import Scores
@@ -29,6 +29,7 @@ from .run_sets import Duplicates, as_table, single_arm, without_duplicates
 from .variants import ACCURACY, Metric, Variant, check_parameters, find_variant
 
 
+@raises_only(ScoreError)
 def speedup_score(
     runs: Any,
     p: float | None = None,
@@ -62,6 +63,7 @@ def speedup_score(
     return _score(runs, "S", p, b, variant, duplicates, has_intervals)
 
 
+@raises_only(ScoreError)
 def error_aware_speedup_score(
     runs: Any,
     p: float | None = None,

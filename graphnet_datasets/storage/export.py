@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..atomic import new_directory, temporary_directory
-from ..errors import DatasetExistsError, GraphNetError
+from ..errors import DatasetExistsError, GraphNetError, SchemaError, raises_only
 from ..paths import check_name, place_inside
 from ..schema import sample_from_row
 from .layout import read_layout, write_readme
@@ -19,6 +19,7 @@ from .loading import DEFAULT_NAME, REVISION, load_dataset, locate, not_on_hub
 from .remote import Url, download, is_empty, upload
 
 
+@raises_only(SchemaError)
 def export_dataset(
     directory: str | os.PathLike[str],
     name: str | os.PathLike[str] = DEFAULT_NAME,
@@ -83,6 +84,7 @@ class ExportedDirectories:
     failures: tuple[tuple[str, str], ...]
 
 
+@raises_only(SchemaError)
 def export_directories(
     directory: str | os.PathLike[str],
     name: str | os.PathLike[str] = DEFAULT_NAME,

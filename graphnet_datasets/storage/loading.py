@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from ..collector import not_collecting
-from ..errors import DatasetNotFoundError, SchemaError
+from ..errors import DatasetNotFoundError, SchemaError, raises_only
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
 from .builders import parquet_builder, short_lived_memory
@@ -128,6 +128,7 @@ def load_dataset(
     revision: str | None = ...,
     storage_options: Mapping[str, Any] | None = ...,
 ) -> Loaded: ...
+@raises_only(SchemaError)
 def load_dataset(
     name: str | os.PathLike[str] = DEFAULT_NAME,
     config: str | None = None,

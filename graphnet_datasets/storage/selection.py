@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.columns import hash_columns
-from ..errors import DatasetNotFoundError, GraphNetError, RunError
+from ..errors import DatasetNotFoundError, GraphNetError, RunError, SchemaError, raises_only
 from ..sample import Sample
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import COMPILER_BUGS, SUBGRAPHS
@@ -30,6 +30,7 @@ _LISTED = (
 """Columns that filters and the order of a table ask for."""
 
 
+@raises_only(SchemaError)
 def select_rows(
     what: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> list[dict[str, Any]]:
@@ -85,6 +86,7 @@ class Chosen:
         )
 
 
+@raises_only(SchemaError)
 def choose(
     what: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> Chosen:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from ..analysis.columns import derived_columns
 from ..atomic import replaced
 from ..decoding import check_parquet
-from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
+from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError, raises_only
 from ..sample import Sample
 from ..schema import GRAPHS_SCHEMA, SCHEMA_VERSION, Table, sample_to_row
 from ..schema.tables import GRAPHS
@@ -28,6 +28,7 @@ COMPRESSION_LEVEL = 9
 METADATA_KEY = b"graphnet_datasets"
 
 
+@raises_only(SchemaError)
 def write_table(items: Iterable[Sample | Mapping[str, Any]], path: str | os.PathLike[str]) -> Path:
     """Write samples, or rows, to one Parquet file and return its path.
 
@@ -75,6 +76,7 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], table: Table = GRAPHS) -> pa.Tab
         ) from error
 
 
+@raises_only(SchemaError)
 def read_table(
     path: str | os.PathLike[str], columns: list[str] | None = None, filters: Any = None
 ) -> pa.Table:

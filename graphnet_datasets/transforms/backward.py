@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-from ..errors import SampleError
+from ..errors import GradientError, SampleError, raises_only
 from ..frameworks import differentiate
 from ..frameworks.gradients import Of, Partition
 from ..sample import Sample
@@ -13,6 +13,7 @@ Kind: TypeAlias = Literal["joint", "forward", "backward"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 
+@raises_only(GradientError)
 def backward(
     sample: Sample,
     kind: Kind = "joint",

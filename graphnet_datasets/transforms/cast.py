@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GraphNetError, SampleError, TransformError
+from ..errors import GraphNetError, SampleError, TransformError, raises_only
 from ..frameworks import find_results
 from ..frameworks.results import Result
 from ..frameworks.stepping import find_not_finite
@@ -43,6 +43,7 @@ _UNINITIALISED = ("empty", "new_empty")
 _AUTOCAST = "torch.amp.autocast_mode"
 
 
+@raises_only(TransformError)
 def cast(
     sample: Sample,
     dtype: str,
@@ -99,6 +100,7 @@ def cast(
     return result
 
 
+@raises_only(TransformError)
 def autocast(
     sample: Sample,
     dtype: str = "bfloat16",

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..errors import SampleError
+from ..errors import SampleError, TransformError, raises_only
 from ..frameworks import find_regions, find_results
 from ..frameworks.results import Observed, Result
 from ..sample import Input, Op, Sample, Value
@@ -49,6 +49,7 @@ class Part:
     gives: tuple[int, ...]
 
 
+@raises_only(TransformError)
 def cut(sample: Sample, ops: Iterable[int], *, seen: Mapping[int, Observed] | None = None) -> Part:
     """Make a sample of a convex set of operators, given by their positions.
 

@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 
-from ..errors import SampleError
+from ..errors import SampleError, TransformError, raises_only
 from ..sample import Sample
 from ..sample.arguments import iterate_refs
 from .cut import Cutter, Part
@@ -24,6 +24,7 @@ class Decomposition:
     parts: tuple[Part, ...]
 
 
+@raises_only(TransformError)
 def find_cuts(sample: Sample) -> tuple[int, ...]:
     """Return before which operators a sample may be cut, in order.
 
@@ -43,6 +44,7 @@ def find_cuts(sample: Sample) -> tuple[int, ...]:
     return _find_cuts(Cutter(sample))
 
 
+@raises_only(TransformError)
 def decompose(
     sample: Sample, num_parts: int = 2, *, cuts: Sequence[int] | None = None
 ) -> Decomposition:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..analysis.effects import classify
+from ..errors import TransformError, raises_only
 from ..sample import Op
 from ..sample.arguments import iterate_refs
 from ..sample.targets import base_name
@@ -29,6 +30,7 @@ from .operator_kinds import Kind, kind_of
 _ELEMENTWISE = frozenset({"pointwise", "view", "source"})
 
 
+@raises_only(TransformError)
 def find_fusible(cutter: Cutter) -> list[tuple[int, ...]]:
     """Return the groups of two and more operators that compute, by position, in order.
 

@@ -6,7 +6,7 @@ import dataclasses
 import graphlib
 from collections.abc import Iterator, Sequence
 
-from ..errors import SampleError
+from ..errors import SampleError, TransformError, raises_only
 from ..frameworks import find_regions
 from ..sample import Op, Sample
 from ..sample.arguments import Ref, map_refs
@@ -14,6 +14,7 @@ from .cut import Part
 from .dependences import find_dependences
 
 
+@raises_only(TransformError)
 def recompose(whole: Sample, parts: Sequence[Part]) -> Sample:
     """Put a graph together out of parts that hold every operator of it.
 

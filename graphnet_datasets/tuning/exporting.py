@@ -10,7 +10,7 @@ import numpy as np
 
 from ..analysis.splits import split_of
 from ..atomic import replaced
-from ..errors import TuningError
+from ..errors import TuningError, raises_only
 from ..isolation import Limits, LocalPool, PoolJob, Work
 from ..storage.staging import Staging
 from .collecting import check_tvm
@@ -21,6 +21,7 @@ DATABASE_FILES = ("database_workload.json", "database_tuning_record.json")
 SPLITS_BY = ("family", "task", "random")
 
 
+@raises_only(TuningError)
 def export_features(
     found: TuningRecords, path: str | os.PathLike[str], *, splits_by: str = "family"
 ) -> Path:

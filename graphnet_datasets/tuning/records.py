@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import DatasetNotFoundError, TuningError
+from ..errors import DatasetNotFoundError, TuningError, raises_only
 from ..schema import SCHEMA_VERSION, Table
 from ..schema.tables import TUNING_RECORDS, TUNING_TASKS
 from ..storage.layout import write_readme
@@ -56,6 +56,7 @@ class TuningRecords:
         return [each for each in self.measurements if each.task_id == task_id]
 
 
+@raises_only(TuningError)
 def read_tasks(dataset: str | os.PathLike[str]) -> TuningRecords:
     """Return the tasks of a dataset, without measurements.
 
@@ -79,6 +80,7 @@ def read_tasks(dataset: str | os.PathLike[str]) -> TuningRecords:
     return TuningRecords(tasks, (), dict(skipped))
 
 
+@raises_only(TuningError)
 def read_records(dataset: str | os.PathLike[str], *, with_features: bool = True) -> TuningRecords:
     """Return tasks and measurements of a dataset.
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...atomic import write_bytes
-from ...errors import RunError
+from ...errors import RunError, raises_only
 from ...inputs.storage import STORAGE
 from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..executors.jobs import SampleJob
@@ -124,6 +124,7 @@ def write_outputs(file: BinaryIO, run: Mapping[str, Any], outputs: Sequence[Outp
                 np.lib.format.write_array(entry, contiguous, (1, 0), allow_pickle=False)
 
 
+@raises_only(RunError)
 def read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
     """Read what `write_outputs` wrote.
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...errors import DatasetNotFoundError, RunError
+from ...errors import DatasetNotFoundError, RunError, SchemaError, raises_only
 from ...schema import ERROR_CODES, RUNS_SCHEMA, Status, empty_run
 from ...scores.tolerance import ATOL_RTOL_EXPONENTS, tolerances
 from ..records.records import TABLE_NAME, hash_json, write_runs
@@ -41,6 +41,7 @@ _PAIR = re.compile(
 _SAMPLE_ROOTS = ("samples", "paddle_samples")
 
 
+@raises_only(SchemaError)
 def import_log(
     path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None
 ) -> datasets.Dataset:

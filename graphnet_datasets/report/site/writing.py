@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...atomic import replaced_directory, write_text
-from ...errors import ScoreError
+from ...errors import ScoreError, raises_only
 from ...scores import as_table
 from ...scores.run_sets import Duplicates
 from ...scores.variants import TOLERANCE, find_variant
@@ -32,6 +32,7 @@ PER_CHUNK = 20_000
 """Records in a file of data, so that a page that needs few loads few."""
 
 
+@raises_only(ScoreError)
 def write_site(
     run_sets: Mapping[str, Any],
     out: str | os.PathLike[str],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from ...errors import GraphNetError, TransformError
+from ...errors import GraphNetError, TransformError, raises_only
 from ...sample import Sample
 from .reify import reify
 from .sizes import DEFAULT_MEMORY_BYTES, spread_sizes
@@ -13,6 +13,7 @@ from .symbolise import symbolise
 from .verifying import run_concrete
 
 
+@raises_only(TransformError)
 def make_ladder(
     sample: Sample,
     count: int = 9,

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...errors import SampleError, SymbolError
+from ...errors import SampleError, SymbolError, TransformError, raises_only
 from ...frameworks.input_limits import check_inputs
 from ...inputs import resize_elements
 from ...sample import Input, Op, Sample, Value
@@ -20,6 +20,7 @@ _RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
 }  # fmt: skip
 
 
+@raises_only(TransformError)
 def reify(
     sample: Sample,
     sizes: Mapping[str, int] | None = None,

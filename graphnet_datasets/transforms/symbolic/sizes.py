@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...errors import SampleError, SymbolError
+from ...errors import SampleError, SymbolError, TransformError, raises_only
 from ...sample import Sample, Symbol, Value
 from ...sample.symbols import evaluate
 from ...sample.vocabulary import ITEM_SIZE_BYTES
@@ -20,6 +20,7 @@ _MAX_SHIFT = 4096
 _BISECTIONS = 24
 
 
+@raises_only(TransformError)
 def spread_sizes(
     sample: Sample, count: int = 9, *, memory_limit_bytes: int = DEFAULT_MEMORY_BYTES
 ) -> list[dict[str, int]]:

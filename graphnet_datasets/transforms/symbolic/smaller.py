@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...errors import TransformError
+from ...errors import TransformError, raises_only
 from ...sample import Sample
 from .dimensions import DimensionKind, kind_of_symbol
 from .reify import reify
@@ -24,6 +24,7 @@ _NEAR = 0.5
 """A graph whose own symbols bring it this near to the share is given no others."""
 
 
+@raises_only(TransformError)
 def at_smaller_sizes(
     sample: Sample,
     share: float,

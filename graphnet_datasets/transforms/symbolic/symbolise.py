@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...errors import TimeLimitError, TransformError
+from ...errors import TimeLimitError, TransformError, raises_only
 from ...frameworks.deadline import Deadline
 from ...sample import Sample
 from ...sample.symbols import free_symbols
@@ -37,6 +37,7 @@ class Symbolised:
     checked: tuple[Mapping[str, int], ...] = ()
 
 
+@raises_only(TransformError)
 def symbolise(
     sample: Sample,
     *,

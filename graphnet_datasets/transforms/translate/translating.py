@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from ...analysis.effects import classify, memory_classes
-from ...errors import SampleError, TranslationError
+from ...errors import SampleError, TranslationError, raises_only
 from ...frameworks.torch.operators.table import lookup
 from ...sample import Input, Op, Sample, Value
 from ...sample.arguments import Arg, DictArg, ListArg, Ref, SliceArg, iterate_refs
@@ -28,6 +28,7 @@ from .writer import Writer, plain
 _KINDS = {"bool": bool, "int64": int, "float64": float}
 
 
+@raises_only(TranslationError)
 def translate(sample: Sample) -> Sample:
     """Return a sample of paddle that computes what a sample of torch computes.
 

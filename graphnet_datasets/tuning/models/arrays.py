@@ -12,7 +12,7 @@ import numpy as np
 
 from ...atomic import replaced
 from ...decoding import read_npz
-from ...errors import GraphNetError, TuningError
+from ...errors import GraphNetError, TuningError, raises_only
 
 _HEADER = "__header__"
 
@@ -24,6 +24,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], header: dict
         np.savez_compressed(file, **{_HEADER: text}, **arrays)  # type: ignore[arg-type]
 
 
+@raises_only(TuningError)
 def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays and the header of a file that `save_arrays` wrote for `kind`.
 
