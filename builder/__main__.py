@@ -14,7 +14,7 @@ from .capturing import BUILDER, EMBEDDED, FAILURE, Capture, Keys, default_jobs, 
 from .catalog import Entry, read_catalog
 from .compiler_bugs.command import add_compiler_bugs
 from .executors import capture_all
-from .finishing import add_check, add_goals, add_measure, add_runs, add_ship
+from .finishing import add_check, add_goals, add_measure, add_rejudge, add_runs, add_ship
 from .progress import follow, summary
 from .seeding import take_over
 from .sources import named_entries
@@ -52,6 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_ship(commands.add_parser("ship", help="the full dataset into the package"))
     add_measure(commands.add_parser("measure", help="time its graphs under every compiler"))
     add_runs(commands.add_parser("runs", help="the records of that into the package"))
+    add_rejudge(commands.add_parser("rejudge", help="the verdicts of embedded records, made again"))
     add_check(commands.add_parser("check", help="check the graphs that were captured"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     add_compiler_bugs(

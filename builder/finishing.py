@@ -6,6 +6,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
+
 from .capturing import EMBEDDED, Keys, default_jobs, ended
 from .seeding import take_over
 from .sources import named_entries
@@ -80,6 +82,13 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--docs", type=Path, help="a text with the markers of the tables")
 
 
+def add_rejudge(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `rejudge`."""
+    parser.set_defaults(run=_rejudge)
+    parser.add_argument("--out", type=Path, default=EMBEDDED, help="the dataset of the records")
+    parser.add_argument("--docs", type=Path, help="a page with the markers of the tables")
+
+
 def _measure(options: argparse.Namespace) -> int:
     from .arms import measure
 
@@ -101,19 +110,36 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _runs(options: argparse.Namespace) -> int:
-    from .arms import ARMS_BEGIN, ARMS_END, ship_runs, table_of_arms, table_of_breaking
+    from .arms import ship_runs
+
+    _print_tables(ship_runs(options.pool, options.out), options)
+    return 0
+
+
+def _rejudge(options: argparse.Namespace) -> int:
+    from graphnet_datasets.benchmark.records.records import read_runs
+    from graphnet_datasets.schema.tables import RUNS
+
+    from .rejudging import lines_of, rejudge
+
+    print("\n".join(lines_of(rejudge(options.out))))
+    _print_tables(read_runs(options.out / RUNS.name), options)
+    return 0
+
+
+def _print_tables(runs: pa.Table, options: argparse.Namespace) -> None:
+    """Renew the card, print the tables of records, and write them into a page."""
+    from .arms import ARMS_BEGIN, ARMS_END, table_of_arms, table_of_breaking
     from .breaking import BEGIN, END
     from .pages import write_between
     from .starter import write_card
 
-    runs = ship_runs(options.pool, options.out)
     write_card(options.out)
     arms, operators = table_of_arms(runs), table_of_breaking(runs, options.out)
     print("\n".join([*arms, "", *operators]))
     if options.docs is not None:
         write_between(options.docs, ARMS_BEGIN, ARMS_END, arms)
         write_between(options.docs, BEGIN, END, operators)
-    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from graphnet_datasets.analysis.randomness import is_random, random_outputs
@@ -12,6 +14,10 @@ TENSOR = Input("input", Value("float32", (2, 3)))
 F = "torch.nn.functional."
 RELU = Op("torch.relu", (Ref(0),))
 NOISE = Op("torch.rand_like", (Ref(0),))
+ATTENTION = Op(
+    f"{F}multi_head_attention_forward",
+    (*[Ref(0)] * 3, 4, 2, Ref(0), None, None, None, False, 0.1, Ref(0), None),
+)
 
 
 def sample(*ops: Op, outputs: Arg = None, framework: str = "torch") -> Sample:
@@ -43,6 +49,9 @@ def sample(*ops: Op, outputs: Arg = None, framework: str = "torch") -> Sample:
         (Op("torch.lstm", (Ref(0), Ref(0), Ref(0), True, 2, 0.0, True, False, True)), False),
         (Op("torch.lstm", (Ref(0), Ref(0), Ref(0), True, 2, 0.1, False, False, True)), False),
         (Op("torch.lstm", (Ref(0), Ref(0), Ref(0), True, 1, 0.1, True, False, True)), False),
+        (ATTENTION, True),
+        (dataclasses.replace(ATTENTION, kwargs=(("training", False),)), False),
+        (dataclasses.replace(ATTENTION, args=(*ATTENTION.args[:10], 0.0, Ref(0), None)), False),
         (RELU, False),
     ],
     ids=str,

@@ -254,6 +254,16 @@ def is_as_close_as_eager(row: dict[str, Any], factor: float | None = None) -> bo
     return candidate <= factor * max(baseline, least)
 
 
+def accuracy_warnings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a warning for each output that is too far from the oracle (`is_as_close_as_eager`)."""
+    return [
+        f"less_accurate_than_eager: output {index} is {row['rmse_candidate']:.3g} from float64 "
+        f"(root mean square), where eager is {row['rmse_baseline']:.3g}."
+        for index, row in enumerate(rows)
+        if is_as_close_as_eager(dict(row)) is False
+    ]
+
+
 def _description(expected: Output | None, actual: Output | None) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(field.name for field in OUTPUT_FIELDS)
     if expected is not None:

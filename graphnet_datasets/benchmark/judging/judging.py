@@ -23,11 +23,11 @@ from .calls import DECIDED_T, compare_calls, find_constant, moves_by_rounding
 from .correctness import (
     Drawn,
     Output,
+    accuracy_warnings,
     compare_outputs,
     eager_t,
     find_mismatch,
     hash_outputs,
-    is_as_close_as_eager,
     overall_min_t,
     overall_null_t,
     overall_stale_t,
@@ -357,12 +357,7 @@ class Run:
         warnings = self.record["warnings"]
         if oracle_problem:
             warnings.append(f"no_oracle: eager could not be run in float64: {oracle_problem}")
-        for index, row in enumerate(rows):
-            if is_as_close_as_eager(dict(row)) is False:
-                warnings.append(
-                    f"less_accurate_than_eager: output {index} is {row['rmse_candidate']:.3g} from "
-                    f"float64 (root mean square), where eager is {row['rmse_baseline']:.3g}."
-                )
+        warnings += accuracy_warnings(rows)
 
     def _warnings(self) -> list[str]:
         outcome = self._outcome

@@ -101,6 +101,10 @@ def drops_nothing(op: Op) -> bool:
     if name in _RATE_POSITION:
         rate = _argument(op, "p", _RATE_POSITION[name], None)
         return type(rate) in (int, float) and rate == 0
+    if name == "multi_head_attention_forward":
+        rate = _argument(op, "dropout_p", 10, None)
+        is_off = _argument(op, "training", 13, True) is False
+        return is_off or (type(rate) in (int, float) and rate == 0)
     if name in _RECURRENT:
         for position, rate in enumerate(op.args):
             if type(rate) is float:
