@@ -15,7 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from graphnet_datasets.storage.selection import Filters, select_rows
+from graphnet_datasets.storage.filters import Filters
+from graphnet_datasets.storage.selection import select_rows
 from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.storage.transforming import GraphOutcome, read_report, transform_dataset
 from graphnet_datasets.transforms.cast import EMULATED, RUNS_NOWHERE

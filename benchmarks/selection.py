@@ -14,7 +14,8 @@ import sys
 
 STEPS = """
 import json, resource, sys, time
-from graphnet_datasets.storage.selection import Filters, select_rows
+from graphnet_datasets.storage.filters import Filters
+from graphnet_datasets.storage.selection import select_rows
 name, filters = json.loads(sys.argv[1])
 begin = time.perf_counter()
 rows = select_rows(name, Filters(**filters))

@@ -23,7 +23,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from graphnet_datasets import Sample, make_inputs, materialize
-from graphnet_datasets.storage.selection import Filters, select_rows
+from graphnet_datasets.storage.filters import Filters
+from graphnet_datasets.storage.selection import select_rows
 from graphnet_datasets.tensor_comprehensions.compiler import TensorComprehensions
 from graphnet_datasets.tensor_comprehensions.graphs.capturing import capture_graph
 from graphnet_datasets.tensor_comprehensions.graphs.compiling import plan_graph

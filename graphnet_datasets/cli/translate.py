@@ -46,7 +46,8 @@ def translate(
     """
     from ..benchmark.judging.equivalence import Comparer
     from ..sample import Sample
-    from ..storage.selection import Filters, select_rows
+    from ..storage.filters import Filters
+    from ..storage.selection import select_rows
     from ..transforms import translate as translate_sample
 
     if to != "paddle":

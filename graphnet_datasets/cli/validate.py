@@ -73,7 +73,8 @@ def validate(
         if is_likely_torch(what, framework or ()):
             validator.start("torch", checks)  # imported while this process reads the table
         from ..sample import Sample
-        from ..storage.selection import Filters, select_rows
+        from ..storage.filters import Filters
+        from ..storage.selection import select_rows
 
         filters = Filters(framework=tuple(framework or ()), limit=limit)
         rows = select_rows(what, filters, dataset=dataset)

@@ -19,9 +19,10 @@ from ..errors import DatasetNotFoundError
 from ..isolation import Limits, Work, check_executor, open_pool
 from ..schema.tables import KERNELS
 from ..storage.collection import Collection, Count
+from ..storage.filters import Filters
 from ..storage.layout import write_readme
 from ..storage.parts import PartReader
-from ..storage.selection import Filters, select_rows
+from ..storage.selection import select_rows
 from ..storage.shards import write_shards
 from ..storage.staging import Staging
 from ..terminal import counted

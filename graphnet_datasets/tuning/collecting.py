@@ -15,8 +15,9 @@ from ..errors import CompilerUnavailableError, DatasetNotFoundError
 from ..isolation import Limits, LocalPool, Work, num_processors
 from ..schema.tables import TUNING_TASKS
 from ..storage.collection import Collection, Count
+from ..storage.filters import Filters
 from ..storage.parts import PartReader
-from ..storage.selection import Filters, select_rows
+from ..storage.selection import select_rows
 from ..storage.staging import Staging
 from ..terminal import counted
 from ..version import __version__

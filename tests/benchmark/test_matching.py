@@ -11,7 +11,7 @@ from graphnet_datasets.benchmark.matching import match_compilers
 from graphnet_datasets.errors import RunError, UnknownCompilerError
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
-from graphnet_datasets.storage.selection import Filters
+from graphnet_datasets.storage.filters import Filters
 
 X = Input("input", Value("float32", (2,)))
 TORCH = Sample("test/relu", "torch", "cv", (X,), (Op("torch.relu", (Ref(0),)),), Ref(1))

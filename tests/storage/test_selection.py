@@ -9,8 +9,9 @@ import pytest
 from graphnet_datasets import load_dataset
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.sample import Sample
+from graphnet_datasets.storage.filters import Filters
 from graphnet_datasets.storage.layout import write_readme
-from graphnet_datasets.storage.selection import Filters, select_rows
+from graphnet_datasets.storage.selection import select_rows
 from graphnet_datasets.storage.table import write_table
 from tests.tables import chain, write_dataset
 

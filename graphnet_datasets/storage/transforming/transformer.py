@@ -16,10 +16,11 @@ from ...isolation import Limits, Pool, PoolJob, Work, check_executor, open_pool
 from ...sample import Sample
 from ...transforms.registry import Step, in_order, plan
 from ...version import __version__
+from ..filters import Filters
 from ..job_files import write_job
 from ..layout import write_readme
 from ..parts import encode_part, read_notes, save_part
-from ..selection import Filters, select_rows
+from ..selection import select_rows
 from ..staging import PART_SUFFIX, Staging
 from .assembly import Assembly, write_dataset
 from .outcomes import GraphOutcome, TransformReport, outcome_of, read_report, write_report

@@ -19,7 +19,8 @@ from graphnet_datasets.errors import DatasetExistsError, DatasetNotFoundError, R
 from graphnet_datasets.isolation import Limits
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
-from graphnet_datasets.storage.selection import Filters, select_rows
+from graphnet_datasets.storage.filters import Filters
+from graphnet_datasets.storage.selection import select_rows
 from graphnet_datasets.storage.table import write_table
 from graphnet_datasets.storage.transforming import read_report, transform_dataset
 from graphnet_datasets.transforms.registry import Step
