@@ -49,7 +49,7 @@ class Definition:
         self.source = source
         self._checked = {each.name: each for each in check(source)}
         self._kernels: dict[Any, BoundKernel] = {}
-        self._last: dict[str, tuple[Options | None, BoundKernel]] = {}
+        self._last: dict[str, tuple[Options | None, bool | None, BoundKernel]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ class Definition:
         options: Options | None = None,
         constants: Mapping[str, int] | None = None,
         strict: bool = False,
-        check_bounds: bool = False,
+        check_bounds: bool | None = None,
         timeout_s: float = 60.0,
     ) -> BoundKernel:
         """Return a kernel for inputs like the given ones, on the device where these lie.
@@ -155,6 +155,9 @@ class Definition:
             examples: tensors whose shapes, types and strides the kernel is made for. A Python int
                 for an integral scalar becomes a constant of the kernel.
             options: how to compile; the defaults follow a model of the processor.
+            check_bounds: None limits subscripts that depend on data to their tensors, and raises
+                where a subscript leaves its tensor for these sizes; True limits that subscript too.
+                False trusts all subscripts: wrong ones read foreign memory or end the process.
             timeout_s: how long the C compiler may take.
 
         Raises:
@@ -184,7 +187,7 @@ class Definition:
         name: str,
         *examples: Any,
         constants: Mapping[str, int] | None = None,
-        check_bounds: bool = False,
+        check_bounds: bool | None = None,
     ) -> Instance:
         """Return a definition specialised to inputs like the given ones; what compilers take."""
         checked = self.checked(name)
@@ -198,6 +201,7 @@ class Definition:
         *examples: Any,
         start: Options | Sequence[Options] = (),
         config: TunerConfig | None = None,
+        check_bounds: bool | None = None,
         cache: str | Path | None = None,
         load: bool = True,
         store: bool = True,
@@ -210,6 +214,7 @@ class Definition:
             examples: tensors to check and time candidates on.
             start: options to begin with.
             config: how long and how the search goes.
+            check_bounds: see `compile`.
             cache: a file of tuned options.
             load: begin with the cache's options for this definition, these sizes and this machine.
             store: put the best into the cache.
@@ -227,7 +232,7 @@ class Definition:
                 f"`{framework.device}`. Pass tensors of the CPU."
             )
         described = [framework.describe(each) for each in inputs]
-        instance = self._instance(checked, described, constants, False, False)
+        instance = self._instance(checked, described, constants, False, check_bounds)
         first = [start] if isinstance(start, Options) else list(start)
         table = TuningCache(cache) if cache is not None else None
         key = cache_key(instance)
@@ -240,16 +245,23 @@ class Definition:
             table.add(key, result.ranked()[: config.num_saved])
         return result.options
 
-    def cached_options(self, name: str, *examples: Any, cache: str | Path) -> Options | None:
+    def cached_options(
+        self, name: str, *examples: Any, cache: str | Path, check_bounds: bool | None = None
+    ) -> Options | None:
         """Return the fastest options that a cache has for inputs like these, None if it has none.
 
         Where it has none of this machine, those of another with the same vectors are taken.
         """
-        instance = self.instance(name, *examples)
+        instance = self.instance(name, *examples, check_bounds=check_bounds)
         return TuningCache(cache).best(cache_key(instance), any_machine=True)
 
     def __call__(
-        self, name: str, *inputs: Any, outputs: Any = None, options: Options | None = None
+        self,
+        name: str,
+        *inputs: Any,
+        outputs: Any = None,
+        options: Options | None = None,
+        check_bounds: bool | None = None,
     ) -> Any:
         """Compute a definition; `definition.name(…)` is the same.
 
@@ -259,27 +271,31 @@ class Definition:
             inputs: tensors of one framework; numbers for scalars. A Python int for an integral
                 scalar becomes a constant of the kernel.
             outputs: what is written to, or accumulated into; see `BoundKernel`.
+            check_bounds: see `compile`.
 
         Raises:
             KernelInputError: the inputs do not fit the definition.
         """
-        last_options, last = self._last.get(name, (None, None))
-        if last is not None and options is last_options and last.fits(inputs):
+        last_options, last_check, last = self._last.get(name, (None, None, None))
+        is_same = options is last_options and check_bounds is last_check
+        if last is not None and is_same and last.fits(inputs):
             return last(*inputs, outputs=outputs, unchecked=True)
         constants: dict[str, int] = {}
         if any(_is_literal(each) for each in inputs):
             _, inputs, constants = self._prepared(self.checked(name), inputs, None)
         framework = framework_of(inputs)
         described = tuple([framework.describe(each) for each in inputs])
-        key = (name, framework.name, described, tuple(constants.items()), options)
+        key = (name, framework.name, described, tuple(constants.items()), options, check_bounds)
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self.compile(name, *inputs, options=options, constants=constants)
+            kernel = self.compile(
+                name, *inputs, options=options, constants=constants, check_bounds=check_bounds
+            )
             while len(self._kernels) >= MAX_MEMOISED:
                 self._kernels.pop(next(iter(self._kernels)))
             self._kernels[key] = kernel
         if not constants:
-            self._last[name] = (options, kernel)
+            self._last[name] = (options, check_bounds, kernel)
         return kernel(*inputs, outputs=outputs)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -325,7 +341,7 @@ class Definition:
         described: Sequence[tuple[str, tuple[int, ...], tuple[int, ...]]],
         constants: Mapping[str, int],
         strict: bool,
-        check_bounds: bool,
+        check_bounds: bool | None,
     ) -> Instance:
         strides = []
         for _, shape, steps in described:
@@ -340,7 +356,7 @@ class Definition:
             constants=constants,
             strides=strides,
             strict=strict,
-            check_bounds=check_bounds,
+            check_bounds=check_bounds is not False,
         )
         violated = [each.text for each in instance.preconditions if each.is_violated]
         if violated and not check_bounds:

@@ -22,6 +22,7 @@ def as_paddle_op(
     *,
     backward: Definition | Callable[..., Any] | None = None,
     options: Options | None = None,
+    check_bounds: bool | None = None,
 ) -> Callable[..., Any]:
     """Return a definition as a function of paddle's tensors with gradients.
 
@@ -35,6 +36,7 @@ def as_paddle_op(
             takes the inputs and then the gradients of the outputs, or a function that does. It
             returns a gradient for each input of floats.
         options: how kernels are compiled.
+        check_bounds: whether subscripts are limited to their tensors; see `Definition.compile`.
 
     Raises:
         TensorComprehensionError: no gradient can be derived and none is given, or an output
@@ -45,7 +47,7 @@ def as_paddle_op(
     [2.0, 2.0, 2.0]
     """
     checked = chosen(definition, name, "paddle")
-    gradient = _gradient(checked, backward, options)
+    gradient = _gradient(checked, backward, options, check_bounds)
     is_float = [each.type.is_float for each in checked.parameters]
 
     class Function(PyLayer):
@@ -53,7 +55,7 @@ def as_paddle_op(
         def forward(ctx: Any, *inputs: Any) -> Any:
             ctx.save_for_backward(*(each for each in inputs if isinstance(each, paddle.Tensor)))
             ctx.others = [None if isinstance(each, paddle.Tensor) else each for each in inputs]
-            return definition(checked.name, *inputs, options=options)
+            return definition(checked.name, *inputs, options=options, check_bounds=check_bounds)
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
@@ -82,8 +84,11 @@ def _gradient(
     checked: CheckedDefinition,
     backward: Definition | Callable[..., Any] | None,
     options: Options | None,
+    check_bounds: bool | None,
 ) -> Callable[..., Any]:
     if backward is not None and not isinstance(backward, Definition):
         return backward
     derived = define(derive_backward(checked)) if backward is None else backward
-    return functools.partial(derived, only_name(derived), options=options)
+    return functools.partial(
+        derived, only_name(derived), options=options, check_bounds=check_bounds
+    )

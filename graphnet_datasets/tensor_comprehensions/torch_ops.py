@@ -23,6 +23,7 @@ def as_torch_op(
     backward: Definition | Callable[..., Any] | None = None,
     differentiable: bool = True,
     options: Options | None = None,
+    check_bounds: bool | None = None,
 ) -> Callable[..., Any]:
     """Register a definition as the operator `namespace::name` of torch and return it.
 
@@ -37,6 +38,7 @@ def as_torch_op(
             returns a gradient for each input of floats.
         differentiable: False for an operator without gradients.
         options: how kernels are compiled.
+        check_bounds: whether subscripts are limited to their tensors; see `Definition.compile`.
 
     Raises:
         TensorComprehensionError: no gradient can be derived and none is given, or an output
@@ -48,9 +50,9 @@ def as_torch_op(
     tensor([2., 2., 2.])
     """
     checked = chosen(definition, name, "torch")
-    operator = _register(qualified_name, definition, checked.name, options)
+    operator = _register(qualified_name, definition, checked.name, options, check_bounds)
     if differentiable:
-        gradient = _gradient(qualified_name, definition, checked, backward, options)
+        gradient = _gradient(qualified_name, definition, checked, backward, options, check_bounds)
         _register_autograd(operator, checked, gradient)
     return operator
 
@@ -100,12 +102,16 @@ def _schema(checked: CheckedDefinition) -> str:
 
 
 def _register(
-    qualified_name: str, definition: Definition, name: str, options: Options | None
+    qualified_name: str,
+    definition: Definition,
+    name: str,
+    options: Options | None,
+    check_bounds: bool | None,
 ) -> Callable[..., Any]:
     checked = definition.checked(name)
 
     def compute(*inputs: Any) -> Any:
-        return definition(name, *inputs, options=options)
+        return definition(name, *inputs, options=options, check_bounds=check_bounds)
 
     def fake(*inputs: Any) -> Any:
         instance = shaped_instance(definition, name, inputs)
@@ -176,15 +182,20 @@ def _gradient(
     checked: CheckedDefinition,
     backward: Definition | Callable[..., Any] | None,
     options: Options | None,
+    check_bounds: bool | None,
 ) -> Callable[..., Any]:
     """Return the function of inputs and output gradients; a definition becomes an operator too."""
     if backward is not None and not isinstance(backward, Definition):
         return backward
     if backward is None:
         derived = define(derive_backward(checked))
-        gradient = _register(f"{qualified_name}_backward", derived, derived.names[0], options)
+        gradient = _register(
+            f"{qualified_name}_backward", derived, derived.names[0], options, check_bounds
+        )
         return from_origin(definition, checked.name, gradient)
-    return _register(f"{qualified_name}_backward", backward, only_name(backward), options)
+    return _register(
+        f"{qualified_name}_backward", backward, only_name(backward), options, check_bounds
+    )
 
 
 def _register_autograd(

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from graphnet_datasets.errors import KernelInputError, TensorComprehensionError
-from graphnet_datasets.tensor_comprehensions import PreconditionWarning, define, register_function
+from graphnet_datasets.tensor_comprehensions import define, register_function
+from graphnet_datasets.tensor_comprehensions.torch_ops import as_torch_op
 from graphnet_datasets.tensor_comprehensions.tuner import TunerConfig
 
 pytest.importorskip("islpy", reason="needs islpy (extra tc)")
@@ -120,12 +121,42 @@ def test_a_kernel_refuses_what_it_was_not_compiled_for(definition) -> None:
     assert kernel.profile(x, num_runs=2).median_ms > 0
 
 
-def test_gathers_out_of_range_are_limited_on_request(definition) -> None:
-    table, rows = torch.randn(4, 3), torch.tensor([0, 7, -1])
-    with pytest.warns(PreconditionWarning):
-        definition.compile("lookup", table, rows.clamp(0, 3))
-    kernel = definition.compile("lookup", table, rows, check_bounds=True)
-    torch.testing.assert_close(kernel(table, rows), table[[0, 3, 0]])
+def test_gathers_out_of_range_are_limited_by_default(definition) -> None:
+    table, rows = torch.randn(4, 3), torch.tensor([0, 7, -1, 10**12, -(2**63)])
+    expected = table[[0, 3, 0, 3, 0]]
+    calls = {
+        "compile": definition.compile("lookup", table, rows),
+        "attribute": definition.lookup,
+        "item": definition["lookup"],
+        "torch": as_torch_op("tests_bounds::lookup", definition, "lookup", differentiable=False),
+    }
+    for name, call in calls.items():
+        torch.testing.assert_close(call(table, rows), expected, msg=name)
+    checked = definition.lookup(table, rows, check_bounds=True)
+    torch.testing.assert_close(checked, expected)
+
+
+@pytest.mark.filterwarnings("ignore::graphnet_datasets.tensor_comprehensions.PreconditionWarning")
+def test_gathers_are_trusted_on_request(definition) -> None:
+    table, rows = torch.randn(4, 3), torch.tensor([0, 3, 1])
+    kernel = definition.compile("lookup", table, rows, check_bounds=False)
+    torch.testing.assert_close(kernel(table, rows), table[rows])
+    trusting = as_torch_op(
+        "tests_bounds::trusting", definition, "lookup", differentiable=False, check_bounds=False
+    )
+    torch.testing.assert_close(trusting(table, rows), table[rows])
+    assert kernel.source != definition.compile("lookup", table, rows).source
+    # A call without the option does not get the kernel that trusts.
+    definition.lookup(table, rows, check_bounds=False)
+    far = torch.tensor([0, 10**12, 1])
+    torch.testing.assert_close(definition.lookup(table, far), table[[0, 3, 1]])
+
+
+def test_subscripts_that_leave_their_tensor_are_limited_on_request(definition) -> None:
+    x = torch.ones(3)
+    with pytest.raises(KernelInputError, match="would read outside of a tensor"):
+        definition.outside(x)
+    assert definition.outside(x, check_bounds=True).shape
 
 
 def test_registered_functions_are_called_by_kernels_and_interpreter() -> None:
