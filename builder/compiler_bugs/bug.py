@@ -25,7 +25,8 @@ class Bug:
     in place of a function. `compiler` and `options` name
     the compiler that the report is about. `report` is the path of the report on GitHub, None where
     no report is known. `versions` are those that the report names, or its date. `note` describes
-    the right result and the wrong one.
+    the right result and the wrong one. A bug with `num_variations` shows in calls with other
+    numbers only, and is run with and without them.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Bug:
     inputs: tuple[npt.NDArray, ...] = ()
     sample: Sample | None = None
     framework: str = "torch"
+    num_variations: int = 0
 
     @property
     def url(self) -> str | None:
@@ -62,6 +64,7 @@ class Catalog:
         note: str,
         function: Callable[..., Any],
         *inputs: Any,
+        num_variations: int = 0,
     ) -> None:
         """Add a bug; `inputs` are arrays, lists of floats (float32), integers (int64) or bools."""
         bug = Bug(
@@ -73,6 +76,7 @@ class Catalog:
             note=note,
             function=function,
             inputs=tuple(map(_array, inputs)),
+            num_variations=num_variations,
         )
         self.bugs.append(bug)
 

@@ -211,3 +211,11 @@ add(
     "0.",
     _clamped, [[0.0, 1.0, 10.0, 14.0], [4.0, 9.0, 7.0, 8.5]],
 )  # fmt: skip
+add(
+    "stale-clamp", "A number that became dynamic keeps an old value in clamp",
+    f"{REPOSITORY}/194976", "2.8 to the nightly of 2026-08",
+    "Each call clamps to its own number. From the third number on inductor clamps to an earlier "
+    "one.",
+    lambda x: torch.clamp(x * 3.0, max=1.5) * 1.5, normals(8, 16, seed=22),
+    num_variations=3,
+)  # fmt: skip

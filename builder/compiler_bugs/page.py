@@ -32,10 +32,11 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _line(row: Mapping[str, Any]) -> str:
     own, others = [], []
     for item in row["expected"]:
+        varied = f" with `--vary {item['num_variations']}`" if item["num_variations"] else ""
         if item["compiler"] == row["bug_compiler"]:
-            own.append(f"{item['verdict']} in {item['version']}")
+            own.append(f"{item['verdict']} in {item['version']}{varied}")
         else:
-            others.append(f"{item['compiler']} {item['verdict']}")
+            others.append(f"{item['compiler']} {item['verdict']}{varied}")
     report = "none" if row["bug_url"] is None else f"[{_short(row['bug_url'])}]({row['bug_url']})"
     cells = (
         f"`{row['id'].removeprefix('compiler_bugs/')}`",

@@ -28,11 +28,13 @@ EXPECTED_FIELDS = pa.struct(
     [
         ("compiler", pa.string()),
         ("options", pa.string()),
+        ("num_variations", pa.int32()),
         ("version", pa.string()),
         ("verdict", pa.string()),
     ]
 )
-"""The expected verdict of one compiler with `options` (JSON) in one version."""
+"""The expected verdict of one compiler with `options` (JSON) in one version. `num_variations` is
+the setting of that name: 0, or how many sizes and numbers the compiled graph is called with."""
 
 COMPILER_BUG_FIELDS = [
     ("bug_title", pa.string()),

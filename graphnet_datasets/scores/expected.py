@@ -57,24 +57,29 @@ def verdict_of(record: Mapping[str, Any]) -> ExpectedVerdict | None:
 def compare_with_expected(
     rows: Iterable[Mapping[str, Any]], records: Iterable[Mapping[str, Any]]
 ) -> list[Expectation]:
-    """Return an expectation for each record whose compiler and options a row of its sample expects.
+    """Return an expectation for each record whose compiler, options and variations a row expects.
 
     `rows` are rows of the config `compiler_bugs`; rows without the column `expected` are skipped.
 
-    >>> expected = [{"compiler": "tvm", "options": "{}", "version": "1", "verdict": "wrong"}]
-    >>> record = {"sample_id": "a", "compiler": "tvm", "compiler_options": "{}", "status": "ok",
-    ...     "min_t": -4.0, "compiler_version": "2"}
-    >>> compare_with_expected([{"id": "a", "expected": expected}], [record])[0].is_met
+    >>> wrong = {"compiler": "tvm", "options": "{}", "num_variations": 0, "version": "1",
+    ...     "verdict": "wrong"}
+    >>> record = {"sample_id": "a", "compiler": "tvm", "compiler_options": "{}", "settings": "{}",
+    ...     "status": "ok", "min_t": -4.0, "compiler_version": "2"}
+    >>> compare_with_expected([{"id": "a", "expected": [wrong]}], [record])[0].is_met
     False
     """
     items = {
-        (row["id"], item["compiler"], _options(item["options"])): item
+        (row["id"], item["compiler"], _plain(item["options"]), item["num_variations"]): item
         for row in rows
         for item in row.get("expected") or ()
     }
     expectations = []
     for record in records:
-        key = record["sample_id"], record["compiler"], _options(record["compiler_options"])
+        settings = json.loads(record["settings"] or "{}")
+        key = (
+            *(record["sample_id"], record["compiler"], _plain(record["compiler_options"])),
+            settings.get("num_variations", 0),
+        )
         if (item := items.get(key)) is not None:
             expectations.append(
                 Expectation(
@@ -109,5 +114,5 @@ def describe_expectations(expectations: Sequence[Expectation]) -> str:
     return "\n".join([f"{num_met} of {len(expectations)} verdicts are as expected{end}", *lines])
 
 
-def _options(text: str | None) -> str:
+def _plain(text: str | None) -> str:
     return json.dumps(json.loads(text or "{}"), sort_keys=True)

@@ -27,6 +27,7 @@ BUG: dict[str, Any] = {
         {
             "compiler": "tvm",
             "options": "{}",
+            "num_variations": 0,
             "version": "0.27.0",
             "verdict": str(ExpectedVerdict.WRONG),
         }

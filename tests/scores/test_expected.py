@@ -9,11 +9,23 @@ import pytest
 from graphnet_datasets.schema import ExpectedVerdict
 from graphnet_datasets.scores import compare_with_expected, verdict_of
 
+
+def expected(compiler: str, version: str, verdict: str, num_variations: int = 0) -> dict[str, Any]:
+    return {
+        "compiler": compiler,
+        "options": "{}",
+        "num_variations": num_variations,
+        "version": version,
+        "verdict": verdict,
+    }
+
+
 ROW = {
     "id": "tvm/relu",
     "expected": [
-        {"compiler": "tvm", "options": "{}", "version": "0.27", "verdict": "wrong"},
-        {"compiler": "inductor", "options": "{}", "version": "2.13", "verdict": "right"},
+        expected("tvm", "0.27", "wrong"),
+        expected("inductor", "2.13", "right"),
+        expected("inductor", "2.13", "wrong", num_variations=3),
     ],
 }
 
@@ -23,6 +35,7 @@ def record(compiler: str = "tvm", **columns: Any) -> dict[str, Any]:
         "sample_id": "tvm/relu",
         "compiler": compiler,
         "compiler_options": "{}",
+        "settings": "{}",
         "compiler_version": "0.28",
         "status": "ok",
         "reason": "",
@@ -60,6 +73,12 @@ def test_a_repaired_compiler_and_a_broken_one_differ_from_the_expectation() -> N
     assert (repaired.expected, repaired.actual, repaired.is_met) == ("wrong", "right", False)
     assert (broken.expected, broken.actual, broken.is_met) == ("right", "fails", False)
     assert (repaired.version, repaired.compiler_version) == ("0.27", "0.28")
+
+
+def test_calls_with_other_sizes_and_numbers_have_a_verdict_of_their_own() -> None:
+    varied = record("inductor", settings='{"num_variations": 3}', status="output_mismatch")
+    (expectation,) = compare_with_expected([ROW], [varied])
+    assert (expectation.expected, expectation.is_met) == ("wrong", True)
 
 
 def test_other_options_compilers_and_tables_are_not_compared() -> None:
