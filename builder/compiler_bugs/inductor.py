@@ -219,3 +219,35 @@ add(
     lambda x: torch.clamp(x * 3.0, max=1.5) * 1.5, normals(8, 16, seed=22),
     num_variations=3,
 )  # fmt: skip
+add(
+    "bfloat16-round-trip", "Casts to bfloat16 and back are dropped", f"{REPOSITORY}/176565",
+    "reported 2026-03",
+    "The elements are rounded to bfloat16, which moves them. Inductor keeps those of float32, so "
+    "that the difference is 0.",
+    lambda x: (x.bfloat16().float() - x) * 512.0, normals(4, 4, seed=23),
+)  # fmt: skip
+add(
+    "floor-of-half", "floor of a cosine in float16 is off by one", f"{REPOSITORY}/145466",
+    "2.7.0.dev20250122",
+    "Cosines near 1 round to 1 in float16, and their floor is 1. Inductor takes the floor of the "
+    "cosine in float32, which is 0.",
+    lambda x: torch.floor(torch.cos(x)),
+    np.linspace(0.001, 0.015, 24).reshape(4, 6).astype(np.float16),
+)  # fmt: skip
+add(
+    "matmul-cast-add", "A cast to bfloat16 between a product and a sum is dropped",
+    f"{REPOSITORY}/181568", "reported 2026-04",
+    "The product is rounded to bfloat16 before the sum. Inductor adds to the product in float32.",
+    lambda x, w, b: (((x @ w).bfloat16() + b) - (x @ w + b)) * 128.0,
+    normals(8, 32, seed=24), normals(32, 16, seed=25), normals(16, seed=26),
+)  # fmt: skip
+add(
+    "ties-of-bfloat16", "Quotients in bfloat16 are compared unrounded", f"{REPOSITORY}/195214",
+    "reported 2026-08, on a GPU",
+    "Each row has one maximum at least. Inductor compares quotients in float32 with the maximum "
+    "in bfloat16, and counts none.",
+    lambda x: (
+        (x.bfloat16() / 3.0) == (x.bfloat16() / 3.0).amax(1, keepdim=True)
+    ).sum(1, keepdim=True) * x,
+    normals(4, 16, seed=27),
+)  # fmt: skip
