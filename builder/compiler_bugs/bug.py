@@ -26,7 +26,8 @@ class Bug:
     the compiler that the report is about. `report` is the path of the report on GitHub, None where
     no report is known. `versions` are those that the report names, or its date. `note` describes
     the right result and the wrong one. A bug with `num_variations` shows in calls with other
-    numbers only, and is run with and without them.
+    numbers only, and is run with and without them. `is_as_reported` is False where the compiler is
+    wrong or fails today, but in another way than the report describes.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Bug:
     sample: Sample | None = None
     framework: str = "torch"
     num_variations: int = 0
+    is_as_reported: bool = True
 
     @property
     def url(self) -> str | None:
@@ -65,6 +67,7 @@ class Catalog:
         function: Callable[..., Any],
         *inputs: Any,
         num_variations: int = 0,
+        is_as_reported: bool = True,
     ) -> None:
         """Add a bug; `inputs` are arrays, lists of floats (float32), integers (int64) or bools."""
         bug = Bug(
@@ -77,6 +80,7 @@ class Catalog:
             function=function,
             inputs=tuple(map(_array, inputs)),
             num_variations=num_variations,
+            is_as_reported=is_as_reported,
         )
         self.bugs.append(bug)
 

@@ -117,8 +117,11 @@ def measure(
                         continue
                     del pending[name]
                     key = compiler + (f"{VARIED}{num_variations}" if num_variations else "")
-                    version = record["compiler_version"]
-                    verdicts.setdefault(name, {})[key] = {"version": version, "verdict": verdict}
+                    verdicts.setdefault(name, {})[key] = {
+                        "options": record["compiler_options"],
+                        "version": record["compiler_version"],
+                        "verdict": verdict,
+                    }
                 if not pending:
                     break
     write_text(path, json.dumps(verdicts, indent=1, sort_keys=True) + "\n")
@@ -130,7 +133,6 @@ def _expected(key: str, verdict: Mapping[str, str]) -> dict[str, Any]:
     compiler, _, num_variations = key.partition(VARIED)
     return {
         "compiler": compiler,
-        "options": "{}",
         "num_variations": int(num_variations or 0),
         **verdict,
     }
@@ -139,7 +141,7 @@ def _expected(key: str, verdict: Mapping[str, str]) -> dict[str, Any]:
 def bug_columns(bug: Bug, verdicts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """Return the columns of a row that are about the bug.
 
-    A bug is verified if the compiler that its report is about fails or is wrong.
+    A bug is verified if the compiler that its report is about fails or is wrong as reported.
     """
     expected = [_expected(key, verdict) for key, verdict in sorted(verdicts.items())]
     own = {item["verdict"] for item in expected if item["compiler"] == bug.compiler}
@@ -149,7 +151,8 @@ def bug_columns(bug: Bug, verdicts: Mapping[str, Mapping[str, str]]) -> dict[str
         "bug_compiler": bug.compiler,
         "bug_versions": bug.versions,
         "bug_note": bug.note,
-        "is_verified": not own.isdisjoint({ExpectedVerdict.WRONG, ExpectedVerdict.FAILS}),
+        "is_verified": bug.is_as_reported
+        and not own.isdisjoint({ExpectedVerdict.WRONG, ExpectedVerdict.FAILS}),
         "expected": expected,
     }
 

@@ -21,8 +21,10 @@ add(
 add(
     "nll-loss", "The negative log likelihood is wrong on the CPU", f"{REPOSITORY}/14934",
     "reported 2023-09",
-    "The loss is the mean of the selected elements. IREE returned another number.",
+    "The loss is the mean of the selected elements. IREE returned another number; IREE 3.13 does "
+    "not compile the graph.",
     lambda x, y: functional.nll_loss(x, y), normals(8, 16, seed=1), np.arange(8) % 16,
+    is_as_reported=False,
 )  # fmt: skip
 add(
     "gather-strided", "A gather of a strided slice is wrong", f"{REPOSITORY}/19749",

@@ -21,7 +21,9 @@ from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.storage.layout import write_readme
 
 REPORT = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
-RIGHT, WRONG = {"version": "1", "verdict": "right"}, {"version": "1", "verdict": "wrong"}
+RIGHT, WRONG = (
+    {"options": "{}", "version": "1", "verdict": verdict} for verdict in ("right", "wrong")
+)
 
 
 def test_every_bug_has_a_name_a_note_and_a_report_or_none() -> None:

@@ -13,7 +13,7 @@ from graphnet_datasets.scores import compare_with_expected, verdict_of
 def expected(compiler: str, version: str, verdict: str, num_variations: int = 0) -> dict[str, Any]:
     return {
         "compiler": compiler,
-        "options": "{}",
+        "options": '{"opt_level": 3}',
         "num_variations": num_variations,
         "version": version,
         "verdict": verdict,
