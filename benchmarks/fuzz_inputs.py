@@ -102,12 +102,13 @@ def _fuzz(options: argparse.Namespace) -> int:
             seed = f"{options.seed}:{attempts.kind}:{verb}:{number}"
             return seed, _call(attempts, verb, seed, log, empty_folder, GraphNetError)
 
-        for verb, outcome in run_operators(
-            verbs, attempt, num_calls, call_timeout_s=CALL_TIMEOUT_S
-        ):
+        for verb in verbs:
+            ((_, outcome),) = run_operators(
+                [verb], attempt, num_calls, call_timeout_s=CALL_TIMEOUT_S
+            )
             lines = log.read_text().splitlines() if log.exists() else []
             foreign = [line for line in map(json.loads, lines) if line["verb"] == verb]
-            log.unlink(missing_ok=True) if verb == verbs[-1] else None
+            log.unlink(missing_ok=True)
             num_mutations += outcome.calls
             num_foreign += len(foreign)
             num_wrong += len(foreign) + len(outcome.deaths) + len(outcome.slow)

@@ -48,7 +48,10 @@ def row_of(sample: Sample) -> dict[str, Any]:
     columns = {name: row[name] for name in ("inputs", "ops", "outputs")}
     for column in (columns["inputs"], columns["ops"]):
         for item in column:
-            for name in [name for name, value in item.items() if value in (None, "", [])]:
+            empty = [name for name, value in item.items() if value in (None, "", [])]
+            for name in set(empty) - {"shape", "stride"} | {
+                name for name in ("shape", "stride") if item.get(name, 0) is None
+            }:
                 del item[name]
             if isinstance(item.get("data"), bytes):
                 item["data"] = item["data"].hex()
