@@ -43,6 +43,7 @@ class FlatModule(torch.nn.Module):
         ]
         leaves, structure = pytree.tree_flatten(outputs)
         self._learned.structure = structure
+        self._learned.dtypes = [leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor)]
         self._learned.leaves = [
             _SLOT if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves
         ]
@@ -80,6 +81,11 @@ class FlatModule(torch.nn.Module):
         return [leaf for leaf in self._learned.leaves if isinstance(leaf, kinds)]
 
     @property
+    def dtypes(self) -> list[torch.dtype]:
+        """The dtypes of the tensors among the outputs, as the first call showed them."""
+        return self._learned.dtypes
+
+    @property
     def num_tensors(self) -> int:
         """The number of tensors among the outputs, as the first call showed it."""
         return sum(leaf is _SLOT for leaf in self._learned.leaves)
@@ -90,6 +96,7 @@ class _Learned:
 
     structure: Any
     leaves: list[Any]
+    dtypes: list[torch.dtype]
     written: list[str]
 
 

@@ -69,7 +69,12 @@ class Iree(Compiler):
         def run(**inputs: Any) -> Any:
             results = main(*(_to_numpy(tensor) for tensor in flat.arguments(inputs)))
             several = results if isinstance(results, (list, tuple)) else [results]
-            return flat.rebuild([_to_torch(each.to_host()) for each in several])
+            return flat.rebuild(
+                [
+                    _to_torch(result.to_host(), dtype)
+                    for result, dtype in zip(several, flat.dtypes, strict=True)
+                ]
+            )
 
         return run
 
@@ -109,8 +114,13 @@ def _to_numpy(tensor: torch.Tensor) -> np.ndarray:
     return tensor.contiguous().numpy()
 
 
-def _to_torch(array: np.ndarray) -> torch.Tensor:
-    """Return a copy: the array lies in memory that the runtime owns."""
+def _to_torch(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
+    """Return a copy with the dtype of the graph: the array lies in memory that the runtime owns.
+
+    Integers have no sign in IREE's programs, and come as signed ones of their width.
+    """
+    if array.dtype.kind == "i" and not dtype.is_signed and dtype is not torch.bool:
+        return torch.from_numpy(array.copy()).view(dtype)
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
     return torch.from_numpy(array.copy())
