@@ -146,13 +146,13 @@ def _compare(
         message = f"The outputs pass at no t below {row['min_t']:.3g}."
     else:
         row["verdict"] = "wrong"
-    if any(_repeats(actual, expected, other) for other in others):
+    if any(repeats(actual, expected, other) for other in others):
         row["verdict"] = "stale"
         message = f"The outputs are eager's for other sizes or numbers. {message}"
     row["message"] = "" if row["verdict"] == "ok" else message
 
 
-def _repeats(actual: Sequence[Output], expected: Sequence[Output], other: Sequence[Output]) -> bool:
+def repeats(actual: Sequence[Output], expected: Sequence[Output], other: Sequence[Output]) -> bool:
     """Return whether an output is nearer to eager's answer to another call than to its own."""
     if not len(actual) == len(expected) == len(other):
         return False
