@@ -15,6 +15,8 @@ from ..errors import CompilerError
 from .flat import FlatModule
 from .options import Option
 
+COMPLEX = (torch.complex32, torch.complex64, torch.complex128)
+
 EXPORT_OPTIONS: Mapping[str, Option] = {
     "dynamic": Option(False, "Export with symbolic sizes wherever the graph allows them."),
 }
@@ -58,6 +60,23 @@ def export_flat(
     flat.fixed_inputs |= dict(zip(flat.tensor_names, _fixed_sizes(program), strict=True))
     spell_out_sums(program.graph_module)
     return flat, program
+
+
+def check_dtypes(
+    compiler: str, flat: FlatModule, example_inputs: Mapping[str, Any], *refused: torch.dtype
+) -> None:
+    """Refuse inputs and outputs of dtypes that a compiler's runtime does not take.
+
+    Raises:
+        CompilerError: there is such an input or output.
+    """
+    tensors = flat.arguments(example_inputs)
+    for dtype in (*(tensor.dtype for tensor in tensors), *flat.dtypes):
+        if dtype in refused:
+            raise CompilerError(
+                f"The graph takes or returns a tensor of {dtype}, which `{compiler}` does not "
+                "support. Cast the graph to another dtype first."
+            )
 
 
 def _fixed_sizes(program: torch.export.ExportedProgram) -> list[tuple[int | None, ...]]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from .base import Compiler
-from .exporting import EXPORT_OPTIONS, export_flat, spell_out_sums, threads
+from .exporting import COMPLEX, EXPORT_OPTIONS, check_dtypes, export_flat, spell_out_sums, threads
 from .options import Option
 
 _THREADS_FLAG = "--task_topology_max_group_count"
@@ -50,6 +50,7 @@ class Iree(Compiler):
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
         self.fixed_inputs = flat.fixed_inputs
+        check_dtypes(self.name, flat, example_inputs, *COMPLEX)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = program.run_decompositions(_decompositions())
@@ -58,7 +59,7 @@ class Iree(Compiler):
         binary = compiler.compile_str(
             str(exported.mlir_module),
             target_backends=["llvm-cpu"],
-            extra_args=["--iree-llvmcpu-target-cpu=host"],
+            extra_args=["--iree-llvmcpu-target-cpu=host", "--iree-input-demote-f64-to-f32=false"],
         )
         num_threads = threads(self.options["num_threads"])
         runtime.flags.parse_flags(f"{_THREADS_FLAG}={num_threads}")

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from ..errors import CompilerUnavailableError
 from .base import Compiler
-from .exporting import EXPORT_OPTIONS, check_count, export_flat, threads
+from .exporting import COMPLEX, EXPORT_OPTIONS, check_count, check_dtypes, export_flat, threads
 from .onnx_registry import keep_registry
 from .options import Option
 
@@ -89,6 +89,7 @@ class OnnxRuntime(Compiler):
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
         self.fixed_inputs = flat.fixed_inputs
+        check_dtypes(self.name, flat, example_inputs, *COMPLEX, torch.bfloat16)
         device = next(iter(flat.arguments(example_inputs)), torch.empty(0)).device
         with tempfile.TemporaryDirectory(prefix="graphnet-onnx-") as directory:
             path = Path(directory) / "model.onnx"

@@ -10,7 +10,15 @@ from typing import Any, ClassVar
 import torch
 
 from .base import Compiler
-from .exporting import EXPORT_OPTIONS, check_count, export_flat, input_positions, threads
+from .exporting import (
+    COMPLEX,
+    EXPORT_OPTIONS,
+    check_count,
+    check_dtypes,
+    export_flat,
+    input_positions,
+    threads,
+)
 from .options import Option
 
 
@@ -40,6 +48,7 @@ class OpenVino(Compiler):
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
         self.fixed_inputs = flat.fixed_inputs
+        check_dtypes(self.name, flat, example_inputs, *COMPLEX)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = openvino.convert_model(program)
@@ -93,6 +102,7 @@ def _to_openvino(tensor: torch.Tensor) -> Any:
 def _to_torch(tensor: Any) -> torch.Tensor:
     """Return a copy: the next call writes into the same memory."""
     if tensor.get_element_type().get_type_name() == "bf16":
-        bits = torch.frombuffer(bytearray(tensor.bytes_data), dtype=torch.bfloat16)
+        # NumPy has no bfloat16: the array has another dtype of the same width.
+        bits = torch.from_numpy(tensor.data.copy()).view(torch.bfloat16)
         return bits.reshape(tuple(tensor.shape))
     return torch.from_numpy(tensor.data.copy())

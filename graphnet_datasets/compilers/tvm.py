@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 
 from .base import Compiler
-from .exporting import EXPORT_OPTIONS, check_count, export_flat, threads
+from .exporting import COMPLEX, EXPORT_OPTIONS, check_count, check_dtypes, export_flat, threads
 from .options import Option
 
 
@@ -44,6 +44,7 @@ class Tvm(Compiler):
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
         self.fixed_inputs = flat.fixed_inputs
+        check_dtypes(self.name, flat, example_inputs, *COMPLEX)
         target = tvm_target(self.options["mcpu"], num_threads)
         graph = self.lower(tvm, to_relax(program), target)
         self.lowered = graph
