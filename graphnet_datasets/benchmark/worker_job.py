@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from ..compilers.sources import directory_of_package
 from .draw_plan import DrawPlan
 from .handover import DrawnCalls, JudgedCall, read_judged
 from .settings import Settings
@@ -80,6 +82,24 @@ class WorkerJob:
     def threads(self) -> int:
         """The number of threads that a sample may use."""
         return self.settings.threads
+
+    @property
+    def reads(self) -> list[str]:
+        """The files and folders that the compiler and its options name.
+
+        A run that is repeated has its options from a record, which may be a stranger's.
+        """
+        options = [] if self.again else self.options.values()
+        paths = [value for value in options if isinstance(value, str)]
+        module, _, _ = self.compiler.rpartition(":")
+        if module.endswith(".py"):
+            paths.append(str(directory_of_package(Path(module))))
+        return [path for path in paths if Path(path).is_absolute()]
+
+    @property
+    def writes(self) -> list[str]:
+        """The pipes by which two processes take turns."""
+        return [] if self.turns is None else [self.turns.of_eager, self.turns.of_candidate]
 
     def to_payload(self) -> dict[str, Any]:
         """Return the job as an object that JSON can hold."""

@@ -131,7 +131,9 @@ class TrialRunner(SampleRunner):
         with server.directory() as directory:
             write_sample(sample, directory)
             limits = dataclasses.replace(self._limits, default_timeout_s=600.0)
-            outcome = server.run(payload, directory, phases=(VALUES,), limits=limits)
+            outcome = server.run(
+                payload, directory, phases=(VALUES,), limits=limits, writes=(str(place),)
+            )
         if outcome.ending is not Ending.FINISHED:
             said = (outcome.error or {}).get("message", "")
             raise BisectionError(
@@ -173,6 +175,7 @@ class TrialRunner(SampleRunner):
                     "XDG_CACHE_HOME": str(directory / "cache"),
                     "TORCHINDUCTOR_CACHE_DIR": str(directory / "cache" / "inductor"),
                 },
+                reads=[*worker_job.reads, *(file[0] for file in elements if file is not None)],
             )
             return _judge(outcome, directory, plan)
 

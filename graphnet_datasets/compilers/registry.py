@@ -26,6 +26,7 @@ from ..errors import (
     UnknownCompilerError,
 )
 from ..frameworks import framework_named
+from ..isolation.import_path import import_path
 from ..sample.vocabulary import framework_entry_points
 from ..suggestions import did_you_mean
 from .base import Compiler
@@ -170,13 +171,11 @@ def resolve_name(name: str) -> str:
 
 
 def _is_found(package: str) -> bool:
-    """Tell whether Python finds a package without looking into the working directory."""
-    if package in sys.modules:
+    """Return whether worker processes, which ignore the working directory, find a package."""
+    if package in sys.builtin_module_names:
         return True
-    # `python -m` puts the working directory first, which workers do not have.
-    path = [each for each in sys.path if each and each != str(Path.cwd())]
     try:
-        return importlib.machinery.PathFinder.find_spec(package, path) is not None
+        return importlib.machinery.PathFinder.find_spec(package, import_path()) is not None
     except (ImportError, ValueError):
         return False
 
@@ -227,9 +226,11 @@ def _reference_of(factory: Any) -> str:
             f"The compiler {factory!r} does not stand at the top of a module, so that the "
             "processes that run it cannot find it. Move it there and register it again."
         )
-    if module.__name__ != "__main__":
-        return f"{module.__name__}:{name}"
     path = getattr(module, "__file__", None)
+    if module.__name__ != "__main__" and (
+        path is None or _is_found(module.__name__.partition(".")[0])
+    ):
+        return f"{module.__name__}:{name}"
     if path is None:
         raise CompilerError(
             f"The compiler `{name}` was defined interactively, so that the processes that run it "

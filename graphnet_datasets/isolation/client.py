@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -20,8 +21,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import RunError
+from . import launch
 from .cleaning import remove_tree
 from .confinement import CONFINED_VARIABLE, without_secrets
+from .import_path import import_variables
 from .keeping import keep, launch_key, take
 from .limits import Limits
 from .orphans import adopt_orphans_of
@@ -32,16 +35,17 @@ from .watch import Outcome, Watch
 
 _LOGGER = logging.getLogger("graphnet_datasets")
 _LOG_NAME = "server.log"
+_LAUNCHER = str(Path(launch.__file__).resolve())
 
 
 class ForkServer:
-    """A process that has imported what jobs need and forks a fresh process for each of them.
+    """A process that has imported the modules that jobs need and forks a new process for each job.
 
-    `module` is run with `python -m`; it must call `serve` (see there). The server starts with the
-    first job and starts again after it has been lost; within `keep_servers` one that has been kept
-    stands in for a new one. `environment` is added to this process's. The
-    jobs of a confined server have no network, where the kernel allows that (`has_network` tells),
-    and none of the environment's tokens and passwords.
+    `module` must call `serve` when it is run. The server starts with the first job, and again after
+    it has been lost; within `keep_servers` a kept server of the same kind is used instead.
+    `environment` is added to the variables of this process, less its tokens and passwords. Jobs are
+    confined unless `is_confined` is false: see `confinement`, and `missing_layers` for the layers
+    that the kernel lacks. `has_unix_sockets` lets them make Unix sockets that have a name.
     """
 
     def __init__(
@@ -50,9 +54,11 @@ class ForkServer:
         *,
         environment: Mapping[str, str] | None = None,
         start_timeout_s: float = 300.0,
-        is_confined: bool = False,
+        is_confined: bool = True,
+        has_unix_sockets: bool = False,
     ) -> None:
-        self._is_confined = is_confined
+        self._is_confined = is_confined and not os.environ.get(CONFINED_VARIABLE)
+        self._has_unix_sockets = has_unix_sockets
         self._module = module
         self._environment = dict(environment or {})
         self._start_timeout_s = start_timeout_s
@@ -60,7 +66,7 @@ class ForkServer:
         self._running: Running | None = None
         self._finalizer: weakref.finalize | None = None
         self.num_starts = 0
-        self.has_network = True
+        self.missing_layers: tuple[str, ...] = ()
 
     def __enter__(self) -> Self:
         return self
@@ -100,28 +106,23 @@ class ForkServer:
         else:
             running = self._launch(environment, key)
             self._wait_until_ready(running)
-        if self._is_confined:
-            self.has_network = running.has_network
-            if self.has_network:
-                _LOGGER.warning(
-                    "This system allows no network namespaces, so the samples that run in %s can "
-                    "reach the network.",
-                    self._module,
-                )
+        self.missing_layers = running.missing_layers
+        if self.missing_layers:
+            _warn_of(self.missing_layers)
         return running
 
     def _wait_until_ready(self, running: Running) -> None:
         ours = running.control
-        told = b""
+        message = b""
         try:
             with contextlib.suppress(OSError):
                 ours.settimeout(self._start_timeout_s)
-                told = ours.recv(MAX_CONTROL_BYTES)
+                message = ours.recv(MAX_CONTROL_BYTES)
                 ours.settimeout(None)
         except BaseException:  # Ctrl-C: it is not ready, and nobody would learn when it is
             self.close()
             raise
-        if b"ready" not in told:
+        if b"ready" not in message:
             if self._running is not running:
                 raise RunError(f"The worker process `{self._module}` was closed as it started.")
             text = (running.session / _LOG_NAME).read_text(errors="replace")[-2000:].strip()
@@ -130,16 +131,17 @@ class ForkServer:
                 f"The worker process `{self._module}` did not start within "
                 f"{self._start_timeout_s:g} s. It printed: {text or 'nothing'}"
             )
-        running.has_network = bool(json.loads(told).get("has_network"))
+        running.missing_layers = tuple(json.loads(message).get("missing_layers", ()))
         running.is_ready = True
 
     def _whole_environment(self) -> dict[str, str]:
         return {
-            **(without_secrets(os.environ) if self._is_confined else os.environ),
-            "PYTHONPATH": os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path),
+            **without_secrets(os.environ),
+            **import_variables(os.environ),
             # A worker thread made before a fork does not exist after it.
             "OPENBLAS_NUM_THREADS": "1",
-            CONFINED_VARIABLE: "1" if self._is_confined else "",
+            CONFINED_VARIABLE: os.environ.get(CONFINED_VARIABLE)
+            or ("1" if self._is_confined else ""),
             **self._environment,
         }
 
@@ -150,7 +152,7 @@ class ForkServer:
         environment = {**environment, "TMPDIR": self._environment.get("TMPDIR", str(session))}
         with theirs, (session / _LOG_NAME).open("wb") as log:
             process = subprocess.Popen(  # noqa: S603 (our own module, no shell)
-                [sys.executable, "-m", self._module, str(theirs.fileno()), str(session)],
+                [sys.executable, "-P", _LAUNCHER, self._module, str(theirs.fileno()), str(session)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -162,6 +164,15 @@ class ForkServer:
         running = Running(process, ours, session, key)
         self._own(running)
         return running
+
+    def _confinement(self, reads: Sequence[str], writes: Sequence[str]) -> dict[str, Any] | None:
+        if not self._is_confined:
+            return None
+        return {
+            "reads": [str(path) for path in reads],
+            "writes": [str(path) for path in writes],
+            "has_unix_sockets": self._has_unix_sockets,
+        }
 
     def _own(self, running: Running) -> None:
         with self._lock:
@@ -214,6 +225,8 @@ class ForkServer:
         on_phase: Callable[[str], None] | None = None,
         on_start: Callable[[], None] | None = None,
         now_s: Callable[[], float] = time.monotonic,
+        reads: Sequence[str] = (),
+        writes: Sequence[str] = (),
     ) -> Outcome:
         """Run one job in a fresh process and return how it ended; nothing that it does raises here.
 
@@ -226,7 +239,10 @@ class ForkServer:
             on_phase: told each phase when the job enters it; the phase's time begins when it
                 returns.
             on_start: called when the job's process is there.
-            now_s: the clock of the time limits, which may stand still.
+            now_s: the clock of the time limits, which may be stopped.
+            reads: files and directories that a confined job may read besides its own directory
+                and the installed software.
+            writes: files and directories that it may write besides its own directory.
 
         Raises:
             RunError: the payload is too large, the server cannot be started, or another thread
@@ -244,7 +260,7 @@ class ForkServer:
             "is_memory_enforced": limits.is_memory_enforced,
             "max_processes": limits.max_processes,
             "file_bytes": limits.file_bytes,
-            "is_confined": self._is_confined,
+            "confinement": self._confinement(reads, writes),
         }
         data = json.dumps(request).encode()
         if len(data) > MAX_CONTROL_BYTES:
@@ -280,6 +296,15 @@ class ForkServer:
             if watch.is_server_lost and self._running is running:
                 self.close()
         return outcome
+
+
+@functools.cache
+def _warn_of(layers: tuple[str, ...]) -> None:
+    _LOGGER.warning(
+        "This system lacks %s, so samples run with less confinement. `graphnet doctor` lists the "
+        "layers, and docs/security.md says which protection each adds.",
+        " and ".join(layers),
+    )
 
 
 @contextlib.contextmanager

@@ -1,7 +1,9 @@
-"""What a job is kept from: the network, and the tokens of whoever started it.
+"""Confinement of jobs: no network, no tokens, few files and few system calls.
 
-A network namespace of its own has nothing in it but the loopback, which compilers use among their
-own processes. Where the kernel refuses one (inside some containers), the job keeps the network.
+A confined job has a network namespace of its own with nothing but the loopback, which compilers use
+among their own processes. Landlock limits it to its own directory, the installed software and the
+paths that its caller names; a seccomp filter refuses system calls that no job needs. Each layer is
+used where the kernel offers it (`available_layers`).
 """
 
 from __future__ import annotations
@@ -9,15 +11,38 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import functools
 import os
 import re
+import shutil
 import socket
 import struct
-from collections.abc import Mapping
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from ..user_cache import cache_directory
+from . import landlock, seccomp
+from .landlock import EXECUTE, READ, READ_DIR, READ_FILE, WRITE
+from .linux import give_up_capabilities
+
 CONFINED_VARIABLE = "GRAPHNET_DATASETS_CONFINED"
-"""Tells a fork server that its jobs leave the network."""
+"""Set in the environment of fork servers whose jobs are confined, and so of these jobs."""
+LAYERS = ("network namespace", "Landlock", "seccomp")
+
+_SYSTEM_FOLDERS = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/proc", "/sys")
+_SYSTEM_FILES = (
+    "alternatives", "fonts", "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf",
+    "ld.so.conf.d", "localtime", "machine-id", "mime.types", "nsswitch.conf", "OpenCL",
+    "os-release", "passwd", "resolv.conf", "timezone", "vulkan",
+)  # fmt: skip
+"""Readable entries of `/etc`."""
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "nvidia*", "dri", "kfd")
+_TOOLS = ("g++", "gcc", "c++", "cc", "clang", "clang++", "as", "ld", "ld.bfd", "ld.gold", "ld.lld")
+_TOOL_FOLDERS = ("lib/gcc*", "libexec/gcc*", "lib/llvm*")
+_LOADERS = ("lib*/ld-linux*.so*", "lib/*/ld-linux*.so*")
+_Rule = tuple[Path, int]
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
@@ -46,9 +71,12 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def leave_network() -> bool:
-    """Move this process, which has one thread, into a network of its own; tell whether it worked.
+    """Move this process, which has one thread, into a network namespace of its own.
 
-    Root needs no more than that; anybody else gets a user namespace that maps their own id.
+    A process without root's rights gets a user namespace that maps its own id as well.
+
+    Returns:
+        Whether the kernel allowed it.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET) != 0:
@@ -66,7 +94,7 @@ def leave_network() -> bool:
 
 
 def can_leave_network() -> bool:
-    """Tell whether `leave_network` works here, by trying it in a process that ends at once."""
+    """Return whether `leave_network` works here, by trying it in a process that ends at once."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -75,6 +103,99 @@ def can_leave_network() -> bool:
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def available_layers(has_namespace: bool | None = None) -> dict[str, bool]:
+    """Return which layers of confinement the kernel offers here, by the names in `LAYERS`.
+
+    Args:
+        has_namespace: whether a network namespace can be made, where that is known already.
+
+    >>> list(available_layers()) == [*LAYERS]
+    True
+    """
+    if has_namespace is None:
+        has_namespace = can_leave_network()
+    answers = (has_namespace, landlock.version() > 0, seccomp.is_supported())
+    return dict(zip(LAYERS, answers, strict=True))
+
+
+def confine(
+    directory: Path,
+    *,
+    reads: Iterable[str] = (),
+    writes: Iterable[str] = (),
+    has_unix_sockets: bool = False,
+) -> None:
+    """Confine this process, which has one thread, and all that it starts.
+
+    Args:
+        directory: the job's own directory, where it may write.
+        reads: further files and directories that it may read.
+        writes: further files and directories that it may write.
+        has_unix_sockets: whether it may make Unix sockets that have a name.
+    """
+    leave_network()
+    rules = [*software_rules(), (Path("/proc/self"), WRITE), (directory, WRITE)]
+    for path in reads:
+        rules += _reading_rules(Path(path))
+    rules += [(Path(path), WRITE) for path in writes]
+    landlock.restrict(rules)
+    # The driver of a GPU talks to its services by Unix sockets.
+    has_gpu = Path("/dev/nvidiactl").exists()
+    seccomp.restrict_calls(has_unix_sockets=has_unix_sockets or has_gpu)
+    give_up_capabilities()
+
+
+@functools.cache
+def software_rules() -> tuple[_Rule, ...]:
+    """Return the Landlock rules for the system, Python, its packages and the C++ toolchain."""
+    rules: list[_Rule] = [(Path(folder), READ) for folder in _SYSTEM_FOLDERS]
+    rules += [(Path("/etc") / name, READ) for name in _SYSTEM_FILES]
+    for name in _DEVICES:
+        rules += [(path, WRITE) for path in Path("/dev").glob(name)]
+    rules += [(Path(folder), READ) for folder in (sys.prefix, sys.base_prefix)]
+    for entry in sys.path:
+        rules += _reading_rules(Path(entry))
+    rules.append((cache_directory(), READ))
+    # Inductor takes locks beside the header that it has compiled for all jobs.
+    rules.append((cache_directory("inductor_headers") / "locks", WRITE))
+    # A package may bring programs of its own, such as `iree-compile` or `ptxas`.
+    packages = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    rules += [(Path(path), READ | EXECUTE) for path in packages]
+    rules += [(path, READ | EXECUTE) for path in _programs()]
+    return tuple(rules)
+
+
+def _reading_rules(path: Path) -> Iterator[_Rule]:
+    """Yield the rules for reading a file, or a directory with everything below it.
+
+    Of the home and the temporary directory, and those above, only the Python files themselves are
+    readable: a script there must not open everything beside it to the jobs that it starts.
+    """
+    if not path.is_absolute():
+        return
+    if not any(wide.is_relative_to(path) for wide in (Path.home(), Path("/tmp"))):  # noqa: S108
+        yield path, READ
+        return
+    yield path, READ_DIR
+    for script in path.glob("*.py"):
+        yield script, READ_FILE
+
+
+def _programs() -> Iterator[Path]:
+    """Yield Python, the C and C++ toolchain, CUDA's and the loader of programs."""
+    yield Path(sys.executable).resolve()
+    tools = (os.environ.get("CC", ""), os.environ.get("CXX", ""), *_TOOLS)
+    for path in filter(None, map(shutil.which, filter(None, tools))):
+        yield Path(path).resolve()
+    for root in (Path("/usr"), Path("/usr/local")):
+        for pattern in _TOOL_FOLDERS:
+            yield from root.glob(pattern)
+    for pattern in _LOADERS:
+        yield from Path("/").glob(pattern)
+        yield from Path("/usr").glob(pattern)
+    yield Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "bin"
 
 
 def _bring_up(interface: str) -> None:

@@ -63,6 +63,19 @@ def give_up_raising_limits() -> None:
         libc.capset(header, sets)
 
 
+def give_up_capabilities() -> None:
+    """Give up root's capabilities for this process and all that it starts.
+
+    Among others, `CAP_PERFMON` and `CAP_SYS_PTRACE` let a process read another one's environment.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in range(64):
+        with contextlib.suppress(OSError):  # unknown to this kernel, or not held
+            _prctl(_PR_CAPBSET_DROP, capability)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    libc.capset(header, (ctypes.c_uint32 * 6)())
+
+
 def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when `parent` ends; ends at once if it already has."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -31,14 +31,24 @@ class Work:
     phases: tuple[str, ...]
     limits: Limits = dataclasses.field(default_factory=Limits)
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    is_confined: bool = True
+
+    def server(self) -> ForkServer:
+        """Return a server for these workers, which is not started yet."""
+        return ForkServer(self.module, environment=self.environment, is_confined=self.is_confined)
 
 
 @dataclasses.dataclass(frozen=True)
 class PoolJob:
-    """One job: a name for messages, and the payload that the worker is handed, as JSON."""
+    """One job: a name for messages, the worker's payload as JSON, and the paths that it may use.
+
+    `reads` and `writes` are passed to `ForkServer.run`.
+    """
 
     name: str
     payload: Mapping[str, Any]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +107,7 @@ class LocalPool:
         waiting, lock = iter(jobs), threading.Lock()
         done: queue.Queue[Finished | BaseException | None] = queue.Queue(2 * self._num_workers)
         while len(self._servers) < self._num_workers:
-            self._servers.append(ForkServer(self._work.module, environment=self._work.environment))
+            self._servers.append(self._work.server())
 
         def put(item: Finished | BaseException | None) -> None:
             while not self._is_closed.is_set():
@@ -157,7 +167,14 @@ class LocalPool:
 def run_in(server: ForkServer, work: Work, job: PoolJob) -> Finished:
     """Run one job in a fork server and return how it ended, with its result file."""
     with server.directory() as directory:
-        outcome = server.run(job.payload, directory, phases=work.phases, limits=work.limits)
+        outcome = server.run(
+            job.payload,
+            directory,
+            phases=work.phases,
+            limits=work.limits,
+            reads=job.reads,
+            writes=job.writes,
+        )
         path = Path(directory) / RESULT_FILE
         is_there = outcome.ending is Ending.FINISHED and path.is_file()
         return Finished(job, outcome, path.read_bytes() if is_there else None)

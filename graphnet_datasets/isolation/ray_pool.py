@@ -13,7 +13,6 @@ from typing import Any
 
 from ..errors import RunError
 from ..version import __version__
-from .client import ForkServer
 from .pool import Finished, PoolJob, Work, run_in
 from .ray_cluster import connect, import_ray, lost_outcome
 from .watch import Ending, Outcome
@@ -30,15 +29,15 @@ class PoolWorker:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._server = ForkServer(work.module, environment=work.environment)
+        self._server = work.server()
 
     def describe(self) -> str:
         """Return the version of this library on the node."""
         return __version__
 
-    def run(self, name: str, payload: str) -> tuple[str, bytes | None]:
-        """Run a job; return its outcome as JSON, and its result."""
-        finished = run_in(self._server, self._work, PoolJob(name, json.loads(payload)))
+    def run(self, job: str) -> tuple[str, bytes | None]:
+        """Run a `PoolJob`, passed as JSON; return its outcome as JSON, and its result."""
+        finished = run_in(self._server, self._work, PoolJob(**json.loads(job)))
         return json.dumps(dataclasses.asdict(finished.outcome)), finished.result
 
     def close(self) -> None:
@@ -97,7 +96,7 @@ class RayPool:
                 self._start(num_wanted - len(self._actors))
             while idle and waiting:
                 actor, (each, attempt) = idle.popleft(), waiting
-                answer = actor.run.remote(each.name, json.dumps(dict(each.payload)))
+                answer = actor.run.remote(json.dumps(dataclasses.asdict(each)))
                 busy[answer] = actor, each, attempt
                 waiting = _next(again, fresh)
             if not busy and not waiting:

@@ -31,7 +31,7 @@ class Running:
     session: Path
     key: tuple[object, ...]
     is_ready: bool = False
-    has_network: bool = True
+    missing_layers: tuple[str, ...] = ()
     num_jobs: int = 0
     is_handed_over: bool = False
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)

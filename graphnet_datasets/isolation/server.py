@@ -18,6 +18,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .cleaning import remove_tree
-from .confinement import CONFINED_VARIABLE, can_leave_network, leave_network
+from .confinement import CONFINED_VARIABLE, available_layers, confine, software_rules
 from .late_imports import LateImports
 from .limits import apply_limits
 from .linux import (
@@ -45,6 +46,8 @@ Job = Callable[[dict[str, Any], Reporter, Path], None]
 
 MAX_CONTROL_BYTES = 65536
 POLL_INTERVAL_MS = 50
+TEMPORARY_FOLDER = ".temporary"
+"""The folder for temporary files in a job's directory."""
 
 
 class _ParentGoneError(Exception):
@@ -73,9 +76,14 @@ def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
     gc.freeze()
     parent_fd = os.pidfd_open(os.getppid())
     try:
-        ready = {"ready": os.getpid(), "num_threads": len([*Path("/proc/self/task").iterdir()])}
+        ready: dict[str, Any] = {
+            "ready": os.getpid(),
+            "num_threads": len([*Path("/proc/self/task").iterdir()]),
+        }
         if os.environ.get(CONFINED_VARIABLE):
-            ready["has_network"] = not can_leave_network()
+            layers = available_layers()
+            ready["missing_layers"] = [name for name, is_there in layers.items() if not is_there]
+            software_rules()  # before the first fork, so that each job has them
         _send(control, ready)
         while True:
             _wait([control.fileno()], parent_fd, None)
@@ -172,8 +180,6 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
         directory = Path(request["directory"])
         os.chdir(directory)
         os.environ.update(request["environment"])
-        if request.get("is_confined"):
-            leave_network()
         key = request.pop("key")
         reporter = Reporter(result_fd, key, StampSender(stamp_fd, key))
         try:
@@ -181,6 +187,9 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
                 memory_bytes=request["memory_bytes"] if request["is_memory_enforced"] else None,
                 file_bytes=request["file_bytes"],
             )
+            if request["confinement"] is not None:
+                _use_own_temporary_directory(directory)
+                confine(directory, **request["confinement"])
             job(request["payload"], reporter, directory)
             reporter.send({"done": True})
             code = 0
@@ -192,6 +201,14 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
             sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def _use_own_temporary_directory(directory: Path) -> None:
+    """Make temporary files of this job go to its own directory, where alone it may write."""
+    place = directory / TEMPORARY_FOLDER
+    place.mkdir(exist_ok=True)
+    os.environ["TMPDIR"] = str(place)
+    tempfile.tempdir = None
 
 
 def _wait(fds: list[int], parent_fd: int, timeout_ms: int | None) -> set[int]:

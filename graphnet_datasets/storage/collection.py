@@ -67,7 +67,7 @@ class Collection:
         for number, row in enumerate(rows):
             path = folder.absolute() / f"{number}.arrow"
             write_job(path, row, {**self.job, "digest": _digest(row)})
-            yield PoolJob(str(row["id"]), {"row": str(path)})
+            yield PoolJob(str(row["id"]), {"row": str(path)}, reads=(str(path),))
 
     def _take(self, path: Path, by_id: Mapping[str, Mapping[str, Any]]) -> None:
         """Note what a part holds, unless it is of another call or of a row that has changed."""

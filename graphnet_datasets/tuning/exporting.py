@@ -153,7 +153,9 @@ def _exchange(kind: str, source: str, target: Path, trust_remote_code: bool) -> 
             "trust_remote_code": trust_remote_code,
         }
         try:
-            (done,) = pool.run([PoolJob(kind, payload)])
+            reads = (payload["source"],) if is_local else ()
+            writes = (str(staging.directory),)
+            (done,) = pool.run([PoolJob(kind, payload, reads, writes)])
         finally:
             pool.close()
         if not done.is_success:

@@ -174,7 +174,11 @@ class IsolatedSpace(Space):
             return self._connection
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(
-                ForkServer("graphnet_datasets.tuning.server", environment={"TVM_NUM_THREADS": "1"})
+                ForkServer(
+                    "graphnet_datasets.tuning.server",
+                    environment={"TVM_NUM_THREADS": "1"},
+                    has_unix_sockets=True,
+                )
             )
             server.start()
             directory = stack.enter_context(server.directory())

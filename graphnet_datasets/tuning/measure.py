@@ -155,8 +155,13 @@ class LiveMeasurer(Measurer):
     def _finished(
         self, waiting: Sequence[tuple[int, Candidate]]
     ) -> Generator[tuple[int, Finished], None, None]:
+        here = (str(self._directory),)
         jobs = (
-            PoolJob(str(number), {"kind": "measure", "job": str(self._write(number, candidate))})
+            PoolJob(
+                str(number),
+                {"kind": "measure", "job": str(self._write(number, candidate))},
+                reads=here,
+            )
             for number, candidate in waiting
         )
         for done in self._run(jobs, len(waiting)):
@@ -264,7 +269,8 @@ class LiveMeasurer(Measurer):
             place = self._directory / "reference.json"
             write_bytes(place, json.dumps(job).encode())
             payload = {"kind": "reference", "job": str(place)}
-            (done,) = self._run([PoolJob("reference", payload)], 1)
+            job = PoolJob("reference", payload, reads=(str(place),))
+            (done,) = self._run([job], 1)
             if done.result is None:
                 found = done.reason or "it gave no outputs"
             else:

@@ -94,5 +94,5 @@ class CheckServers:
                 CAPTURES_VARIABLE: "1" if is_capturing else "",
                 "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
             }
-            self._servers[key] = ForkServer(MODULE, environment=environment, is_confined=True)
+            self._servers[key] = ForkServer(MODULE, environment=environment)
         return self._servers[key]

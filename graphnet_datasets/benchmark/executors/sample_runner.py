@@ -132,9 +132,12 @@ class SampleRunner:
         self._options = dict(options)
         server = self._server(framework)
         with server.directory() as directory:
-            payload = self.make_worker_job(candidate, "compiler").to_payload()
+            worker_job = self.make_worker_job(candidate, "compiler")
+            payload = worker_job.to_payload()
             limits = Limits(default_timeout_s=self._limits.timeout_s("compile"))
-            outcome = server.run(payload, directory, phases=("compiler",), limits=limits)
+            outcome = server.run(
+                payload, directory, phases=("compiler",), limits=limits, reads=worker_job.reads
+            )
         return read_candidate(outcome, candidate, self._device)
 
     def run(self, job: SampleJob) -> list[dict[str, Any]]:
@@ -335,6 +338,8 @@ class SampleRunner:
                 "CUDA_CACHE_PATH": str(cache / "cuda"),
                 "TORCH_EXTENSIONS_DIR": str(cache / "extensions"),
             },
+            reads=worker_job.reads,
+            writes=worker_job.writes,
         )
         self._tell(job.sample.id, name, JUDGE)
         if outcome.phase != "load":
@@ -402,7 +407,6 @@ class SampleRunner:
             threads = str(self._settings.threads)
             self._servers[framework + role] = ForkServer(
                 self.server_module,
-                is_confined=True,
                 environment={
                     FRAMEWORK_VARIABLE: framework,
                     "OMP_NUM_THREADS": threads,

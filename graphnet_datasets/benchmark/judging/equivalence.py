@@ -102,7 +102,6 @@ class Comparer:
             self._servers[framework] = ForkServer(
                 "graphnet_datasets.benchmark.judging.equivalence_worker",
                 environment={FRAMEWORK_VARIABLE: framework, "GLOG_minloglevel": "2"},
-                is_confined=True,
             )
         return self._servers[framework]
 

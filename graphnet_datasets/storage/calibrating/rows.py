@@ -127,4 +127,4 @@ def _jobs(
         share = min(1.0, max_flops / (rows[index].get("flops") or 1))
         payload = {"index": index, "row": str(path), "share": share}
         payload |= {"device": device, "memory_limit_bytes": memory}
-        yield PoolJob(str(rows[index].get("id")), payload)
+        yield PoolJob(str(rows[index].get("id")), payload, reads=(str(path),))

@@ -91,9 +91,10 @@ def assemble(assembly: Assembly, out: Path, is_file: bool, directory: Path, pool
     jobs = []
     # As many jobs as processors: each imports `datasets`, which costs a second or two.
     for number, some in enumerate(_share_out(plans, num_processors())):
-        path = directory.absolute() / f"plan-{number}.json"
+        place = directory.absolute()  # the parts and the staged dataset are in it
+        path = place / f"plan-{number}.json"
         path.write_text(json.dumps(some))
-        jobs.append(PoolJob(str(out), {"plan": str(path)}))
+        jobs.append(PoolJob(str(out), {"plan": str(path)}, writes=(str(place),)))
     for finished in pool.run(jobs):
         if not finished.is_success:
             raise RunError(

@@ -156,7 +156,7 @@ class _Importer:
         for start in range(0, len(folders), chunk):
             some = folders[start : start + chunk]
             payload = {"folders": some, "key": self.key, "has_costs": self.has_costs}
-            yield PoolJob(some[0], payload)
+            yield PoolJob(some[0], payload, reads=tuple(map(os.path.abspath, some)))
 
     def _take(self, path: Path, wanted: set[str], is_old: bool = False) -> None:
         """Note what a part holds; one of an earlier call only where the folder is as it was."""

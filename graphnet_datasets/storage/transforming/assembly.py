@@ -131,11 +131,13 @@ def write_dataset(assembly: Assembly, out: Path, directory: Path, pool: Pool) ->
     Raises:
         RunError: a table could not be written.
     """
-    jobs = []
+    jobs, place = [], directory.absolute()  # the parts and the staged dataset are in it
     for number, plan in enumerate(assembly.plans(out)):
         path = directory.absolute() / f"plan-{number}.json"
         path.write_text(json.dumps([plan]))
-        jobs.append(PoolJob(f"{plan['config']}/{plan['split']}", {"plan": str(path)}))
+        jobs.append(
+            PoolJob(f"{plan['config']}/{plan['split']}", {"plan": str(path)}, writes=(str(place),))
+        )
     for finished in pool.run(jobs):
         if not finished.is_success:
             raise RunError(

@@ -221,7 +221,8 @@ class _Transformer:
             path = folder.absolute() / f"{row['framework']}-{number}.arrow"
             write_job(path, row, {"key": self._key(row), "steps": self._described(row)})
             is_small = all((row.get(name) or 0) <= most for name, most in self.largest.items())
-            yield PoolJob(str(row["id"]), {"row": str(path), "may_run": may_run and is_small})
+            payload = {"row": str(path), "may_run": may_run and is_small}
+            yield PoolJob(str(row["id"]), payload, reads=(str(path),))
 
     def _described(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         steps = self.steps_of.get(_name(row), self.steps)

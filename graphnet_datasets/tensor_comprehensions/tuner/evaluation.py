@@ -139,7 +139,7 @@ class Evaluator:
             source.write_text(each.program.source)
             options = each.options
             payload = compile_payload(each.program, options.compiler, options.extra_flags, source)
-            waiting[each.key] = PoolJob(each.key, payload)
+            waiting[each.key] = PoolJob(each.key, payload, reads=(str(source),))
         failures: dict[str, str] = {}
         for done in self._pool.run(waiting.values()):
             if done.result is None:

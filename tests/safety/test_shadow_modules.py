@@ -1,0 +1,97 @@
+"""No process imports modules from the folder that a command is run in."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphnet_datasets.compilers.registry import resolve_name
+from graphnet_datasets.directory import write_directory
+from graphnet_datasets.isolation import ForkServer
+from graphnet_datasets.isolation.import_path import import_path, import_variables
+
+from ..benchmark.samples import LINEAR
+
+PACKAGE = Path(__file__).parents[2] / "graphnet_datasets"
+SHADOWS = (
+    "json", "numpy", "torch", "paddle", "sitecustomize", "usercustomize", "pyarrow", "socket",
+    "datasets", "tvm", "islpy", "graphnet_datasets",
+)  # fmt: skip
+SERVERS = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for path in PACKAGE.rglob("*.py")
+    if re.search(r"^    serve\(\w", path.read_text(), re.MULTILINE)
+)
+"""Every module that a fork server runs."""
+VERBS = {
+    "run": ["run", "./samples", "--compiler", "eager", "--out", "runs"],
+    "validate": ["validate", "./samples", "--check", "runnable"],
+    "import": ["import", "./samples", "--out", "imported.parquet"],
+    "transform": ["transform", "./samples", "--cast", "float64", "--out", "cast.parquet"],
+    "kernels": ["kernels", "./samples", "--compiler", "inductor", "--out", "kernels.parquet"],
+    "translate": ["translate", "./samples", "--to", "paddle", "--out", "paddle.parquet", "--check"],
+    "tasks": ["tasks", "./samples", "--out", "tasks"],
+    "tc compile": ["tc", "compile", "add.tc", "--shape", "A=8", "--shape", "B=8"],
+}
+QUICK = ("run", "validate", "import", "tc compile")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, which holds samples and modules that leave a mark when imported."""
+    write_directory(LINEAR, tmp_path / "samples" / "linear")
+    (tmp_path / "add.tc").write_text(
+        "def add(float(N) A, float(N) B) -> (C) { C(i) = A(i) + B(i) }"
+    )
+    mark = tmp_path / "imported"
+    for name in SHADOWS:
+        (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r} + ' ')\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("fresh_servers")
+@pytest.mark.parametrize("module", SERVERS)
+def test_a_worker_starts_without_the_working_directory(
+    module: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", ["", *sys.path, str(folder), "."])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", ".", str(folder)]))
+    with ForkServer(module, environment={"GRAPHNET_DATASETS_FRAMEWORK": "torch"}) as server:
+        server.start()
+    assert not (folder / "imported").exists()
+
+
+@pytest.mark.parametrize(
+    "verb", [pytest.param(verb, marks=() if verb in QUICK else pytest.mark.slow) for verb in VERBS]
+)
+def test_a_command_imports_nothing_from_the_working_directory(verb: str, folder: Path) -> None:
+    command = [sys.executable, "-P", "-m", "graphnet_datasets", *VERBS[verb]]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert not (folder / "imported").exists()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_import_path_omits_the_working_directory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", ["", ".", str(folder), "/opt/mine", *sys.path])
+    assert "/opt/mine" in import_path()
+    assert {"", ".", str(folder)}.isdisjoint(import_path())
+    variables = import_variables({"PYTHONPATH": f":.:{folder}:/opt/mine"})
+    assert variables["PYTHONPATH"] == "/opt/mine"
+
+
+def test_a_compiler_beside_the_working_directory_is_named_by_its_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "my_compiler.py").write_text("def compile(module, example_inputs): return module\n")
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    assert resolve_name("my_compiler:compile") == f"{folder / 'my_compiler.py'}:compile"
