@@ -239,6 +239,10 @@ class RunError(GraphNetError, RuntimeError):
     """A timed run cannot start or its results cannot be stored."""
 
 
+class IsolatedCallError(RunError):
+    """A call of an isolated module failed, or its process crashed or reached a limit."""
+
+
 class BisectionError(RunError):
     """A failure of a compiler cannot be bisected: there is none, or the graph fails by itself."""
 

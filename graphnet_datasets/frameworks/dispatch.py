@@ -31,6 +31,7 @@ def materialize(
     trust_remote_code: bool = False,
     allow_unchecked_operators: bool = False,
     is_known_to_fit: bool = False,
+    isolated: bool = False,
 ) -> Any:
     """Return something that runs the sample, or the row of one: a `torch.fx.GraphModule` for torch.
 
@@ -50,6 +51,10 @@ def materialize(
     `validate` take them always, in processes of their own (see docs/security.md). Of paddle,
     operands of the others are compared before each call, unless it is true.
 
+    With `isolated` the result is an `IsolatedModule`, whose calls run in a confined process that
+    takes every operator: safe for any row, at the cost of moving arguments and outputs between
+    processes (docs/security.md has figures).
+
     With `is_known_to_fit` and `allow_unchecked_operators` shapes are not propagated: for a process
     of the sample's own whose memory the system limits, where an earlier one has found that the
     sample keeps within it.
@@ -60,7 +65,7 @@ def materialize(
         UntrustedCodeError: the sample brings custom operators that may not run, or were changed.
         MemoryLimitError: the sample needs more memory than it may.
         TimeLimitError: preparing it takes more time than it may.
-        MaterializeError: the sample cannot be turned into something that runs.
+        MaterializeError: the sample cannot be made runnable, or `isolated` is combined with a GPU.
         MissingExtraError: the sample's framework is not installed.
 
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -73,16 +78,28 @@ def materialize(
     True
     """
     sample = _as_sample(sample, "materialize")
+    options: dict[str, Any] = {
+        "weights": weights,
+        "seed": seed,
+        "mode": mode,
+        "memory_limit_bytes": memory_limit_bytes,
+        "time_limit_s": time_limit_s,
+        "trust_remote_code": trust_remote_code,
+    }
+    if isolated:
+        from .isolated import IsolatedModule
+
+        if device != "cpu":
+            raise MaterializeError(
+                f"An isolated module runs on the CPU, got `device={device!r}`. Drop `device`, or "
+                "use `graphnet run --device`, whose processes are isolated as well."
+            )
+        return IsolatedModule(sample, memory_limit_bytes, options)
     return module(sample.framework, "materialize").materialize(
         sample,
         device=device,
-        weights=weights,
-        seed=seed,
-        mode=mode,
-        memory_limit_bytes=memory_limit_bytes,
-        time_limit_s=time_limit_s,
+        **options,
         allow_unchecked_operators=allow_unchecked_operators,
-        trust_remote_code=trust_remote_code,
         **({"is_known_to_fit": True} if is_known_to_fit else {}),
     )
 
