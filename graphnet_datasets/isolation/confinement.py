@@ -42,6 +42,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "nvidia*", "dri"
 _TOOLS = ("g++", "gcc", "c++", "cc", "clang", "clang++", "as", "ld", "ld.bfd", "ld.gold", "ld.lld")
 _TOOL_FOLDERS = ("lib/gcc*", "libexec/gcc*", "lib/llvm*")
 _LOADERS = ("lib*/ld-linux*.so*", "lib/*/ld-linux*.so*")
+_PERSONAL_FOLDERS = (Path.home(), Path("/tmp"))  # noqa: S108 - nothing is written there
 _Rule = tuple[Path, int]
 
 _CLONE_NEWUSER = 0x10000000
@@ -175,7 +176,7 @@ def _reading_rules(path: Path) -> Iterator[_Rule]:
     """
     if not path.is_absolute():
         return
-    if not any(wide.is_relative_to(path) for wide in (Path.home(), Path("/tmp"))):  # noqa: S108
+    if not any(folder.is_relative_to(path) for folder in _PERSONAL_FOLDERS):
         yield path, READ
         return
     yield path, READ_DIR

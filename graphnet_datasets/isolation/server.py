@@ -21,7 +21,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -188,7 +188,7 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
                 file_bytes=request["file_bytes"],
             )
             if request["confinement"] is not None:
-                _use_own_temporary_directory(directory)
+                _stay_in(directory, request["environment"])
                 confine(directory, **request["confinement"])
             job(request["payload"], reporter, directory)
             reporter.send({"done": True})
@@ -203,11 +203,16 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
         os._exit(code)
 
 
-def _use_own_temporary_directory(directory: Path) -> None:
-    """Make temporary files of this job go to its own directory, where alone it may write."""
+def _stay_in(directory: Path, environment: Mapping[str, str]) -> None:
+    """Point the home, temporary and cache directories of this job into its own directory.
+
+    It may write nowhere else, and some compilers fail where they cannot. Variables that the job's
+    caller has set are kept.
+    """
     place = directory / TEMPORARY_FOLDER
     place.mkdir(exist_ok=True)
-    os.environ["TMPDIR"] = str(place)
+    own = {"HOME": str(place), "TMPDIR": str(place), "XDG_CACHE_HOME": str(place / "cache")}
+    os.environ.update({name: path for name, path in own.items() if name not in environment})
     tempfile.tempdir = None
 
 
