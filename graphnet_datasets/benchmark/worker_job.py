@@ -6,10 +6,13 @@ It crosses the process as JSON, through `to_payload` and `from_payload` and noth
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from ..compilers.builtin import BUILTIN, PROGRAMS
 from ..compilers.sources import directory_of_package
 from .draw_plan import DrawPlan
 from .handover import DrawnCalls, JudgedCall, read_judged
@@ -95,6 +98,20 @@ class WorkerJob:
         if module.endswith(".py"):
             paths.append(str(directory_of_package(Path(module))))
         return [path for path in paths if Path(path).is_absolute()]
+
+    @property
+    def executes(self) -> list[str]:
+        """The programs, or folders of programs, that the compiler may start.
+
+        A compiler that does not come with this library is its user's own code, and may start any.
+        """
+        if self.compiler in {name for _, name, _ in BUILTIN}:
+            return [
+                path for name in PROGRAMS.get(self.compiler, ()) if (path := shutil.which(name))
+            ]
+        module, _, _ = self.compiler.rpartition(":")
+        folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        return [*filter(None, folders), *([str(Path(module).parent)] if "/" in module else [])]
 
     @property
     def writes(self) -> list[str]:

@@ -175,6 +175,7 @@ class TrialRunner(SampleRunner):
                     "XDG_CACHE_HOME": str(directory / "cache"),
                     "TORCHINDUCTOR_CACHE_DIR": str(directory / "cache" / "inductor"),
                 },
+                executes=worker_job.executes,
                 reads=[*worker_job.reads, *(file[0] for file in elements if file is not None)],
             )
             return _judge(outcome, directory, plan)

@@ -25,6 +25,9 @@ BUILTIN: tuple[tuple[str, str, str], ...] = (
 )
 """(framework, name, module:class)."""
 
+PROGRAMS: Mapping[str, tuple[str, ...]] = {"aotinductor": ("openssl",), "iree": ("sh",)}
+"""Programs that compilers start besides Python, the C++ toolchain and those in their packages."""
+
 _USUAL: Mapping[str, tuple[str, str]] = {
     "torch": ("eager", "inductor"),
     "paddle": ("paddle-eager", "paddle-to-static"),

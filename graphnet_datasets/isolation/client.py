@@ -165,12 +165,15 @@ class ForkServer:
         self._own(running)
         return running
 
-    def _confinement(self, reads: Sequence[str], writes: Sequence[str]) -> dict[str, Any] | None:
+    def _confinement(
+        self, reads: Sequence[str], writes: Sequence[str], executes: Sequence[str]
+    ) -> dict[str, Any] | None:
         if not self._is_confined:
             return None
         return {
             "reads": [str(path) for path in reads],
             "writes": [str(path) for path in writes],
+            "executes": [str(path) for path in executes],
             "has_unix_sockets": self._has_unix_sockets,
         }
 
@@ -227,6 +230,7 @@ class ForkServer:
         now_s: Callable[[], float] = time.monotonic,
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
+        executes: Sequence[str] = (),
     ) -> Outcome:
         """Run one job in a fresh process and return how it ended; nothing that it does raises here.
 
@@ -243,6 +247,8 @@ class ForkServer:
             reads: files and directories that a confined job may read besides its own directory
                 and the installed software.
             writes: files and directories that it may write besides its own directory.
+            executes: programs, or directories of programs, that it may start besides Python, the
+                C++ toolchain and those in Python's packages.
 
         Raises:
             RunError: the payload is too large, the server cannot be started, or another thread
@@ -260,7 +266,7 @@ class ForkServer:
             "is_memory_enforced": limits.is_memory_enforced,
             "max_processes": limits.max_processes,
             "file_bytes": limits.file_bytes,
-            "confinement": self._confinement(reads, writes),
+            "confinement": self._confinement(reads, writes, executes),
         }
         data = json.dumps(request).encode()
         if len(data) > MAX_CONTROL_BYTES:

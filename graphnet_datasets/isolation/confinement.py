@@ -126,6 +126,7 @@ def confine(
     *,
     reads: Iterable[str] = (),
     writes: Iterable[str] = (),
+    executes: Iterable[str] = (),
     has_unix_sockets: bool = False,
 ) -> None:
     """Confine this process, which has one thread, and all that it starts.
@@ -134,6 +135,7 @@ def confine(
         directory: the job's own directory, where it may write.
         reads: further files and directories that it may read.
         writes: further files and directories that it may write.
+        executes: further programs, or directories of programs, that it may start.
         has_unix_sockets: whether it may make Unix sockets that have a name.
     """
     leave_network()
@@ -141,6 +143,7 @@ def confine(
     for path in reads:
         rules += _reading_rules(Path(path))
     rules += [(Path(path), WRITE) for path in writes]
+    rules += [(Path(path), READ | EXECUTE) for path in executes]
     landlock.restrict(rules)
     # The driver of a GPU talks to its services by Unix sockets.
     has_gpu = Path("/dev/nvidiactl").exists()

@@ -136,7 +136,12 @@ class SampleRunner:
             payload = worker_job.to_payload()
             limits = Limits(default_timeout_s=self._limits.timeout_s("compile"))
             outcome = server.run(
-                payload, directory, phases=("compiler",), limits=limits, reads=worker_job.reads
+                payload,
+                directory,
+                phases=("compiler",),
+                limits=limits,
+                reads=worker_job.reads,
+                executes=worker_job.executes,
             )
         return read_candidate(outcome, candidate, self._device)
 
@@ -340,6 +345,7 @@ class SampleRunner:
             },
             reads=worker_job.reads,
             writes=worker_job.writes,
+            executes=worker_job.executes,
         )
         self._tell(job.sample.id, name, JUDGE)
         if outcome.phase != "load":
