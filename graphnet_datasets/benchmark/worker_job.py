@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from ..compilers.builtin import BUILTIN, PROGRAMS
+from ..compilers.builtin import PROGRAMS
+from ..compilers.registry import find_entry
 from ..compilers.sources import directory_of_package
 from .draw_plan import DrawPlan
 from .handover import DrawnCalls, JudgedCall, read_judged
 from .settings import Settings
+
+OWN_PACKAGE = __name__.partition(".")[0]
 
 Kind: TypeAlias = Literal[
     "compiler",
@@ -105,11 +108,14 @@ class WorkerJob:
 
         A compiler that does not come with this library is its user's own code, and may start any.
         """
-        if self.compiler in {name for _, name, _ in BUILTIN}:
+        if not self.compiler:
+            return []
+        entry = find_entry(self.compiler, self.framework)
+        if entry.reference.startswith(f"{OWN_PACKAGE}."):
             return [
                 path for name in PROGRAMS.get(self.compiler, ()) if (path := shutil.which(name))
             ]
-        module, _, _ = self.compiler.rpartition(":")
+        module, _, _ = entry.reference.rpartition(":")
         folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
         return [*filter(None, folders), *([str(Path(module).parent)] if "/" in module else [])]
 
