@@ -32,6 +32,7 @@ INVOCATIONS = {
     "compare": "{read:runs} {read:runs}",
     "compilers": "--framework torch",
     "device": "--threads 1",
+    "doctor": "",
     "export": "{write:folder} --dataset {read:dataset}",
     "import": "{read:samples} --out {write:table.parquet} --jobs 1",
     "import-log": "{read:log} --out {write:runs.parquet}",

@@ -43,7 +43,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         "read a file": lambda: (outside / "secret").read_text(),
         "write a file": lambda: (outside / "new").write_text("x"),
         "remove a file": lambda: (outside / "secret").unlink(),
-        "list the home directory": lambda: [*Path.home().iterdir()],
+        "list the home directory": lambda: [*Path(payload["home"]).iterdir()],
         "read /etc/shadow": lambda: Path("/etc/shadow").read_text(),
         "read the server's environment": lambda: Path(f"/proc/{server}/environ").read_bytes(),
         "read the caller's memory": lambda: Path(f"/proc/{payload['caller']}/mem").read_bytes(),

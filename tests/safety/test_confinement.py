@@ -22,11 +22,15 @@ needs_all_layers = pytest.mark.skipif(
 )
 
 
+def payload_of(outside: Path) -> dict[str, object]:
+    return {"outside": str(outside), "caller": os.getpid(), "home": str(Path.home())}
+
+
 @needs_all_layers
 def test_a_job_reaches_nothing_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_not_a_real_one")
     (tmp_path / "secret").write_text("secret")
-    payload = {"outside": str(tmp_path), "caller": os.getpid()}
+    payload = payload_of(tmp_path)
     with ForkServer(MODULE) as server, server.directory() as directory:
         outcome = server.run(payload, directory, phases=("load",))
     assert outcome.error is None
@@ -40,7 +44,7 @@ def test_a_job_reaches_nothing_of_its_user(tmp_path: Path, monkeypatch: pytest.M
 @needs_all_layers
 def test_a_job_may_use_the_paths_that_its_caller_names(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
-    payload = {"outside": str(tmp_path), "caller": os.getpid()}
+    payload = payload_of(tmp_path)
     with ForkServer(MODULE, has_unix_sockets=True) as server, server.directory() as directory:
         outcome = server.run(payload, directory, phases=("load",), reads=[str(tmp_path)])
         results = outcome.merged()["results"]
@@ -57,7 +61,7 @@ def test_an_unconfined_job_has_no_token_either(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_not_a_real_one")
     (tmp_path / "secret").write_text("secret")
-    payload = {"outside": str(tmp_path), "caller": os.getpid()}
+    payload = payload_of(tmp_path)
     with ForkServer(MODULE, is_confined=False) as server, server.directory() as directory:
         report = server.run(payload, directory, phases=("load",)).merged()
     assert not report["has_token"]
