@@ -1,6 +1,6 @@
 """The cost of a call of an isolated module, as a ratio to the same call in this process.
 
-    python benchmarks/isolated_calls.py
+python benchmarks/isolated_calls.py
 """
 
 from __future__ import annotations

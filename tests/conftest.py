@@ -78,6 +78,12 @@ def fresh_servers() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def unconfined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start workers without confinement, for jobs that write outside or kill other processes."""
+    monkeypatch.setenv("GRAPHNET_DATASETS_CONFINED", "1")
+
+
 @pytest.fixture(scope="session")
 def upstream_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with upstream's real samples (`samples/`, `paddle_samples/`), extracted once."""

@@ -89,6 +89,7 @@ def test_a_gigabyte_of_output_is_cut_and_noted(trial: Trial) -> None:
     assert any("of which the ends were kept" in warning for warning in record["warnings"])
 
 
+@pytest.mark.usefixtures("unconfined")
 def test_what_a_candidate_leaves_running_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def killed_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(killed_file: Path) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEST_KILLED_FILE", str(killed_file))
+        patch.setenv("GRAPHNET_DATASETS_CONFINED", "1")  # candidates here kill their runner
         with two_nodes() as made:
             yield made
 

@@ -224,6 +224,7 @@ def test_a_sample_over_the_memory_limit_is_a_failed_baseline(runner: SampleRunne
     assert "MemoryLimitError" in record["error_type"]
 
 
+@pytest.mark.usefixtures("unconfined")
 def test_a_worker_lost_before_the_baseline_is_tried_once_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    with ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}) as running:
+    with ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}, is_confined=False) as running:
         yield running
 
 
@@ -248,7 +248,7 @@ def test_a_job_killed_by_itself_is_a_crash(server: ForkServer) -> None:
 
 
 def test_a_job_that_kills_the_server_costs_only_itself() -> None:
-    with ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}) as own:
+    with ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}, is_confined=False) as own:
         assert run(own, "kill_parent").ending is Ending.CRASH
         assert run(own, "answer").ending is Ending.FINISHED
         assert own.num_starts == 2
@@ -262,7 +262,7 @@ def test_the_directory_of_a_job_goes_with_it(server: ForkServer) -> None:
 
 
 def test_closing_leaves_no_process_and_no_directory() -> None:
-    own = ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)})
+    own = ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}, is_confined=False)
     with own.directory() as directory:
         own.run({"do": "answer"}, directory, phases=("first", "second"))
     pid, session = own.pid, directory.parent
@@ -276,7 +276,7 @@ def test_all_ends_when_the_parent_is_killed(tmp_path: Path) -> None:
     code = f"""
 import sys
 from graphnet_datasets.isolation import ForkServer
-server = ForkServer({MODULE!r})
+server = ForkServer({MODULE!r}, is_confined=False)
 with server.directory() as directory:
     print(server.pid, directory, flush=True)
     job = {{"do": "orphan_and_sleep", "path": {str(tmp_path / "pid")!r}}}

@@ -16,7 +16,7 @@ from tests.isolation.test_client import MODULE, ROOT, run, wait_until_gone
 
 
 def new_server() -> ForkServer:
-    return ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)})
+    return ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}, is_confined=False)
 
 
 @pytest.mark.parametrize(
