@@ -85,3 +85,13 @@ def test_eager_itself_draws_the_same_stream(trial: Trial) -> None:
     (output,) = record["outputs"]
     assert (output["random_test"], output["p_value"]) == ("same stream", None)
     assert output["min_t"] == -math.inf
+
+
+def test_shapes_that_follow_a_draw_allow_no_verdict(trial: Trial) -> None:
+    kept = Op("torch.gt", (Ref(1), 0.5))
+    chosen = Op("torch.masked_select", (Ref(0), Ref(2)))
+    sample = make_sample("random_shape", Op("torch.rand_like", (Ref(0),)), kept, chosen)
+    record = verdict(trial, "own_stream", sample)
+    assert record["undecidable_reason"] == (
+        "The outputs are random, and their shapes differ from draw to draw."
+    )

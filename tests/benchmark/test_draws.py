@@ -136,6 +136,12 @@ def test_kept_elements_have_the_right_scale() -> None:
     assert wrong.test == "values"
 
 
+def test_a_continuous_draw_has_no_values_to_agree_with() -> None:
+    narrow = of("uniform", 200, 0.5, 0.502)
+    right = verdict_of(narrow, narrow)
+    assert (right.p_value > LEVEL, right.min_t) == (True, -math.inf)
+
+
 def integers(low: int, high: int, size: int) -> Generator:
     return lambda generator, count: generator.integers(low, high, (count, size))
 
@@ -241,10 +247,11 @@ def test_p_values_of_a_correct_candidate_are_uniform_or_larger(name: str) -> Non
 def test_the_level_holds_for_many_outputs_of_few_elements() -> None:
     """400 outputs of a correct candidate, none of which may be near to the level."""
     p_values = []
+    draw = of("normal", 9)
     for seed in range(10):
         generator = np.random.default_rng(seed)
         outputs = [
-            Draws("float32", (9,), *(of("normal", 9)(generator, count) for count in (96, 96, 32)))
+            Draws("float32", (9,), draw(generator, 96), draw(generator, 96), draw(generator, 32))
             for _ in range(40)
         ]
         p_values += [found.p_value for found in judge_draws(outputs)]

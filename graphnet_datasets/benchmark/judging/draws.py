@@ -156,8 +156,11 @@ class _Scaled:
         further = _comparable(_numbers(draws.further, dtype))
         self._allowed = _allowed(further, dtype, DECIDED_T)
         ordered = np.sort(further, axis=0)
-        values = np.cumsum(np.diff(ordered, axis=0, prepend=ordered[:1]) > self._allowed, axis=0)
+        steps = np.diff(ordered, axis=0, prepend=ordered[:1])
+        values = np.cumsum(steps > self._allowed, axis=0)
         self._has_few = values[-1] < MAX_VALUES
+        # Draws of a continuous distribution are near to each other, not equal.
+        self._is_exact = self._has_few & ((steps > 0).sum(axis=0) == values[-1])
         self._ranges = [
             (
                 np.where(values == place, ordered, np.inf).min(axis=0),
@@ -178,14 +181,14 @@ class _Scaled:
         """Return the smallest t at which the candidate agrees with the values that it takes."""
         candidate = _comparable(self.numbers[self.count :])
         t = -math.inf
-        for low, high in self._ranges:
-            is_value = self._has_few & (low == high) & (np.abs(low) < _INFINITE)
+        for low, _ in self._ranges:
+            is_value = self._is_exact & (np.abs(low) < _INFINITE)
             value = np.where(is_value, low, 0.0)
             differences = np.abs(candidate - value)
             is_near = is_value & (differences <= self._allowed)
             worst = np.where(is_near, differences, 0.0).max(axis=0, initial=0.0)
             t = max(t, required_t(worst, np.abs(value), draws.dtype))
-        return t
+        return min(t, DECIDED_T)
 
 
 def _tests_of_output(draws: Draws, scaled: _Scaled) -> dict[str, float]:

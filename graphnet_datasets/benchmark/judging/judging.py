@@ -19,7 +19,7 @@ from ...scores.undecidable import undecidable_reason
 from ...timing.disturbance import Interval
 from ..draw_plan import DrawPlan
 from ..handover import FIRST, DrawnCalls, JudgedCall, digest_of
-from .calls import DECIDED_T, compare_calls, find_constant, moves_by_rounding
+from .calls import DECIDED_T, Pair, compare_calls, find_constant, moves_by_rounding
 from .correctness import (
     Drawn,
     Output,
@@ -34,7 +34,7 @@ from .correctness import (
 )
 from .eager_alone import EagerAlone
 from .endings import STATUS_OF_PHASE, is_harness_failure, reason_of
-from .random_outputs import RandomVerdict, judge_random_outputs
+from .random_outputs import RANDOM_SHAPES, RandomVerdict, judge_random_outputs
 from .reported import (
     read_changes,
     read_message,
@@ -233,12 +233,15 @@ class Run:
             "determinism_t": determinism_t,
             "is_deterministic": determinism_t == -math.inf,
         }
-        compared = [
+        compared: list[Pair] = [
             (eager_alone.first, self.first or []),
             *zip(eager_alone.judged, self.judged, strict=True),
         ]
         for expected, actual in compared:
             reason, message = find_mismatch(expected, actual)
+            if reason is Reason.SHAPE and self._has_random_shapes(eager_alone):
+                self._take_random_shapes(compare_outputs(expected, actual))
+                return
             if reason is not Reason.NONE:
                 self.record["outputs"] = compare_outputs(expected, actual)
                 error = {"type": "", "message": message}
@@ -295,6 +298,23 @@ class Run:
         if (self.record["min_t"] or 0.0) <= DECIDED_T:
             self.record["undecidable_reason"] = random.undecidable_reason
         self.record["undecidable_reason"] = why_open or undecidable_reason(self.record)
+
+    def _has_random_shapes(self, eager_alone: EagerAlone) -> bool:
+        """Return whether the shapes of eager's outputs differ from draw to draw."""
+        return self.drawn_calls is not None and eager_alone.draws is None
+
+    def _take_random_shapes(self, rows: list[dict[str, Any]]) -> None:
+        """Record that outputs whose shapes depend on a draw allow no verdict."""
+        self.record |= {
+            "status": str(Status.OK),
+            "reason": str(Reason.NONE),
+            "phase": "judge",
+            "error_code": ERROR_CODES[Status.OK],
+            "outputs": rows,
+            "min_t": math.inf,
+            "is_random": True,
+            "undecidable_reason": RANDOM_SHAPES,
+        }
 
     def _take_alone(
         self, record: dict[str, Any], eager_alone: EagerAlone, *, is_known_busy: bool = False

@@ -16,6 +16,7 @@ from .draws import LEVEL, Draws, DrawVerdict, judge_calls, judge_draws, stored_d
 
 SAME_STREAM = "same stream"
 """The test of an output that agrees with eager's in each call: both drew the same numbers."""
+RANDOM_SHAPES = "The outputs are random, and their shapes differ from draw to draw."
 MAX_TIMED_CALLS = 128
 MAX_TIMED_ELEMENTS = 2**12
 _OF_EQUAL_DRAWS = (
@@ -85,10 +86,13 @@ def judge_random_outputs(
     for place in places:
         rows[place] |= dict.fromkeys(_OF_EQUAL_DRAWS)
         rows[place] |= {"null_t": math.inf, "constant_t": math.inf, "min_t": -math.inf}
-    if candidate is None or eager is None:
+    if eager is None:
         verdict.undecidable_reason = _why_no_draws(rows, plan)
         return verdict
-    draws = {place: _draws(candidate[place], eager[place]) for place in places}
+    draws = {
+        place: None if candidate is None else _draws(candidate[place], eager[place])
+        for place in places
+    }
     changed = [place for place in places if draws[place] is None]
     for place in changed:
         rows[place] |= {"random_test": "shape", "p_value": 0.0, "min_t": math.inf}
@@ -166,4 +170,4 @@ def _why_no_draws(rows: Sequence[dict[str, Any]], plan: DrawPlan) -> str:
             f"The outputs are random, and repeating calls of {plan.work:.2g} floating-point "
             "operations would take too much work."
         )
-    return "The outputs are random, and their shapes differ from draw to draw."
+    return RANDOM_SHAPES
