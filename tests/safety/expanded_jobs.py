@@ -19,7 +19,7 @@ from graphnet_datasets.sample.arguments import Arg, ListArg, Ref
 
 LIMIT_BYTES = 2 * 2**20
 SLACK_BYTES = 2 * 2**20
-MAX_CPU_S = 30
+MAX_CPU_S = 4
 """Processor time after which an operator that computes within its memory is left alone."""
 
 SIZE = 2048

@@ -24,6 +24,14 @@ from .live_memory import tensors_in
 _READING = words("allclose equal tolist")
 """Packets that read all elements of their operands and return no tensor."""
 
+_FOLLOWING = words(
+    "bfloat16 bool byte char double float half int long masked_fill short type type_as where"
+)
+"""Packets that follow strides, though ATen does not call all of their overloads pointwise."""
+
+_REDUCING = words("max min")
+"""Packets that are pointwise on two tensors and reduce a single one."""
+
 
 def copied_bytes(operator: Operator, operands: Sequence[Any]) -> int:
     """Return the bytes that a call may take for copies of its operands.
@@ -46,17 +54,23 @@ def follows_strides(operator: Operator) -> bool:
     >>> from ..operators import lookup
     >>> [follows_strides(lookup(f"torch.Tensor.{name}")) for name in ("mul", "view", "size", "mm")]
     [True, True, True, False]
+    >>> follows_strides(lookup("torch.max"))  # pointwise of two tensors, a reduction of one
+    False
     """
     namespace, _, last = operator.name.rpartition(".")
-    if operator.kind == "attribute" or operator.name in ELEMENT_RULES or operator.is_state:
+    is_listed = operator.packet_name.rstrip("_") in _FOLLOWING
+    is_reducing = operator.packet_name in _REDUCING
+    if operator.kind == "attribute" or is_listed:
+        return True
+    if operator.name in ELEMENT_RULES and not is_reducing:
         return True
     if namespace == "operator":
         return last not in ("matmul", "imatmul")
     packet = getattr(torch.ops.aten, operator.packet_name, None)
     if packet is None or operator.packet_name in _READING:
-        return False
-    overloads = [getattr(packet, name) for name in packet.overloads()]
-    return any(map(_is_pointwise_or_view, overloads))
+        return operator.is_state
+    names = [name for name in packet.overloads() if "out" not in name and "names" not in name]
+    return all(_is_pointwise_or_view(getattr(packet, name)) for name in names)
 
 
 def _is_pointwise_or_view(overload: Any) -> bool:
