@@ -129,7 +129,7 @@ def _right_samples(table: pa.Table) -> dict[str, bool]:
     return {sample_id: right for sample_id, right, decided in verdicts if decided}
 
 
-def _interval(row: Mapping[str, Any]) -> str:
+def _interval(row: dict[str, Any]) -> str:
     """Return the timing interval of a speedup that is shown, with `noisy` where it is."""
     if row["speedup"] is None or row["status"] != "ok" or _speedup(row) != number(row["speedup"]):
         return ""

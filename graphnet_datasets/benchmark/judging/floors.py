@@ -108,7 +108,7 @@ def raised_by_eager(
 
     Eager alone shares its process with no candidate, so no candidate can raise a peak.
     """
-    dtype, flops, times_ms = row.get("dtype"), row.get("flops"), record["baseline_alone_ms"]
+    dtype, flops, times_ms = str(row.get("dtype")), row.get("flops"), record["baseline_alone_ms"]
     if not flops or not times_ms or dtype not in peaks.flops_per_s:
         return peaks
     rate = flops / statistics.median(times_ms) * 1000

@@ -33,7 +33,7 @@ class SettledCalls:
     of tied elements, and differs from eager's in a call with ties, to the operator.
     """
 
-    calls: list[Pair]
+    calls: Sequence[Pair]
     position_t: dict[int, float] = dataclasses.field(default_factory=dict)
     open_outputs: dict[int, OpenOrder] = dataclasses.field(default_factory=dict)
 
@@ -61,7 +61,8 @@ def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> Settl
 
     `keys` has the keys of each call, in the order of `orders.operators`.
     """
-    settled = SettledCalls([])
+    settled_calls: list[Pair] = []
+    settled = SettledCalls(settled_calls)
     for (expected, actual), call_keys in zip(calls, keys, strict=True):
         eager, candidate = list(expected), list(actual)
         _settle_unique(settled, orders, eager, candidate)
@@ -91,7 +92,7 @@ def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> Settl
                 if call_keys is None or _has_ties(orders, number, call_keys[number]):
                     settled.open_outputs[place] = orders.operators[number]
                     break
-        settled.calls.append((eager, candidate))
+        settled_calls.append((eager, candidate))
     return settled
 
 
