@@ -15,7 +15,7 @@ import torch
 import torch.utils.dlpack
 from tqdm import tqdm
 
-from ..errors import CompilerUnavailableError
+from ..errors import CompilerError, CompilerUnavailableError
 from .base import Compiler
 from .exporting import COMPLEX, EXPORT_OPTIONS, check_count, check_dtypes, export_flat, threads
 from .onnx_registry import keep_registry
@@ -89,14 +89,20 @@ class OnnxRuntime(Compiler):
             self.name, module, example_inputs, dynamic=self.options["dynamic"]
         )
         self.fixed_inputs = flat.fixed_inputs
-        check_dtypes(self.name, flat, example_inputs, *COMPLEX, torch.bfloat16)
+        check_dtypes(self.name, flat, example_inputs, *COMPLEX)
         device = next(iter(flat.arguments(example_inputs)), torch.empty(0)).device
         with tempfile.TemporaryDirectory(prefix="graphnet-onnx-") as directory:
             path = Path(directory) / "model.onnx"
             _save(program, path)
             providers = _providers(device, onnxruntime.get_available_providers())
             settings = self._session_options(onnxruntime)
-            session = onnxruntime.InferenceSession(path, settings, providers=providers)
+            try:
+                session = onnxruntime.InferenceSession(path, settings, providers=providers)
+            except bindings.NotImplemented as error:
+                raise CompilerError(
+                    f"`{self.name}` has no kernel for an operator in the dtype of the graph "
+                    f"({error}). Cast the graph to another dtype first."
+                ) from error
         names = [each.name for each in session.get_inputs()]
         outputs = [each.name for each in session.get_outputs()]
         check_count(self.name, flat, len(outputs))
