@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import random
 from typing import Any
@@ -360,3 +361,41 @@ def test_tied_weights_are_exported() -> None:
 def test_the_transpose_of_a_matrix_is_exported() -> None:
     sample = extract_export(Affine(4, 2), (torch.randn(3, 4),), name="test/affine")
     assert "torch.ops.aten.numpy_T.default" in targets(sample)
+
+
+class Registry(collections.OrderedDict[str, Any]):
+    """A dictionary of factories that makes an object at each access, and is never written to."""
+
+    def __getitem__(self, key: str) -> Any:
+        return super().__getitem__(key)()
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key in self:
+            raise KeyError(key)
+        super().__setitem__(key, value)
+
+
+def test_containers_that_compute_what_they_return_are_left_alone() -> None:
+    class Activated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.registry = Registry(relu=nn.ReLU)
+            self.calls: list[int] = []
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls.append(1)
+            return self.registry["relu"](x)
+
+    module = Activated()
+    capture(module, torch.ones(3))
+    assert dict.__getitem__(module.registry, "relu") is nn.ReLU
+    assert module.calls == [1]
+
+
+def test_a_capture_without_weights_says_that_it_is_unchecked() -> None:
+    from graphnet_datasets import without_weights
+
+    with without_weights():
+        light = nn.Linear(4, 4)
+    assert capture_one(light, torch.ones(2, 4)).provenance.metadata == '{"is_checked": false}'
+    assert capture_one(nn.Linear(4, 4), torch.ones(2, 4)).provenance.metadata == "{}"

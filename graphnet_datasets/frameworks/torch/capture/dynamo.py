@@ -24,7 +24,7 @@ from ....inputs import default_statistics
 from ....sample import Provenance, Sample
 from ....sample.vocabulary import Role, Task
 from .convert import Binding, Conversion, Naming, convert, record, scalar_input
-from .fake_weights import FakeWeights, fake_weights, has_weights
+from .fake_weights import FakeWeights, fake_weights, has_weights, unchecked
 from .initialisers import weight_statistics
 from .replay import Origins, describe, difference, first_difference, keep_leaves, replay
 from .state import State
@@ -100,6 +100,9 @@ def capture(
             backend = _Backend(module, fakes, settings)
             outputs = _traced_call(module, forward, args, kwargs, backend)
             return outputs, backend.finish()
+        if fakes is not None:
+            provenance = unchecked(settings.provenance)
+            settings = dataclasses.replace(settings, provenance=provenance)
         return _Capturing(module, forward, args, kwargs, fakes, settings).capture()
 
 

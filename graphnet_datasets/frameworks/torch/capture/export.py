@@ -17,7 +17,7 @@ from ....sample.vocabulary import Role, Task
 from ..extract import describe_module
 from .convert import Binding, Conversion, Naming, convert
 from .dynamo import bind_weight, silent, source_name
-from .fake_weights import fake_weights, has_weights
+from .fake_weights import fake_weights, has_weights, unchecked
 from .replay import first_difference, keep_leaves, leaves, replay
 from .state import State
 
@@ -45,6 +45,7 @@ def extract_export(
     if not has_weights(module):
         with fake_weights(module) as fakes, fakes.mode:
             program = call.export()
+        naming = dataclasses.replace(naming, provenance=unchecked(naming.provenance))
         return call.convert(program, naming, is_without_weights=True).sample
     before = State(module, call.args, call.kwargs)
     try:

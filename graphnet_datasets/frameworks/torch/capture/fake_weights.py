@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,11 +17,23 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from ....sample import Provenance
+
 
 def has_weights(module: torch.nn.Module) -> bool:
     """Tell whether every parameter and buffer of `module` has elements."""
     tensors = [*module.parameters(), *module.buffers()]
     return not any(tensor.is_meta or isinstance(tensor, FakeTensor) for tensor in tensors)
+
+
+def unchecked(provenance: Provenance) -> Provenance:
+    """Note that a sample was not run on the tensors of its call, which have no elements.
+
+    >>> unchecked(Provenance()).metadata
+    '{"is_checked": false}'
+    """
+    metadata = {**json.loads(provenance.metadata), "is_checked": False}
+    return dataclasses.replace(provenance, metadata=json.dumps(metadata))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -166,15 +166,17 @@ class State:
         if isinstance(value, torch.Tensor):
             self._add_tensor(value)
         elif isinstance(value, dict):
-            self._add_items(value, dict(value), _fill_dict)
-            self._pending += [*value.keys(), *value.values()]
+            items = _items_of(value)
+            self._add_items(value, items, _fill_dict)
+            self._pending += [*items.keys(), *items.values()]
             self._add_attributes(value)
         elif isinstance(value, list | collections.deque):
-            self._add_items(value, list(value), _fill_list)
-            self._pending += value
+            elements = _elements_of(value)
+            self._add_items(value, elements, _fill_list)
+            self._pending += elements
             self._add_attributes(value)
         elif isinstance(value, set):
-            self._add_items(value, set(value), _fill_set)
+            self._add_items(value, set(set.__iter__(value)), _fill_set)
         elif isinstance(value, tuple | frozenset):
             self._pending += value
             self._add_attributes(value)
@@ -221,7 +223,7 @@ class State:
         for name, held in list(vars(kind).items()):
             if isinstance(held, types.FunctionType):
                 self._pending.append(held)
-            elif isinstance(held, _PLAIN) and not name.startswith("__"):
+            elif type(held) in _PLAIN and not name.startswith("__"):
                 self._values.append((kind, [held]))
                 self._objects.append(
                     (kind, lambda name=name, held=held: _set_in_class(kind, name, held))
@@ -244,7 +246,7 @@ class State:
         space = function.__globals__
         for name in function.__code__.co_names:
             held = space.get(name)
-            if isinstance(held, _PLAIN) and name in space and not name.startswith("__"):
+            if type(held) in _PLAIN and name in space and not name.startswith("__"):
                 self._values.append((space, [held]))
                 self._objects.append(
                     (space, lambda name=name, held=held: space.__setitem__(name, held))
@@ -356,25 +358,43 @@ def _is_same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and isinstance(value, _CONSTANTS) and value == other
 
 
+# Subclasses of containers may compute what they return and refuse to be changed, so these functions
+# call the methods of the base class.
+
+
+def _items_of(mapping: dict[Any, Any]) -> dict[Any, Any]:
+    keys: Any = _dict_base(mapping).__iter__(mapping)
+    return {key: dict.__getitem__(mapping, key) for key in keys}
+
+
+def _elements_of(value: Any) -> list[Any]:
+    base: Any = list if isinstance(value, list) else collections.deque
+    return list(base.__iter__(value))
+
+
+def _dict_base(mapping: dict[Any, Any]) -> Any:
+    return collections.OrderedDict if isinstance(mapping, collections.OrderedDict) else dict
+
+
 def _fill_dict(target: dict[Any, Any], items: dict[Any, Any]) -> None:
-    if not _same(target, items):
-        # The methods of the base class: subclasses may refuse to be cleared.
-        is_ordered = isinstance(target, collections.OrderedDict)
-        base: Any = collections.OrderedDict if is_ordered else dict
+    if not _same(_items_of(target), items):
+        base = _dict_base(target)
         base.clear(target)
-        base.update(target, items)
+        for key, value in items.items():
+            base.__setitem__(target, key, value)
 
 
 def _fill_list(target: Any, items: list[Any]) -> None:
-    if not _same(target, items):
-        target.clear()
-        target.extend(items)
+    if not _same(_elements_of(target), items):
+        base: Any = list if isinstance(target, list) else collections.deque
+        base.clear(target)
+        base.extend(target, items)
 
 
 def _fill_set(target: set[Any], items: set[Any]) -> None:
-    if target != items:
-        target.clear()
-        target.update(items)
+    if set(set.__iter__(target)) != items:
+        set.clear(target)
+        set.update(target, items)
 
 
 def _set_in_class(kind: type, name: str, value: Any) -> None:
