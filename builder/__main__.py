@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_measure(commands.add_parser("measure", help="time its graphs under every compiler"))
     add_runs(commands.add_parser("runs", help="the records of that into the package"))
     add_rejudge(commands.add_parser("rejudge", help="the verdicts of embedded records, made again"))
+    _add_audit(commands.add_parser("audit", help="capture models and compare with the models"))
     add_check(commands.add_parser("check", help="check the graphs that were captured"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     add_compiler_bugs(
@@ -146,6 +148,37 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-capture", action="store_true", help="take what the build directory holds"
     )
+
+
+def _add_audit(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_audit)
+    parser.add_argument("--models", type=int, default=100, help="how many get a verdict")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=default_jobs())
+    parser.add_argument("--library", action="append", help="default: every installed library")
+    parser.add_argument("--out", type=Path, help="a file of JSON lines, one per model")
+
+
+def _audit(options: argparse.Namespace) -> int:
+    """Capture models with weights and print a JSON object per model and a summary."""
+    from .audit import FAILED, Audit, audit, catalog_entries, draw, summary
+
+    entries = [
+        entry
+        for entry in catalog_entries()
+        if not options.library or entry.library in options.library
+    ]
+    results: list[Audit] = []
+    lines: list[str] = []
+    for result in audit(draw(entries, options.seed), options.models, options.jobs):
+        results.append(result)
+        lines.append(json.dumps(result.to_json()))
+        print(lines[-1], flush=True)
+        if options.out is not None:
+            write_text(options.out, "\n".join(lines) + "\n")
+    counts = summary(results)
+    print(json.dumps(counts))
+    return int(counts[FAILED] > 0 or counts["equal"] + counts["refused"] < options.models)
 
 
 def _add_choose(parser: argparse.ArgumentParser) -> None:

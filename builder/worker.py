@@ -110,11 +110,18 @@ def positional(examples: dict[str, Any]) -> list[Any]:
 
 
 def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Capture the entry of `payload["line"]` and write its rows to `payload["out"]`."""
+    """Capture the entry of `payload["line"]` and write its rows to `payload["out"]`.
+
+    With `is_audit` the model has weights, so that its samples are compared with it, and nothing is
+    written.
+    """
     del directory
     torch.set_num_threads(1)
     try:
-        _measure(payload, reporter) if payload.get("is_measuring") else _run(payload, reporter)
+        if payload.get("is_audit"):
+            _audit(payload, reporter)
+        else:
+            _measure(payload, reporter) if payload.get("is_measuring") else _run(payload, reporter)
     finally:
         reporter.send({"cpu_s": round(time.process_time(), 3)})
 
@@ -129,6 +136,20 @@ def _run(payload: dict[str, Any], reporter: Reporter) -> None:
     rows = [sample_to_row(each, {**derived_columns(each), **made}) for each in samples]
     write_table(rows, Path(payload["out"]))
     reporter.send({"num_graphs": len(samples), "num_ops": sum(each.num_ops for each in samples)})
+
+
+def _audit(payload: dict[str, Any], reporter: Reporter) -> None:
+    entry = parse_line(payload["line"])
+    model = build_model(entry, with_weights=True)
+    reporter.enter("capture")
+    try:
+        samples = _capture(entry, model)
+    except Exception as error:
+        if not (is_specialised(error) and entry.dynamic):
+            raise
+        torch._dynamo.reset()
+        samples = _capture(entry, model, is_bound=False)
+    reporter.send({"num_graphs": len(samples)})
 
 
 def _measure(payload: dict[str, Any], reporter: Reporter) -> None:

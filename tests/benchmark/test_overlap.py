@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from graphnet_datasets.isolation import Ending, ForkServer, Limits, descendants
 from graphnet_datasets.sample import Op
 from graphnet_datasets.sample.arguments import Ref
 from tests.benchmark.samples import LINEAR, make_sample, quick
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 CHILD = ROOT / "graphnet_datasets" / "benchmark" / "child"
@@ -42,13 +42,6 @@ def processor_ticks(pids: list[int]) -> int:
     return sum(int(each[11]) + int(each[12]) for each in fields)
 
 
-def wait_for(condition: Any, timeout_s: float = 60) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
-
-
 def test_what_another_lane_started_stands_still_and_its_time_limit_too(server: ForkServer) -> None:
     timed, other = lanes(TimingGate(), server)
     gate = timed.gate
@@ -63,16 +56,16 @@ def test_what_another_lane_started_stands_still_and_its_time_limit_too(server: F
             limits=limits,
             now_s=other.now_s,
         )
-        wait_for(lambda: server.pid is not None and len(descendants(server.pid)) == 2)
+        wait_until(lambda: server.pid is not None and len(descendants(server.pid)) == 2)
         assert server.pid is not None
         spinning = descendants(server.pid)
-        wait_for(lambda: job.done() or processor_ticks(spinning) > 0)
+        wait_until(lambda: job.done() or processor_ticks(spinning) > 0)
         with gate.timed(timed), gate.timed(timed):  # within itself it changes nothing
             before, clock_s = processor_ticks(spinning), other.now_s()
             time.sleep(SHORT_S)
             assert processor_ticks(spinning) == before
             assert other.now_s() == clock_s
-        outcome = job.result(60)
+        outcome = job.result()
     assert outcome.ending is Ending.FINISHED
     assert other.pauses[0][1] - other.pauses[0][0] >= SHORT_S
     assert other.now_s() <= time.monotonic() - SHORT_S
@@ -82,10 +75,10 @@ def test_a_stopped_job_is_killed_as_ever(server: ForkServer) -> None:
     timed, _ = lanes(TimingGate(), server)
     with server.directory() as directory, ThreadPoolExecutor(1) as thread:
         job = thread.submit(server.run, {"do": "sleep"}, directory, phases=("first", "second"))
-        wait_for(lambda: server.pid is not None and descendants(server.pid))
+        wait_until(lambda: server.pid is not None and descendants(server.pid))
         timed.gate.begin_timed(timed)
         server.close()
-        assert job.result(30).ending is Ending.CRASH
+        assert job.result().ending is Ending.CRASH
 
 
 @pytest.mark.parametrize(
@@ -111,11 +104,11 @@ def test_one_lane_is_timed_at_a_time_and_not_beside_work() -> None:
     gate.begin_work(first)
     thread = threading.Thread(target=time_second)
     thread.start()
-    wait_for(lambda: second.now_s() < time.monotonic() - 0.05)  # its clock stands
+    wait_until(lambda: second.now_s() < time.monotonic() - 0.05)  # its clock stands
     with gate.timed(first):  # a lane's own work does not keep it
         gate.end_work(first)
         order.append("first")
-    thread.join(30)
+    thread.join()
     assert order == ["first", "second"]
 
 
@@ -137,7 +130,7 @@ def test_samples_that_need_too_much_together_are_run_one_after_another() -> None
         assert not entered.wait(0.2)
         assert not first.had_company
     assert entered.wait(30)
-    thread.join(30)
+    thread.join()
     with gate.admitted(first, 4), gate.admitted(second, 6):
         assert first.had_company
         assert second.had_company
@@ -161,7 +154,7 @@ def test_two_that_want_to_be_alone_do_not_wait_for_each_other() -> None:
 
     with ThreadPoolExecutor(2) as threads:
         for done in [threads.submit(run_alone, lane) for lane in both]:
-            done.result(30)
+            done.result()
 
 
 def test_two_at_work_that_want_to_be_timed_take_turns() -> None:
@@ -172,7 +165,7 @@ def test_two_at_work_that_want_to_be_timed_take_turns() -> None:
 
     def time_at_work(lane: Lane) -> None:
         gate.begin_work(lane)
-        are_at_work.wait(30)
+        are_at_work.wait()
         with gate.timed(lane):
             inside.append(lane)
             assert len(inside) == 1
@@ -185,7 +178,7 @@ def test_two_at_work_that_want_to_be_timed_take_turns() -> None:
         running = [threads.submit(time_at_work, lane) for lane in both]
         try:
             for done in running:
-                done.result(30)
+                done.result()
         finally:
             gate.close()  # so that a test that fails ends
 
@@ -196,10 +189,10 @@ def test_whoever_waits_is_told_of_the_end() -> None:
     gate.begin_timed(first)
     with ThreadPoolExecutor(1) as thread:
         waiting = thread.submit(gate.begin_timed, second)
-        time.sleep(0.05)
+        wait_until(lambda: second.now_s() < time.monotonic() - 0.05)  # it waits
         gate.close()
         with pytest.raises(RunError, match="while a sample waited"):
-            waiting.result(30)
+            waiting.result()
 
 
 def test_overlapping_runs_give_the_records_that_others_give(

@@ -7,7 +7,6 @@ import math
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from graphnet_datasets.errors import CompilerError, MissingExtraError, RunError
 from graphnet_datasets.isolation import descendants
 from tests.benchmark.samples import BROKEN, LINEAR, make_sample, quick
 from tests.clusters import SMALL, two_nodes
+from tests.waiting import wait_until
 
 SAMPLES = [make_sample(f"relu{index}", *LINEAR.ops, inputs=LINEAR.inputs) for index in range(4)]
 KILLERS = "tests.benchmark.worker_killers"
@@ -100,12 +100,8 @@ def test_the_job_of_a_lost_node_is_run_on_another(
     (node,) = cluster.worker_nodes
 
     def take_node_away() -> None:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            if len([*killed_file.parent.glob("killed.*")]) == 2:  # both nodes are at work
-                cluster.remove_node(node, allow_graceful=False)
-                break
-            time.sleep(0.1)
+        wait_until(lambda: len([*killed_file.parent.glob("killed.*")]) == 2)  # both are at work
+        cluster.remove_node(node, allow_graceful=False)
         killed_file.touch()
 
     thread = threading.Thread(target=take_node_away)
@@ -137,10 +133,7 @@ def test_what_cannot_run_on_the_cluster_is_said_first(tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught:
         run(LINEAR, "eager", "cuda", executor="ray", out=tmp_path, settings=quick())
     assert str(caught.value).startswith("None of the 2 nodes of the Ray cluster offers a GPU.")
-    deadline = time.monotonic() + 20  # workers end after the run has let go of them
-    while _our_servers() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert _our_servers() == []
+    wait_until(lambda: not _our_servers())  # workers end after the run has let go of them
 
 
 def _our_servers() -> list[bytes]:

@@ -17,7 +17,7 @@ from graphnet_datasets.cli.app import app
 from graphnet_datasets.isolation import descendants
 from graphnet_datasets.storage.table import write_table
 from tests.benchmark.samples import LINEAR, make_sample, quick
-from tests.isolation.test_client import wait_until_gone
+from tests.waiting import wait_until_gone
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = [make_sample(f"relu{index}", *LINEAR.ops, inputs=LINEAR.inputs) for index in range(5)]
@@ -53,7 +53,7 @@ def test_the_same_command_continues_where_a_stopped_one_was(
     process = start(command, out)
     below = descendants(process.pid)
     os.kill(process.pid, how)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate()
     if how == signal.SIGKILL:
         assert process.returncode == -signal.SIGKILL
     else:
@@ -61,7 +61,8 @@ def test_the_same_command_continues_where_a_stopped_one_was(
         assert said == (
             f"Stopped. What is finished is in `{out}`; the same command continues from there.\n"
         )
-    assert all(wait_until_gone(pid, timeout_s=20) for pid in below)
+    for pid in below:
+        wait_until_gone(pid)
 
     stopped = {row["run_id"]: row for row in read_runs(out).to_pylist()}
     assert 2 <= len(stopped) < 5

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.isolation import Ending, ForkServer, Limits, Outcome
+from tests.waiting import wait_until, wait_until_gone
 
 MODULE = "tests.isolation.jobs"
 ROOT = Path(__file__).parents[2]
@@ -32,29 +31,9 @@ def run(server: ForkServer, do: str, limits: Limits | None = None, **payload: An
             {"do": do, **payload},
             directory,
             phases=("first", "second"),
-            limits=limits or Limits(default_timeout_s=20),
+            limits=limits or Limits(default_timeout_s=10_000),
             environment={"OF_JOB": "set"},
         )
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-
-
-def wait_until_gone(pid: int, timeout_s: float = 10) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        try:
-            if not is_alive(pid):
-                return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def test_a_job_that_returns_is_finished_and_its_messages_arrive(server: ForkServer) -> None:
@@ -175,7 +154,7 @@ def test_a_job_cannot_put_off_its_timeout_by_going_back_a_phase(server: ForkServ
 
 
 def test_of_one_gigabyte_of_output_the_ends_are_kept(server: ForkServer) -> None:
-    outcome = run(server, "print", Limits(log_bytes=1000, default_timeout_s=60), mib=1024)
+    outcome = run(server, "print", Limits(log_bytes=1000, default_timeout_s=10_000), mib=1024)
     assert outcome.ending is Ending.FINISHED
     assert outcome.num_log_bytes == 2**30 + 7
     assert len(outcome.log) < 1100
@@ -196,14 +175,17 @@ def test_an_allocation_under_the_limit_is_counted(server: ForkServer) -> None:
 
 def test_the_memory_of_all_processes_counts_together(server: ForkServer) -> None:
     outcome = run(
-        server, "children_allocate", Limits(memory_bytes=300 * 2**20, default_timeout_s=60), mib=150
+        server,
+        "children_allocate",
+        Limits(memory_bytes=300 * 2**20, default_timeout_s=10_000),
+        mib=150,
     )
     assert outcome.ending is Ending.OUT_OF_MEMORY
     assert outcome.peak_memory_bytes > 300 * 2**20
 
 
 def test_a_job_with_too_many_processes_is_ended(server: ForkServer) -> None:
-    outcome = run(server, "fork_bomb", Limits(max_processes=20, default_timeout_s=30))
+    outcome = run(server, "fork_bomb", Limits(max_processes=20, default_timeout_s=10_000))
     assert outcome.ending is Ending.TOO_MANY_PROCESSES
 
 
@@ -268,7 +250,7 @@ def test_closing_leaves_no_process_and_no_directory() -> None:
     pid, session = own.pid, directory.parent
     assert pid is not None
     own.close()
-    assert wait_until_gone(pid)
+    wait_until_gone(pid)
     assert not session.exists()
 
 
@@ -288,12 +270,11 @@ with server.directory() as directory:
     assert parent.stdout is not None
     with parent.stdout:
         server_pid, directory = parent.stdout.readline().split()
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            time.sleep(0.01)
+        wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
         parent.kill()
         parent.wait()
-    assert wait_until_gone(int((tmp_path / "pid").read_text()))
-    assert wait_until_gone(int(server_pid))
+    wait_until_gone(int((tmp_path / "pid").read_text()))
+    wait_until_gone(int(server_pid))
     assert not Path(directory).parent.exists()
 
 

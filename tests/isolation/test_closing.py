@@ -25,8 +25,7 @@ from graphnet_datasets.isolation import (
 
 JOBS = "tests.isolation.pool_jobs"
 NEVER = Limits(default_timeout_s=10_000)
-"""With these limits a test that waits for one fails by `SOON_S` instead."""
-SOON_S = 60.0
+"""Limits that no test reaches."""
 Threads = concurrent.futures.ThreadPoolExecutor
 
 
@@ -53,7 +52,7 @@ def test_a_job_ends_as_a_crash_when_another_thread_closes_its_server(threads: Th
             running = threads.submit(sleep_in, server)
             wait_for_job(server)
             server.close()
-            outcome = running.result(SOON_S)
+            outcome = running.result()
             assert outcome.ending is Ending.CRASH
             assert outcome.error == {
                 "type": "",
@@ -71,7 +70,7 @@ def test_a_server_that_still_imports_is_ended_at_once(threads: Threads, tmp_path
             time.sleep(0.005)
         server.close()
         with pytest.raises(RunError) as caught:
-            starting.result(SOON_S)
+            starting.result()
     assert str(caught.value) == "The worker process `slow_import` was closed as it started."
     assert not Path(f"/proc/{pid}").exists()
 
@@ -85,7 +84,7 @@ def test_what_is_under_way_in_a_pool_ends_when_another_thread_closes_it(threads:
     pool.close()
     said = "The pool of workers is closed. Make another one for more jobs."
     with pytest.raises(RunError, match=said):
-        running.result(SOON_S)
+        running.result()
     assert set(descendants(os.getpid())) <= before
     assert not [each for each in threading.enumerate() if "(serve)" in each.name]
     with pytest.raises(RunError, match=said):

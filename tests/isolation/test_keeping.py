@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.isolation import Ending, ForkServer, descendants, keep_servers
-from tests.isolation.test_client import MODULE, ROOT, run, wait_until_gone
+from tests.isolation.test_client import MODULE, ROOT, run
+from tests.waiting import is_alive, wait_until, wait_until_gone
 
 
 def make(**variables: str) -> ForkServer:
@@ -34,14 +34,14 @@ def test_an_equal_server_is_taken_over_and_ends_with_the_context() -> None:
     with keep_servers():
         first = use(make())
         assert use(make()) == first
-        assert not wait_until_gone(first, timeout_s=0)
-    assert wait_until_gone(first)
+        assert is_alive(first)
+    wait_until_gone(first)
 
 
 def test_nothing_is_kept_unasked_or_where_none_may_be() -> None:
-    assert wait_until_gone(use(make()))
+    wait_until_gone(use(make()))
     with keep_servers(), keep_servers(most=0):
-        assert wait_until_gone(use(make()))
+        wait_until_gone(use(make()))
     with pytest.raises(ValueError, match="`most` is -1"), keep_servers(most=-1):
         pass
 
@@ -52,7 +52,7 @@ def test_the_innermost_context_counts() -> None:
         with keep_servers():
             inner = use(make())
             assert inner != outer
-        assert wait_until_gone(inner)
+        wait_until_gone(inner)
         assert use(make()) == outer
 
 
@@ -82,7 +82,7 @@ def test_others_are_not_taken_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_what_has_waited_longest_makes_room() -> None:
     with keep_servers(most=2):
         first, second, third = (use(make(NUMBER=str(number))) for number in range(3))
-        assert wait_until_gone(first)
+        wait_until_gone(first)
         assert use(make(NUMBER="2")) == third
         assert use(make(NUMBER="1")) == second
 
@@ -91,7 +91,7 @@ def test_a_server_that_was_killed_is_not_taken() -> None:
     with keep_servers():
         first = use(make())
         os.kill(first, 9)
-        assert wait_until_gone(first)
+        wait_until_gone(first)
         assert use(make()) != first
         with make() as lost:
             assert run(lost, "kill_parent").ending is Ending.CRASH
@@ -106,12 +106,11 @@ def test_a_server_at_work_is_ended_by_close_and_not_kept() -> None:
         assert pid is not None
         thread = threading.Thread(target=lambda: endings.append(run(server, "sleep").ending))
         thread.start()
-        while not descendants(pid):
-            time.sleep(0.01)
+        wait_until(lambda: descendants(pid))
         server.close()
         thread.join()
         assert endings == [Ending.CRASH]
-        assert wait_until_gone(pid)
+        wait_until_gone(pid)
         assert use(make()) != pid
 
 
@@ -152,7 +151,8 @@ with ForkServer({MODULE!r}) as server:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     pid, session = done.stdout.split()
-    assert (done.stderr, wait_until_gone(int(pid))) == ("", True)
+    assert done.stderr == ""
+    wait_until_gone(int(pid))
     assert not Path(session).exists()
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from graphnet_datasets.isolation import Ending, ForkServer, Limits, running
 from graphnet_datasets.isolation.linux import become_subreaper, cease_to_be_subreaper, is_subreaper
-from tests.isolation.test_client import MODULE, ROOT, run, wait_until_gone
+from tests.isolation.test_client import MODULE, ROOT, run
+from tests.waiting import wait_until_gone
 
 
 def new_server() -> ForkServer:
@@ -83,7 +84,7 @@ def test_children_of_this_program_and_their_orphans_are_left_alone(tmp_path: Pat
         os.kill(pid, 9)
         os.waitpid(pid, 0)
         own.kill()
-    assert wait_until_gone(int((tmp_path / "pid").read_text()))
+    wait_until_gone(int((tmp_path / "pid").read_text()))
 
 
 def test_a_program_that_was_a_subreaper_stays_one() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from graphnet_datasets.isolation import Ending, Limits, LocalPool, PoolJob, Work, descendants
+from tests.waiting import wait_until
 
-WORK = Work("tests.isolation.pool_jobs", ("only",), Limits(default_timeout_s=60))
+WORK = Work("tests.isolation.pool_jobs", ("only",), Limits(default_timeout_s=10_000))
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_jobs_are_taken_only_as_results_are_fetched(pool: LocalPool) -> None:
 
     results = pool.run(watched())
     next(results)
-    time.sleep(0.5)
-    assert len(taken) <= 1 + 4 + 2 + 2  # fetched, kept for the reader, done and at work
+    wait_until(lambda: len(taken) >= 1 + 4 + 2)  # fetched, kept for the reader, done
+    assert len(taken) <= 1 + 4 + 2 + 2  # and at work
     results.close()
 
 
@@ -65,10 +65,7 @@ def test_a_reader_that_stops_leaves_nothing_running(pool: LocalPool) -> None:
     results = pool.run(jobs)
     assert next(results).result == b"0"
     results.close()
-    deadline = time.monotonic() + 20
-    while (left := set(descendants(os.getpid())) - before) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left
+    wait_until(lambda: set(descendants(os.getpid())) <= before)
 
 
 def test_an_error_of_whoever_gives_the_jobs_is_theirs(pool: LocalPool) -> None:

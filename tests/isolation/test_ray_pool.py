@@ -20,7 +20,7 @@ from tests.clusters import two_nodes
 from tests.storage.importing.test_importer import plant, rows_of
 from tests.tables import chain
 
-WORK = Work("tests.isolation.pool_jobs", ("only",), Limits(default_timeout_s=60))
+WORK = Work("tests.isolation.pool_jobs", ("only",), Limits(default_timeout_s=10_000))
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def in_turns(pipes: tuple[Path, Path], calls: dict[Arm, Any]) -> dict[Arm, TurnT
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     return measured
 
 

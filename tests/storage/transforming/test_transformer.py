@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from graphnet_datasets.storage.table import write_table
 from graphnet_datasets.storage.transforming import read_report, transform_dataset
 from graphnet_datasets.transforms.registry import Step
 from tests.tables import chain
+from tests.waiting import wait_until
 
 GRAPHNET = Path(sys.executable).with_name("graphnet")
 HALF = Step("cast", {"dtype": "float16"})
@@ -212,10 +212,7 @@ def test_a_killed_transform_goes_on_where_it_was(tmp_path: Path) -> None:
     parts = tmp_path / ".mine.transform" / "parts"
     first = subprocess.Popen(command)
     try:
-        deadline = time.monotonic() + 60
-        while len([*parts.glob("*.arrow")]) < 2 and first.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: len([*parts.glob("*.arrow")]) >= 2 or first.poll() is not None)
     finally:
         first.send_signal(signal.SIGKILL)
         first.wait()

@@ -1,0 +1,141 @@
+"""Captures of models from the catalogs with weights, each compared on the tensors of its call."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from graphnet_datasets.errors import MissingExtraError
+from graphnet_datasets.isolation import Finished, Limits, LocalPool, PoolJob, Work
+
+from .capturing import LIBRARY_VARIABLE, PHASES, worker_of
+from .catalog import Entry, read_catalog
+from .libraries import library_of
+from .sources import FILES
+
+BUILDER = Path(__file__).parent
+
+MEMORY_BYTES = 4 * 2**30
+LIMITS = Limits(
+    phase_timeouts_s={"build": 300.0, "capture": 600.0, "write": 120.0}, memory_bytes=MEMORY_BYTES
+)
+
+EQUAL, REFUSED, FAILED, SKIPPED = "equal", "refused", "failed", "skipped"
+_BEYOND_LIMITS = ("out_of_memory", "timeout")
+
+
+@dataclasses.dataclass(frozen=True)
+class Audit:
+    """The result for one model.
+
+    `equal`: the samples compute what the model computes. `refused`: the capture says why it has no
+    samples. `failed`: another error or a crash. `skipped`: the model cannot be built, or needs more
+    memory or time than the limits.
+    """
+
+    entry: Entry
+    verdict: str
+    reason: str = ""
+    num_graphs: int = 0
+
+    def to_json(self) -> dict[str, str | int | bool]:
+        """Return the result as a flat dictionary."""
+        entry = self.entry
+        return {
+            "name": entry.name, "library": entry.library, "mode": entry.mode,
+            "dtype": entry.dtype, "is_dynamic": bool(entry.dynamic), "verdict": self.verdict,
+            "num_graphs": self.num_graphs, "reason": self.reason,
+        }  # fmt: skip
+
+
+def catalog_entries() -> list[Entry]:
+    """Return the entries of all catalog files whose library is installed, each name once."""
+    entries: dict[str, Entry] = {}
+    for name in dict.fromkeys(itertools.chain(*FILES.values())):
+        for entry in read_catalog(BUILDER / name):
+            with contextlib.suppress(MissingExtraError):
+                library_of(entry).version  # noqa: B018 - raises for a missing library
+                entries.setdefault(entry.name, entry)
+    return list(entries.values())
+
+
+def draw(entries: Iterable[Entry], seed: int) -> list[Entry]:
+    """Return the entries in a random order that takes every kind of entry in turn.
+
+    Entries of one library, mode and dtype, with or without symbols, are of one kind.
+    """
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    kinds: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in entries:
+        key = (entry.library, entry.mode, entry.dtype, str(bool(entry.dynamic)))
+        kinds.setdefault(key, []).append(entry)
+    groups = [kinds[key] for key in sorted(kinds)]
+    for group in groups:
+        chance.shuffle(group)
+    chance.shuffle(groups)
+    turns = itertools.zip_longest(*groups)
+    return [entry for turn in turns for entry in turn if entry is not None]
+
+
+def audit(entries: Sequence[Entry], count: int, jobs: int = 1) -> Iterator[Audit]:
+    """Capture entries in order until `count` of them have a verdict, and yield every result.
+
+    A skipped model is replaced by the next entry.
+    """
+    waiting = iter(entries)
+    missing = count
+    while missing and (batch := list(itertools.islice(waiting, missing))):
+        for result in _audit_all(batch, jobs):
+            missing -= result.verdict != SKIPPED
+            yield result
+
+
+def summary(results: Sequence[Audit]) -> dict[str, int]:
+    """Return how many models have each verdict, and how many kinds of models there are.
+
+    >>> summary([])
+    {'equal': 0, 'refused': 0, 'failed': 0, 'skipped': 0, 'kinds': 0}
+    """
+    counts = Counter(result.verdict for result in results)
+    kinds = {
+        (result.entry.library, result.entry.mode, result.entry.dtype)
+        for result in results
+        if result.verdict != SKIPPED
+    }
+    return {name: counts[name] for name in (EQUAL, REFUSED, FAILED, SKIPPED)} | {
+        "kinds": len(kinds)
+    }
+
+
+def _audit_all(entries: Sequence[Entry], jobs: int) -> Iterator[Audit]:
+    by_library: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_library.setdefault(entry.library, []).append(entry)
+    for library, group in by_library.items():
+        work = Work(worker_of(library), PHASES, LIMITS, {LIBRARY_VARIABLE: library})
+        by_line = {entry.line: entry for entry in group}
+        with contextlib.closing(LocalPool(work, min(jobs, len(group)))) as pool:
+            for finished in pool.run(_job(entry) for entry in group):
+                yield judge(by_line[finished.job.payload["line"]], finished)
+
+
+def _job(entry: Entry) -> PoolJob:
+    return PoolJob(entry.name, {"line": entry.line, "is_audit": True})
+
+
+def judge(entry: Entry, finished: Finished) -> Audit:
+    """Return the result for a model whose job has ended."""
+    if finished.is_success:
+        counts = [message["num_graphs"] for message in finished.outcome.messages
+                  if "num_graphs" in message]  # fmt: skip
+        return Audit(entry, EQUAL, num_graphs=sum(counts))
+    reason = finished.reason
+    if reason.startswith(_BEYOND_LIMITS) or " in build" in reason.partition(":")[0]:
+        return Audit(entry, SKIPPED, reason)
+    is_refused = "graphnet_datasets.errors." in reason
+    return Audit(entry, REFUSED if is_refused else FAILED, reason)
