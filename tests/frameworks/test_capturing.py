@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import inspect
 import pickle
@@ -166,6 +167,26 @@ def test_a_function_captures_its_first_call() -> None:
     (sample,) = product.samples
     assert sample.provenance.model_name == "product"
     assert [op.target for op in sample.ops] == ["operator.matmul"]
+
+
+class Makers(collections.OrderedDict[str, type[nn.Module]]):
+    """Returns a new instance of a stored class, as registries of model libraries do."""
+
+    def __getitem__(self, name: str) -> Any:
+        return super().__getitem__(name)()
+
+
+MAKERS = Makers(relu=nn.ReLU)
+
+
+def test_a_registry_that_the_model_uses_keeps_its_items() -> None:
+    class Uses(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return MAKERS["relu"](x)
+
+    extract(name="test/uses")(Uses())(X)
+    assert dict.__getitem__(MAKERS, "relu") is nn.ReLU
+    assert isinstance(MAKERS["relu"], nn.ReLU)
 
 
 def test_every_instance_of_a_class_is_in_the_file(tmp_path: Path) -> None:
