@@ -135,7 +135,8 @@ def judge(entry: Entry, finished: Finished) -> Audit:
                   if "num_graphs" in message]  # fmt: skip
         return Audit(entry, EQUAL, num_graphs=sum(counts))
     reason = finished.reason
-    if reason.startswith(_BEYOND_LIMITS) or " in build" in reason.partition(":")[0]:
+    is_beyond = reason.startswith(_BEYOND_LIMITS) or "MemoryError" in reason
+    if is_beyond or " in build" in reason.partition(":")[0]:
         return Audit(entry, SKIPPED, reason)
     is_refused = "graphnet_datasets.errors." in reason
     return Audit(entry, REFUSED if is_refused else FAILED, reason)

@@ -43,6 +43,7 @@ def finished(ending: Ending, phase: str = "capture", kind: str = "", **more: Any
         (finished(Ending.CRASH), "failed"),
         (finished(Ending.ERROR, "build", "builder.catalog.CatalogError"), "skipped"),
         (finished(Ending.OUT_OF_MEMORY), "skipped"),
+        (finished(Ending.ERROR, kind="MemoryError"), "skipped"),
     ],
 )
 def test_verdicts(job: Finished, verdict: str) -> None:
