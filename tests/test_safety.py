@@ -46,6 +46,14 @@ ALLOWED: dict[str, dict[str, str]] = {
     "graphnet_datasets/frameworks/contract.py": {
         "import_module": "imports modules of a framework's package, by names of two tables",
     },
+    "graphnet_datasets/frameworks/torch/capture/state.py": {
+        "__globals__": "saves the numbers and containers that a captured function may change",
+        "__code__": "lists the global names that a captured function uses, and runs none",
+    },
+    "graphnet_datasets/isolation/launch.py": {
+        "runpy": "runs the worker module that `ForkServer` names on the command line",
+        "run_module": "runs that module",
+    },
     "graphnet_datasets/isolation/late_imports.py": {
         "import_module": "imports modules that the server's code names; a job says which, by place",
     },
@@ -127,6 +135,8 @@ ATTRIBUTES_BY_NAME = {
     "graphnet_datasets/benchmark/judging/roofline.py": "a fixed list of dtypes",
     "graphnet_datasets/frameworks/torch/runtime.py": "a fixed table of dtypes",
     "graphnet_datasets/frameworks/torch/capture/convert.py": "a fixed table of dtypes",
+    "graphnet_datasets/frameworks/torch/capture/replay.py": "custom operators of a live model",
+    "graphnet_datasets/frameworks/torch/walking/expanded_operands.py": "operators of the table",
     "graphnet_datasets/frameworks/torch/capture/dynamo.py": "a fixed list of dynamo's settings",
     "graphnet_datasets/frameworks/torch/building/deferred.py": "a fixed list of attributes",
     "graphnet_datasets/frameworks/torch/building/literals.py": "a fixed table of constants",

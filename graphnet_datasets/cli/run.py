@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ..schema.tables import COMPILER_BUGS
 from ..terminal import counted
 from .compare import REGRESSED
 from .counting import stoppable
@@ -126,6 +125,7 @@ def expected_verdicts(runs: Any, dataset: str) -> str:
     Return "" if no record is of a graph of that config, or if the dataset lacks the config.
     """
     from ..errors import DatasetNotFoundError
+    from ..schema.tables import COMPILER_BUGS
     from ..scores import compare_with_expected, describe_expectations
     from ..storage.selection import read_rows
 

@@ -27,6 +27,7 @@ def sample_of(*ops: Op, inputs: tuple[Input, ...] = (WIDE,)) -> Sample:
     return Sample("example/wide", "torch", "other", inputs, ops, Ref(len(inputs) + len(ops) - 1))
 
 
+@pytest.mark.slow
 def test_no_operator_takes_more_than_its_limit() -> None:
     """16 MiB in four bytes, under a limit of 2 MiB: refused, or run within a fifth more."""
     done = subprocess.run(

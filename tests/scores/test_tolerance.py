@@ -189,7 +189,7 @@ def test_null_mean_t_is_min_t_of_the_mean(numbers: list[float]) -> None:
 )
 def test_null_mean_t_is_the_worst_of_all_elements(numbers: list[float], dtype: str) -> None:
     from graphnet_datasets.scores.formats import decode
-    from graphnet_datasets.scores.tolerance import _required_t
+    from graphnet_datasets.scores.tolerance import required_t
 
     reference = elements_of(numbers, dtype)
     values = decode(reference, dtype).astype(np.float64)
@@ -197,7 +197,7 @@ def test_null_mean_t_is_the_worst_of_all_elements(numbers: list[float], dtype: s
         assert null_mean_t(reference, dtype) == math.inf
         return
     mean = values.sum() / values.size
-    worst = max(_required_t([abs(each - mean)], [abs(each)], dtype) for each in values)
+    worst = max(required_t([abs(each - mean)], [abs(each)], dtype) for each in values)
     assert null_mean_t(reference, dtype) == pytest.approx(worst, abs=1e-9)
 
 

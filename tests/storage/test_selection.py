@@ -102,9 +102,8 @@ def test_a_name_that_nothing_has_is_refused(dataset: Path) -> None:
     assert str(caught.value) == (
         f"`resnet18` is neither a config nor the id of a sample of `{dataset}`. The configs are "
         "all, cv, nlp, audio, multimodal, scientific, other, excluded, truncated, sole_op, "
-        "fusible, typical; `graphnet list` shows the ids; a path starts with `./` or `/`; "
-        "another dataset is chosen "
-        "with `--dataset org/name`."
+        "fusible, typical, compiler_bugs; `graphnet list` shows the ids; a path starts with "
+        "`./` or `/`; another dataset is chosen with `--dataset org/name`."
     )
 
 

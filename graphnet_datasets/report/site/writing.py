@@ -52,7 +52,7 @@ def write_site(
 
     Raises:
         ScoreError: there are no records, or a run set cannot be scored.
-        FileExistsError: something else than a site stands at `out`.
+        DiskError: `out` holds something other than a site.
         MissingExtraError: jinja2 is not installed.
     """
     renderer = Renderer(title)

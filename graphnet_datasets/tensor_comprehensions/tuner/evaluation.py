@@ -167,7 +167,10 @@ class Evaluator:
             memory_bytes=config.memory_bytes,
         )
         with self._server.directory() as directory:
-            outcome = self._server.run(payload, directory, phases=MEASURED, limits=limits)
+            reads = (str(self._path), payload["object"])
+            outcome = self._server.run(
+                payload, directory, phases=MEASURED, limits=limits, reads=reads
+            )
         said = outcome.merged()
         error = str(said.get("error", ""))
         if outcome.ending is not Ending.FINISHED:

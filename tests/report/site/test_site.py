@@ -16,7 +16,7 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.errors import ScoreError
+from graphnet_datasets.errors import DiskError, ScoreError
 from graphnet_datasets.report import write_site
 from graphnet_datasets.report.site.pages import PER_PAGE
 from graphnet_datasets.scores import speedup_score
@@ -265,7 +265,7 @@ def test_equal_records_give_equal_bytes_and_a_site_is_replaced(tmp_path: Path) -
 def test_nothing_else_is_replaced_and_an_older_site_survives_an_error(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(DiskError, match="File exists"):
         write_site(two_arms(), tmp_path / "mine", dataset=None)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
     site = write_site(two_arms(), tmp_path / "site", dataset=None)
