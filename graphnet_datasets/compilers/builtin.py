@@ -25,7 +25,7 @@ BUILTIN: tuple[tuple[str, str, str], ...] = (
 )
 """(framework, name, module:class)."""
 
-PROGRAMS: Mapping[str, tuple[str, ...]] = {"aotinductor": ("openssl",), "iree": ("sh",)}
+PROGRAMS: Mapping[str, tuple[str, ...]] = {"iree": ("sh",)}
 """Programs that compilers start besides Python, the C++ toolchain and those in their packages."""
 
 _USUAL: Mapping[str, tuple[str, str]] = {

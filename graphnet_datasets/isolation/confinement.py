@@ -39,7 +39,20 @@ _SYSTEM_FILES = (
 )  # fmt: skip
 """Readable entries of `/etc`."""
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "nvidia*", "dri", "kfd")
-_TOOLS = ("g++", "gcc", "c++", "cc", "clang", "clang++", "as", "ld", "ld.bfd", "ld.gold", "ld.lld")
+_TOOLS = (
+    "g++",
+    "gcc",
+    "c++",
+    "cc",
+    "clang",
+    "clang++",
+    "as",
+    "ld",
+    "ld.bfd",
+    "ld.gold",
+    "ld.lld",
+    "openssl",
+)
 _TOOL_FOLDERS = ("lib/gcc*", "libexec/gcc*", "lib/llvm*")
 _LOADERS = ("lib*/ld-linux*.so*", "lib/*/ld-linux*.so*")
 _PERSONAL_FOLDERS = (Path.home(), Path("/tmp"))  # noqa: S108 - nothing is written there

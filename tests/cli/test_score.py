@@ -53,7 +53,7 @@ def test_score_prints_a_table(runs: Path) -> None:
 def test_score_prints_one_json_object(runs: Path) -> None:
     result = invoke("score", runs, "--json", "--p", 0, "--b", 0.5, "--variant", "upstream")
     found = json.loads(result.stdout)
-    assert list(found["S"]) == list(found["ES"]) == [str(t) for t in range(-10, 5)]
+    assert list(found["S"]) == list(found["ES"]) == [str(t) for t in range(-10, 6)]
     assert [found[name] for name in ("p", "b", "variant", "samples")] == [0, 0.5, "upstream", 5]
     expected = error_aware_speedup_score([*FOUR, BROKEN_EAGER], 0, 0.5, "upstream")
     assert list(found["ES"].values()) == expected["ES"]

@@ -337,9 +337,9 @@ class WatchedArm(Arm):
         self._num_calls = 0
         self._changes: dict[str, Change] = {}
 
-    def prepare(self, set_index: int) -> None:
+    def prepare(self, set_index: int, draw: int = 0) -> None:
         """Lay out the inputs of the next call, and remember the seed that it begins with."""
-        super().prepare(set_index)
+        super().prepare(set_index, draw)
         if self._num_calls < _SEEDS_COMPARED:
             self._outside.renew("seed")
 

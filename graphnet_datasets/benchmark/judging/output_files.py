@@ -78,7 +78,7 @@ class OutputStore:
         """
         path = self._file(run_id)
         try:
-            return read_outputs_file(path)
+            return _read_outputs_file(path)
         except FileNotFoundError as error:
             raise RunError(
                 f"The outputs of the run `{run_id}` are not at `{path}`. Make them with "
@@ -126,6 +126,15 @@ def write_outputs(file: BinaryIO, run: Mapping[str, Any], outputs: Sequence[Outp
 
 @raises_only(RunError)
 def read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
+    """Return the description and the outputs in a file that `write_outputs` wrote.
+
+    Raises:
+        RunError: The file has another form or cannot be read.
+    """
+    return _read_outputs_file(path)
+
+
+def _read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
     """Read what `write_outputs` wrote.
 
     Raises:
