@@ -10,6 +10,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -138,7 +139,7 @@ def _capturing_class(base: type[Any], first_call: FirstCall) -> type[Any]:
                 return super().__call__(*args, **kwargs)
             return _capture(self, plain_module(self).__call__, first_call, args, kwargs)
 
-        @functools.wraps(base.forward)
+        @functools.wraps(inspect.getattr_static(base, "forward"))
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             if self.samples:
                 return super().forward(*args, **kwargs)

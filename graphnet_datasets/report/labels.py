@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ..scores import Scores
 from ..scores.variants import TOLERANCE
+from ..terminal import printable
 
 
 def legend_label(name: str, scores: Scores, device: str) -> str:
@@ -48,6 +49,7 @@ def times(log2_speedup: float) -> str:
 
 def short(name: str, limit: int = 22) -> str:
     """Cut a name, and keep matplotlib from reading it as a formula or as a name to be hidden."""
+    name = printable(name)
     name = name if len(name) <= limit else f"{name[: limit - 1]}…"
     return f"{' ' if name.startswith('_') else ''}{name}".replace("$", r"\$")
 

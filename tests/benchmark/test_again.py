@@ -131,6 +131,7 @@ def record(tmp_path: Path, table: Path) -> dict[str, Any]:
     return next(row for row in records if row["sample_id"] == LINEAR.id)
 
 
+@pytest.mark.usefixtures("unconfined")
 def test_a_record_does_not_choose_what_is_imported(
     record: dict[str, Any], table: Path, tmp_path: Path
 ) -> None:

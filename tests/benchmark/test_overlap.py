@@ -28,7 +28,8 @@ SHORT_S = 0.4
 
 @pytest.fixture
 def server() -> Iterator[ForkServer]:
-    with ForkServer("tests.isolation.jobs", environment={"PYTHONPATH": str(ROOT)}) as running:
+    environment = {"PYTHONPATH": str(ROOT)}
+    with ForkServer("tests.isolation.jobs", environment=environment, is_confined=False) as running:
         running.start()
         yield running
 

@@ -38,7 +38,7 @@ def test_the_rates_are_printed_and_kept() -> None:
 def test_they_have_units() -> None:
     result = CliRunner().invoke(app, ["device", "--threads", "1"])
     cells = (line.split("  ", 1) for line in result.output.splitlines())
-    lines = {name.strip(): value for name, value in cells}
+    lines = {name.strip(): value.strip() for name, value in cells}
     assert lines["products in float32"].endswith(" TFLOP/s")
     assert lines["copies"].endswith(" GB/s read and written")
     assert lines["measured"].startswith("at load ")

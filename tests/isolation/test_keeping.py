@@ -17,7 +17,8 @@ from tests.waiting import is_alive, wait_until, wait_until_gone
 
 
 def make(**variables: str) -> ForkServer:
-    return ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT), **variables})
+    environment = {"PYTHONPATH": str(ROOT), **variables}
+    return ForkServer(MODULE, environment=environment, is_confined=False)
 
 
 def use(server: ForkServer) -> int:
@@ -60,9 +61,9 @@ def test_others_are_not_taken_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with keep_servers(most=9, ignoring=["TESTS_IGNORED"]):
         first = use(make())
         assert use(make(TESTS_OF_JOB="set")) != first
-        assert use(
-            ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}, is_confined=False)
-        ) != (first)
+        assert use(ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}, is_confined=True)) != (
+            first
+        )
         with monkeypatch.context() as patch:
             patch.setenv("TESTS_OF_ALL", "set")
             assert use(make()) != first

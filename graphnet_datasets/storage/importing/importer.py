@@ -82,6 +82,7 @@ def import_directories(
     importer = _Importer(
         target, Path(report) if report else place, f"{__version__} costs={has_costs}", has_costs
     )
+    importer.roots = roots
     finished = importer.find_finished()
     if finished is not None:
         return finished
@@ -111,6 +112,7 @@ class _Importer:
     def __init__(self, target: Path, report_path: Path, key: str, has_costs: bool) -> None:
         self.target, self.report_path = target, report_path
         self.key, self.has_costs = key, has_costs
+        self.roots: list[str | os.PathLike[str]] = []
         self.staging = Staging(target, "import")
         self.notes: dict[str, tuple[dict[str, Any], Path, int]] = {}
         self.num_resumed = 0
@@ -156,7 +158,8 @@ class _Importer:
         for start in range(0, len(folders), chunk):
             some = folders[start : start + chunk]
             payload = {"folders": some, "key": self.key, "has_costs": self.has_costs}
-            yield PoolJob(some[0], payload, reads=tuple(map(os.path.abspath, some)))
+            reads = tuple(map(os.path.abspath, [*self.roots, *some]))
+            yield PoolJob(some[0], payload, reads)
 
     def _take(self, path: Path, wanted: set[str], is_old: bool = False) -> None:
         """Note what a part holds; one of an earlier call only where the folder is as it was."""

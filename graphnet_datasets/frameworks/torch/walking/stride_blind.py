@@ -61,9 +61,13 @@ elements share memory, and the kernel ignores strides. Make the operand contiguo
     """
     if operator.packet_name in _BY_AXIS and len(args) + len(kwargs) < 2:
         return
-    is_fitting = _has_rows if operator.packet_name in ROW_BLIND else has_own_elements
+    is_row_blind = operator.packet_name in ROW_BLIND
     for name, tensor in (*enumerate(args), *kwargs.items()):
-        if isinstance(tensor, torch.Tensor) and not is_fitting(tensor):
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        # The kernels of attention return their log-sum-exp of three axes in an order of their own.
+        has_rows = is_row_blind and tensor.dim() > 3
+        if not (_has_rows(tensor) if has_rows else has_own_elements(tensor)):
             raise MaterializeError(
                 f"Operand {name} has shape {list(tensor.shape)} and stride "
                 f"{list(tensor.stride())}, so that elements share memory, and the kernel ignores "
