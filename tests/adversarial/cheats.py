@@ -30,7 +30,7 @@ WORK_S = 0.02
 
 def found(kind: type) -> list[Any]:
     """Return the live objects of a class, which any code of the process can reach."""
-    return [each for each in gc.get_objects() if type(each) is kind]
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
 
 
 def _work(module: Module, inputs: Inputs) -> Any:

@@ -225,8 +225,8 @@ def oracle_factor(dtype: str, num_elements: int) -> float:
     return max(usual, by_chance[-1] if by_chance else usual)
 
 
-_FACTORS_BY_CHANCE = ((1, 636.0), (2, 31.6), (3, 11.9), (4, 7.3), (6, 4.5), (8, 3.5), (12, 2.7))
-"""Numbers of elements, and the factor from each number on."""
+_FACTORS_BY_CHANCE = ((1, 636.0), (2, 31.6), (3, 11.9), (4, 7.3), (6, 4.5), (8, 3.5), (12, 0.0))
+"""Numbers of elements, and the least factor from each number on."""
 
 
 def is_as_close_as_eager(row: dict[str, Any], factor: float | None = None) -> bool | None:
