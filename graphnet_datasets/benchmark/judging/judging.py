@@ -254,7 +254,7 @@ class Run:
             unknown = [None] * (len(compared) - len(eager_alone.keys))
             keys = [*eager_alone.keys, *unknown]
             settled = settle(compared, eager_alone.orders, keys)
-            compared = settled.calls
+            compared = list(settled.calls)
             if oracle is not None:  # float64 may break ties in another way, too
                 ((first, oracle),) = settle([(first, oracle)], eager_alone.orders, keys[:1]).calls
         rows = compare_calls(compared, oracle)

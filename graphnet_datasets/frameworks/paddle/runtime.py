@@ -191,7 +191,9 @@ class PaddleRuntime:
     def count_compilations(self) -> Callable[[], int]:
         """Count the programs that `paddle.jit.to_static` traces from now on."""
         count = 0
-        trace: Any = paddle.jit.dy2static.program_translator.ConcreteProgram.pir_from_func_spec
+        jit: Any = paddle.jit  # its modules are not declared
+        program = jit.dy2static.program_translator.ConcreteProgram
+        trace = program.pir_from_func_spec
 
         @functools.wraps(trace)
         def counted(*args: Any, **kwargs: Any) -> Any:
@@ -199,7 +201,6 @@ class PaddleRuntime:
             count += 1
             return trace(*args, **kwargs)
 
-        program: Any = paddle.jit.dy2static.program_translator.ConcreteProgram
         program.pir_from_func_spec = staticmethod(counted)
         return lambda: count
 

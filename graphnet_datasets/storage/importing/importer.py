@@ -158,7 +158,7 @@ class _Importer:
         for start in range(0, len(folders), chunk):
             some = folders[start : start + chunk]
             payload = {"folders": some, "key": self.key, "has_costs": self.has_costs}
-            reads = tuple(map(os.path.abspath, [*self.roots, *some]))
+            reads = tuple(str(Path(folder).absolute()) for folder in (*self.roots, *some))
             yield PoolJob(some[0], payload, reads)
 
     def _take(self, path: Path, wanted: set[str], is_old: bool = False) -> None:
