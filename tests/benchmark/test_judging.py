@@ -21,7 +21,7 @@ from graphnet_datasets.benchmark.handover import (
 )
 from graphnet_datasets.benchmark.judging.correctness import Output
 from graphnet_datasets.benchmark.judging.eager_alone import EagerAlone
-from graphnet_datasets.benchmark.judging.judging import Run
+from graphnet_datasets.benchmark.judging.judging import Run, settle_suspicion
 from graphnet_datasets.isolation import Ending, Outcome
 from graphnet_datasets.schema import RUNS_SCHEMA, empty_run
 from tests.benchmark.stamped import stamps_of
@@ -61,6 +61,44 @@ def judged(alone_ms: Any = (2.0, 2.0), **report: Any) -> dict[str, Any]:
         run.judge(eager_alone(list(alone_ms)))
     assert run.record.keys() == set(RUNS_SCHEMA.names)
     return run.record
+
+
+FORGED = {"candidate_latency_ms": [0.1, 0.1, 0.11]}
+BUSY = {"load": 9.0, "other_cpu_share": 0.6, "steal_share": 0.0}
+
+
+def suspected(**report: Any) -> Run:
+    return Run({**empty_run(), "seed": 0}, outcome(**report))
+
+
+def test_forged_times_on_a_calm_machine_are_refused() -> None:
+    run = suspected(**FORGED)
+    assert (run.record["status"], run.record["reason"]) == ("run_failed", "tampering")
+    assert "0.1 ms by the worker's report" in run.record["error_message"]
+
+
+def test_times_that_a_busy_machine_may_have_lengthened_are_undecidable() -> None:
+    record = judged(**FORGED, machine=BUSY)
+    assert (record["status"], record["clock"]) == ("ok", "kernel")
+    assert record["candidate_latency_ms"] == pytest.approx([1.0, 1.0, 1.1], rel=1e-2)
+    assert record["undecidable_reason"].startswith("Other processes took the processors, so")
+
+
+def test_a_wrong_output_is_wrong_whatever_the_times_are() -> None:
+    run = suspected(**FORGED, machine=BUSY)
+    run.first = [Output("float32", np.zeros(3, np.float32))]
+    run.judge(eager_alone([2.0, 2.0]))
+    assert run.record["min_t"] > -1
+    assert run.record["undecidable_reason"] is None
+
+
+def test_a_suspicion_needs_each_run_and_a_calm_machine() -> None:
+    calm, busy, clean = suspected(**FORGED), suspected(**FORGED, machine=BUSY), suspected()
+    assert settle_suspicion([calm, busy, busy]) is calm
+    assert settle_suspicion([busy, busy, busy]) is busy
+    assert settle_suspicion([calm, clean]) is clean
+    (warning,) = clean.record["warnings"]
+    assert warning.startswith("times_repeated: A call of the candidate took 1 ms by the clock")
 
 
 @pytest.mark.parametrize(("sets", "is_refused"), [([7, 8, 9], False), ([7, 8, 7], True)])

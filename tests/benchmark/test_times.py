@@ -40,7 +40,17 @@ def taken(
     is_kernel_time: bool = True,
     **said: Any,
 ) -> dict[str, Any]:
-    """Return the record of calls of these times; `said` is what the worker says instead."""
+    """Return the record of calls of these times; `said` replaces messages of the worker."""
+    return taken_with_suspicions(baseline_ms, candidate_ms, change, is_kernel_time, said)[0]
+
+
+def taken_with_suspicions(
+    baseline_ms: list[float],
+    candidate_ms: list[float],
+    change: Callable[[list[Stamp]], list[Stamp]] | None,
+    is_kernel_time: bool,
+    said: dict[str, Any],
+) -> tuple[dict[str, Any], list[str]]:
     orders = [bool(place % 2) for place in range(len(baseline_ms))]
     stamps = stamps_of(baseline_ms, candidate_ms, orders)
     messages = {
@@ -57,8 +67,7 @@ def taken(
     ended.stamps = stamps if change is None else change(stamps)
     ended.is_kernel_time = is_kernel_time
     record = {**empty_run(), "warnings": []}
-    take_times(record, messages, ended)
-    return record
+    return record, take_times(record, messages, ended)
 
 
 def test_the_times_of_a_record_are_those_of_the_kernel_without_its_stamps() -> None:
@@ -85,11 +94,10 @@ def test_small_lies_change_nothing(share: float) -> None:
 @pytest.mark.parametrize("arm", ["baseline", "candidate"])
 @pytest.mark.parametrize("share", [1e-6, 0.5, 0.93, 1.07, 5.0])
 def test_larger_lies_are_found_out(arm: str, share: float) -> None:
-    with pytest.raises(
-        TimesError, match=f"A call of the {arm} took 10 ms by the clock of the"
-    ) as e:
-        taken([10.0] * 4, [10.0] * 4, **{f"{arm}_latency_ms": [10.0 * share] * 4})
-    assert e.value.is_forged
+    said = {f"{arm}_latency_ms": [10.0 * share] * 4}
+    record, (suspicion,) = taken_with_suspicions([10.0] * 4, [10.0] * 4, None, True, said)
+    assert suspicion.startswith(f"A call of the {arm} took 10 ms by the clock of the kernel")
+    assert record[f"{arm}_latency_ms"] == pytest.approx([10.0] * 4, rel=1e-3)
 
 
 def without(label: str) -> Callable[[list[Stamp]], list[Stamp]]:
@@ -260,8 +268,8 @@ def test_a_look_that_does_not_follow_its_call_is_found_out(label: str, before: s
 
 def with_layouts(
     took_ms: dict[str, float], first_ms: float = 3.0, busy_ms: Callable[[], float] = lambda: 0.0
-) -> dict[str, Any]:
-    """Return the record of calls whose inputs took so long to be laid out, by arm."""
+) -> tuple[dict[str, Any], str | None]:
+    """Return record and suspicion of calls whose inputs took so long to be laid out, by arm."""
     record = taken([20.0] * 12, [10.0] * 12)
     stamps = []
     for stamp in stamps_of([20.0] * 12, [10.0] * 12, [True, False] * 6, [20.0, 20.0]):
@@ -272,20 +280,21 @@ def with_layouts(
         stamps.append(stamp)
     ended = Outcome(Ending.FINISHED, "run", [], None, 0, "", 0, 1.0, {}, 0, 0)
     ended.stamps = stamps
-    take_layouts(record, ended)
-    return record
+    return record, take_layouts(record, ended)
 
 
 @pytest.mark.parametrize("first_ms", [3.0, 2.5, 5.0])
 def test_inputs_that_take_both_arms_as_long_are_not_doubted(first_ms: float) -> None:
-    record = with_layouts({"baseline": 3.0, "candidate": 3.1}, first_ms)
+    record, suspicion = with_layouts({"baseline": 3.0, "candidate": 3.1}, first_ms)
     assert (record["warnings"], record["speedup_low"]) == ([], pytest.approx(2))
+    assert suspicion is None
 
 
 @pytest.mark.parametrize("eager_ms", [3.0, 8.0])
 def test_work_ahead_of_the_clock_widens_the_interval(eager_ms: float) -> None:
     """Even where the candidate lets eager's inputs take as long."""
-    record = with_layouts({"baseline": eager_ms, "candidate": 8.0})
+    record, suspicion = with_layouts({"baseline": eager_ms, "candidate": 8.0})
+    assert suspicion is None
     assert record["speedup"] == pytest.approx(2)
     assert 1.3 < record["speedup_low"] < 1.45
     assert [warning.partition(":")[0] for warning in record["warnings"]] == ["early_work"]
@@ -293,9 +302,9 @@ def test_work_ahead_of_the_clock_widens_the_interval(eager_ms: float) -> None:
 
 @pytest.mark.parametrize("eager_ms", [3.0, 43.0])
 def test_more_work_ahead_of_the_clock_than_behind_it_is_refused(eager_ms: float) -> None:
-    with pytest.raises(TimesError, match="works before the clock is started") as e:
-        with_layouts({"baseline": eager_ms, "candidate": 43.0})
-    assert e.value.is_forged
+    _, suspicion = with_layouts({"baseline": eager_ms, "candidate": 43.0})
+    assert suspicion is not None
+    assert "works before the clock is started" in suspicion
 
 
 def test_inputs_of_an_honest_call_are_not_early_on_a_busy_machine() -> None:
@@ -304,11 +313,22 @@ def test_inputs_of_an_honest_call_are_not_early_on_a_busy_machine() -> None:
         bool(
             with_layouts(
                 {"baseline": 3.0, "candidate": 3.0}, 3.0, lambda: 20 * (draw.random() < 0.3)
-            )["warnings"]
+            )[0]["warnings"]
         )
         for _ in range(200)
     )
     assert warned <= 4
+
+
+def test_interruptions_of_many_layouts_are_no_suspicion() -> None:
+    """The first calls came before the machine was busy, and a call is shorter than a layout."""
+    draw = random.Random(7)  # noqa: S311 - no secret
+    layouts = {"baseline": 3.0, "candidate": 3.0}
+    suspicions = []
+    for _ in range(200):
+        busy_ms = iter([0.0, 0.0, *(20.0 * (draw.random() < 0.5) for _ in range(24))])
+        suspicions.append(with_layouts(layouts, 3.0, lambda busy_ms=busy_ms: next(busy_ms))[1])
+    assert sum(suspicion is not None for suspicion in suspicions) <= 8
 
 
 def test_a_call_that_does_not_follow_its_inputs_is_found_out() -> None:

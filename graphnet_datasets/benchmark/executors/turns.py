@@ -70,6 +70,33 @@ def time_again(
     The candidate is compiled, called and judged as in any run. Where eager alone fails, or the
     worker was lost before it began, the doubted run stands, with its doubt.
     """
+    runs: list[judging.Run] = []
+    while not runs or (runs[-1].suspicions and len(runs) < judging.MAX_SUSPECTED):
+        run = _run_in_turns(runner, job, run_id, candidate, doubted)
+        if run is doubted:
+            return doubted
+        runs.append(run)
+    run = judging.settle_suspicion(runs)
+    record = run.record
+    if run.has_outputs:
+        again, attempts = runner._run_eager_alone(job, candidate, run, eager_alone)
+        run.judge(again)
+        record["num_attempts"] = max(record["num_attempts"], attempts)
+    if record["status"] == Status.OK and not take_doubt(
+        record, doubted.record, doubted.paired_interval
+    ):
+        return doubted
+    return run
+
+
+def _run_in_turns(
+    runner: SampleRunner,
+    job: SampleJob,
+    run_id: str,
+    candidate: CandidateCompiler,
+    doubted: judging.Run,
+) -> judging.Run:
+    """Return a run in turns, or the doubted one with the reason where eager fails."""
     record = runner.begin_record(job, run_id, candidate)
     record["num_attempts"] = doubted.record["num_attempts"]
     with contextlib.ExitStack() as stack:
@@ -90,14 +117,6 @@ def time_again(
         run = judging.Run(record, outcome, eager, plan=runner.draw_plan(job))
         run.take_changes(doubted)
         read_run(run, outcome, places[0])
-    if run.has_outputs:
-        again, attempts = runner._run_eager_alone(job, candidate, run, eager_alone)
-        run.judge(again)
-        record["num_attempts"] = max(record["num_attempts"], attempts)
-    if record["status"] == Status.OK and not take_doubt(
-        record, doubted.record, doubted.paired_interval
-    ):
-        return doubted
     return run
 
 

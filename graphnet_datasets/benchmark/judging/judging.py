@@ -1,7 +1,7 @@
-"""From how a worker ended and what it handed over to a record: the status is the phase it ended in.
+"""Records of runs, from the end of a worker and its messages; the status is its last phase.
 
-Nothing here looks into what was printed. Messages come from a process that ran a candidate, so each
-is checked for its type, and the speedup is computed here from the raw times.
+Nothing here reads printed text. Messages come from a process that ran a candidate, so each is
+checked for its type, and the speedup is computed here from the raw times.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .reported import (
 )
 from .stamps import TimesError
 from .ties import SettledCalls, settle
-from .times import DISTURBED, take_alone, take_layouts, take_looks, take_times
+from .times import DISTURBED, take_alone, take_layouts, take_looks, take_times, was_busy
 from .turn_times import take_turn_times
 
 _ROW_COLUMNS = (
@@ -66,6 +66,8 @@ _NUMBERS = (
     "baseline_num_kernels", "candidate_num_kernels",
 )  # fmt: skip
 MAX_MESSAGE_LENGTH = 4000
+MAX_SUSPECTED = 3
+"""Runs in each of which a candidate is suspected by its times before it is refused."""
 
 
 def begin_record(
@@ -118,6 +120,8 @@ class Run:
         self._alone: EagerAlone | None = None
         self.paired_interval: Interval = (None, None)
         """That of the speedup before eager's times alone were looked at."""
+        self.suspicions: list[str] = []
+        """Sentences about durations that are forged, or lengthened by other processes."""
         self._messages = outcome.merged()
         self.is_fresh = self._messages.get("is_fresh") is True
         record["duration_s"] = outcome.duration_s
@@ -145,6 +149,11 @@ class Run:
         record = self.record
         return bool(record["status"] == Status.OK and record["is_baseline_disturbed"])
 
+    @property
+    def is_refused_by_times(self) -> bool:
+        """Whether the run is refused for a duration, measured on a calm machine."""
+        return bool(self.suspicions) and self.record["reason"] == Reason.TAMPERING
+
     def _take_ending(self) -> bool:
         """Record a failure; return whether there is anything to judge."""
         outcome, refused = self._outcome, self._messages.get("refused")
@@ -162,10 +171,10 @@ class Run:
         else:
             try:
                 if self._eager is None:
-                    take_times(self.record, self._messages, outcome)
+                    suspicions = take_times(self.record, self._messages, outcome)
                 else:
-                    take_turn_times(self.record, self._messages, outcome, self._eager)
-                take_layouts(self.record, outcome)
+                    suspicions = take_turn_times(self.record, self._messages, outcome, self._eager)
+                early = take_layouts(self.record, outcome)
                 self._seen = take_looks(self.record, outcome)
             except TimesError as error:
                 if error.is_forged:
@@ -173,12 +182,21 @@ class Run:
                 else:
                     self.fail_protocol(str(error))
             else:
+                self.suspicions = suspicions if early is None else [*suspicions, early]
+                if self.suspicions and self._are_times_reliable():
+                    self._refuse(Reason.TAMPERING, self.suspicions[0])
+                    return False
                 take_figures(self.record, self._messages)
                 return True
         return False
 
+    def _are_times_reliable(self) -> bool:
+        """Return whether the kernel noted the times, on a machine that did nothing else."""
+        outcomes = [self._outcome] if self._eager is None else [self._outcome, self._eager]
+        return all(outcome.is_kernel_time for outcome in outcomes) and not was_busy(self.record)
+
     def _refuse(self, reason: Reason, message: str) -> None:
-        """Record that what the candidate gave is not to be judged by its values."""
+        """Record that the candidate is wrong whatever the values of its outputs are."""
         error = {"type": "", "message": message}
         if reason is Reason.TAMPERING:
             self._fail(Status.RUN_FAILED, reason, "run", error)
@@ -296,8 +314,17 @@ class Run:
             "eager_t": None if oracle is None else eager_t(first, oracle),
         }
         if (self.record["min_t"] or 0.0) <= DECIDED_T:
-            self.record["undecidable_reason"] = random.undecidable_reason
+            self.record["undecidable_reason"] = random.undecidable_reason or self._why_no_times()
         self.record["undecidable_reason"] = why_open or undecidable_reason(self.record)
+
+    def _why_no_times(self) -> str | None:
+        """Return why the times of a suspected run allow no verdict; None without a suspicion."""
+        if not self.suspicions:
+            return None
+        return (
+            "Other processes took the processors, so the times do not show whether the candidate "
+            f"forges them. {self.suspicions[0]}"
+        )
 
     def _has_random_shapes(self, eager_alone: EagerAlone) -> bool:
         """Return whether the shapes of eager's outputs differ from draw to draw."""
@@ -339,7 +366,9 @@ class Run:
         if eager_alone.problem is not None or self._alone is None:
             return
         low, high = self.paired_interval
-        warnings = [each for each in self.record["warnings"] if not each.startswith(DISTURBED)]
+        warnings = [
+            warning for warning in self.record["warnings"] if not warning.startswith(DISTURBED)
+        ]
         before = {**self.record, "speedup_low": low, "speedup_high": high}
         looked = {**before, "warnings": [*warnings]}
         self._take_alone(looked, eager_alone)
@@ -350,7 +379,9 @@ class Run:
     def _are_judged_outputs_seen(self) -> bool:
         """Tell whether the kernel noted the hash of each excerpt that is judged."""
         return all(
-            digest_of(np.ascontiguousarray(each.elements).view(np.uint8).data for each in outputs)
+            digest_of(
+                np.ascontiguousarray(output.elements).view(np.uint8).data for output in outputs
+            )
             in self._seen
             for call, outputs in zip(self.calls, self.judged, strict=True)
             if call.start is not None
@@ -396,6 +427,23 @@ class Run:
             error = f"{problem.get('type')}: {problem.get('message')}"
             warnings.append(read_message(f"no_profile: the profiled calls failed: {error}", 300))
         return warnings
+
+
+def settle_suspicion(runs: Sequence[Run]) -> Run:
+    """Return the run to record: the last run of a candidate that was repeated while suspected.
+
+    A run without a suspicion stands, with a warning that quotes those before it. If each run is
+    suspected, a refused one stands, because it was measured on a calm machine.
+    """
+    *earlier, last = runs
+    if not last.suspicions:
+        last.record["warnings"] += [
+            f"times_repeated: {suspicion} A repetition does not confirm that."
+            for run in earlier
+            for suspicion in run.suspicions
+        ]
+        return last
+    return next((run for run in runs if run.is_refused_by_times), last)
 
 
 def _fitting(eager_alone: EagerAlone) -> list[Output] | None:

@@ -10,7 +10,7 @@ from ...isolation import Outcome
 from ...timing.disturbance import Interval, cover, paired_speedup
 from .reported import read_counts, read_number, read_text, read_times
 from .stamps import TimesError, read_calls
-from .times import DISTURBED, hold_against, overhead_ms, read_machine, take_noise
+from .times import DISTURBED, find_disagreement, overhead_ms, read_machine, take_noise
 
 AGREES_WITHIN = 1.1
 """How far outside of the interval of the turns the speedup of the pairs may lie."""
@@ -19,17 +19,20 @@ MAX_BLOCKS = 10_000
 
 def take_turn_times(
     record: dict[str, Any], messages: Mapping[str, Any], outcome: Outcome, eager: Outcome
-) -> None:
-    """Record times of blocks: each is the median of the calls of its block, by the kernel.
+) -> list[str]:
+    """Record times of blocks and return suspicions; a time is the median of a block's calls.
 
     Raises:
-        TimesError: the worker reported no times, or others than the kernel saw.
+        TimesError: the worker reported no times, or the stamps are not those of its calls.
     """
     clock = read_text(messages.get("clock"), 40)
     is_kernel = outcome.is_kernel_time and eager.is_kernel_time
-    candidate, candidate_counts = _blocks("candidate", messages, outcome, clock, is_kernel)
-    said = eager.merged()
-    baseline, baseline_counts = _blocks("baseline", said, eager, clock, is_kernel)
+    of_eager = eager.merged()
+    blocks = [
+        _blocks("candidate", messages, outcome, clock, is_kernel),
+        _blocks("baseline", of_eager, eager, clock, is_kernel),
+    ]
+    (candidate, candidate_counts, _), (baseline, baseline_counts, _) = blocks
     if len(baseline) != len(candidate):
         raise TimesError("The two processes had different numbers of turns.", is_forged=False)
     orders = [False] * len(baseline)
@@ -46,13 +49,14 @@ def take_turn_times(
         "speedup_low": speedup.low,
         "speedup_high": speedup.high,
         "timed_in": "turns",
-        "baseline_cpu_ms": read_number(said.get("baseline_cpu_ms")),
-        "baseline_wall_ms": read_number(said.get("baseline_wall_ms")),
+        "baseline_cpu_ms": read_number(of_eager.get("baseline_cpu_ms")),
+        "baseline_wall_ms": read_number(of_eager.get("baseline_wall_ms")),
         "clock": "kernel" if is_kernel and clock.startswith("perf_counter") else clock,
         "stopped_by": "turns",
         **(machine or {}),
     }
     take_noise(record)
+    return [suspicion for _, _, suspicion in blocks if suspicion is not None]
 
 
 def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval: Interval) -> bool:
@@ -69,15 +73,17 @@ def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval:
         and high is not None
         and low / AGREES_WITHIN <= paired <= high * AGREES_WITHIN
     )
-    said = (
+    comparison = (
         f"in two processes that take turns the speedup is {record['speedup']:.3g}, in pairs in one "
         f"process {paired:.3g}"
     )
     if is_confirmed:
         doubted["warnings"] = [
-            each for each in doubted["warnings"] if not each.startswith(DISTURBED)
+            warning for warning in doubted["warnings"] if not warning.startswith(DISTURBED)
         ]
-        keep_pairs(doubted, f"eager alone took another time, but {said}; the interval covers both")
+        keep_pairs(
+            doubted, f"eager alone took another time, but {comparison}; the interval covers both"
+        )
         doubted["speedup_low"], doubted["speedup_high"] = cover(paired_interval, (low, high))
         doubted["is_baseline_disturbed"] = False
         return False
@@ -86,7 +92,7 @@ def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval:
         "paired_speedup": paired,
         "baseline_alone_ms": doubted["baseline_alone_ms"],
     }
-    record["warnings"].append(f"{DISTURBED}{said}; the record holds the turns.")
+    record["warnings"].append(f"{DISTURBED}{comparison}; the record holds the turns.")
     return True
 
 
@@ -97,33 +103,43 @@ def keep_pairs(doubted: dict[str, Any], why: str) -> None:
 
 def _blocks(
     arm: str, messages: Mapping[str, Any], outcome: Outcome, clock: str, is_kernel: bool
-) -> tuple[list[float], list[int]]:
-    """Return the median time of each block, and how many of its calls were preempted."""
-    said = read_times(messages.get(f"{arm}_turns_ms"))
-    given = messages.get(f"{arm}_turn_lengths")
-    lengths = read_counts(given, len(given)) if isinstance(given, list) else None
-    if said is None or not lengths or len(lengths) > MAX_BLOCKS or sum(lengths) != len(said):
+) -> tuple[list[float], list[int], str | None]:
+    """Return the median time of each block, its number of preempted calls, and a suspicion."""
+    reported = read_times(messages.get(f"{arm}_turns_ms"))
+    turn_lengths = messages.get(f"{arm}_turn_lengths")
+    lengths = (
+        read_counts(turn_lengths, len(turn_lengths)) if isinstance(turn_lengths, list) else None
+    )
+    if (
+        reported is None
+        or not lengths
+        or len(lengths) > MAX_BLOCKS
+        or sum(lengths) != len(reported)
+    ):
         raise TimesError("The turns that the worker reported are not valid.", is_forged=False)
     if min(lengths) == 0:
         raise TimesError("The worker reported a turn without a call.", is_forged=False)
-    counts = read_counts(messages.get(f"{arm}_turn_preemptions"), len(said)) or [0] * len(said)
+    preemptions = messages.get(f"{arm}_turn_preemptions")
+    counts = read_counts(preemptions, len(reported)) or [0] * len(reported)
     calls = read_calls(outcome.stamps)
     names = [name for name, _ in calls["run"]]
-    if names != [f"{arm} {place}" for place in range(len(said))]:
+    if names != [f"{arm} {place}" for place in range(len(reported))]:
         raise TimesError("The kernel saw other calls than the worker reported.", is_forged=True)
-    first, noted = ([each for _, each in calls[phase]] for phase in ("baseline", "run"))
-    overhead = overhead_ms(first, messages, noted, said, clock)
-    seen = [max(each - overhead, 1e-6) for each in noted]
-    hold_against(arm, said, messages.get(f"{arm}_wall_ms"), clock, seen)
-    times = seen if is_kernel and clock.startswith("perf_counter") else said
-    return _of_blocks(times, lengths, statistics.median), _of_blocks(
-        counts, lengths, lambda block: sum(each > 0 for each in block)
+    first, noted = ([elapsed_ms for _, elapsed_ms in calls[phase]] for phase in ("baseline", "run"))
+    overhead = overhead_ms(first, messages, noted, reported, clock)
+    seen = [max(elapsed_ms - overhead, 1e-6) for elapsed_ms in noted]
+    suspicion = find_disagreement(arm, reported, messages.get(f"{arm}_wall_ms"), clock, seen)
+    times = seen if is_kernel and clock.startswith("perf_counter") else reported
+    return (
+        _of_blocks(times, lengths, statistics.median),
+        _of_blocks(counts, lengths, lambda block: sum(count > 0 for count in block)),
+        suspicion,
     )
 
 
 def _of_blocks(values: Sequence[Any], lengths: Sequence[int], figure: Any) -> list[Any]:
-    found, place = [], 0
+    figures, place = [], 0
     for length in lengths:
-        found.append(figure(values[place : place + length]))
+        figures.append(figure(values[place : place + length]))
         place += length
-    return found
+    return figures
