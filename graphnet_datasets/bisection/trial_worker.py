@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import statistics
 from pathlib import Path
 from typing import Any
@@ -62,7 +61,7 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
     reporter.enter("compile")
     compiler = make_compiler(told.compiler, told.framework, told.options)
     compiler.trust_remote_code = told.settings.trust_remote_code
-    os.environ.update(compiler.cache_environment(directory / "cache"))
+    compiler.use_caches(directory / "cache")
     own = workload.for_candidate()
     arguments = own.arguments(0)
     runtime.seed(workload.seed)

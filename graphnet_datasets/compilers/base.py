@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 import importlib.metadata
 import importlib.util
+import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -81,6 +83,24 @@ class Compiler(abc.ABC):
             "TORCHINDUCTOR_CACHE_DIR": str(directory / "inductor"),
             "TRITON_CACHE_DIR": str(directory / "triton"),
         }
+
+    def use_caches(self, directory: Path) -> None:
+        """Put the compiler's caches into `directory`, from now on and in this process alone.
+
+        TorchInductor reads its directory of precompiled headers once, when it is imported, which
+        the process that this one was forked from may have done.
+        """
+        os.environ.update(self.cache_environment(directory))
+        codecache = sys.modules.get("torch._inductor.codecache")
+        shared = getattr(codecache, "_HEADER_DIR", None)
+        if shared is None:
+            return
+        headers = directory / "headers"
+        (headers / "locks").mkdir(parents=True, exist_ok=True)
+        for path in Path(shared).glob("*.h*"):
+            (headers / path.name).symlink_to(path)
+        setattr(codecache, "_HEADER_DIR", str(headers))  # noqa: B010 (not in torch's stubs)
+        setattr(codecache, "_HEADER_LOCK_DIR", str(headers / "locks"))  # noqa: B010
 
     @classmethod
     def prepare(cls) -> None:

@@ -175,8 +175,6 @@ def software_rules() -> tuple[_Rule, ...]:
     for entry in sys.path:
         rules += _reading_rules(Path(entry))
     rules.append((cache_directory(), READ))
-    # Inductor takes locks beside the header that it has compiled for all jobs.
-    rules.append((cache_directory("inductor_headers") / "locks", WRITE))
     # A package may bring programs of its own, such as `iree-compile` or `ptxas`.
     packages = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     rules += [(Path(path), READ | EXECUTE) for path in packages]

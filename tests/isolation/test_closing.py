@@ -6,7 +6,7 @@ import concurrent.futures
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,14 +29,11 @@ NEVER = Limits(default_timeout_s=10_000)
 Threads = concurrent.futures.ThreadPoolExecutor
 
 
-def sleep_in(server: ForkServer) -> Outcome:
+def sleep_in(server: ForkServer, on_start: Callable[[], None]) -> Outcome:
     with server.directory() as directory:
-        return server.run({"do": "sleep"}, directory, phases=("only",), limits=NEVER)
-
-
-def wait_for_job(server: ForkServer) -> None:
-    while server.pid is None or not descendants(server.pid):
-        time.sleep(0.005)
+        return server.run(
+            {"do": "sleep"}, directory, phases=("only",), limits=NEVER, on_start=on_start
+        )
 
 
 @pytest.fixture
@@ -48,9 +45,11 @@ def threads() -> Iterator[concurrent.futures.ThreadPoolExecutor]:
 
 def test_a_job_ends_as_a_crash_when_another_thread_closes_its_server(threads: Threads) -> None:
     with ForkServer(JOBS) as server:
-        for _ in range(8):  # what wakes up first, and finds what, differs from time to time
-            running = threads.submit(sleep_in, server)
-            wait_for_job(server)
+        for _ in range(8):  # The order in which the threads wake up differs between repetitions.
+            has_started = threading.Event()
+            running = threads.submit(sleep_in, server, has_started.set)
+            while not has_started.wait(0.01):
+                assert not running.done()
             server.close()
             outcome = running.result()
             assert outcome.ending is Ending.CRASH

@@ -141,7 +141,7 @@ def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) ->
 
     reporter.enter("compile")
     compiler = make_compiler(job.compiler, job.framework, job.options)
-    os.environ.update(compiler.cache_environment(directory / "cache"))
+    compiler.use_caches(directory / "cache")
     arguments = workload.arguments(indices[0])
     runtime.seed(workload.seed)
     compiled = compiler.compile(workload.module, arguments)

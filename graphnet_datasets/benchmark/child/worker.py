@@ -10,7 +10,6 @@ process makes them, from the same seeds, after this one and all that it started 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -132,7 +131,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     reporter.enter("compile")
     compiler = make_compiler(job.compiler, job.framework, job.options)
     compiler.trust_remote_code = job.settings.trust_remote_code
-    os.environ.update(compiler.cache_environment(directory / "cache"))
+    compiler.use_caches(directory / "cache")
     arguments = own.arguments(0)
     runtime.seed(workload.seed)
     outside = OutsideState()

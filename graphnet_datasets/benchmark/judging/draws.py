@@ -80,7 +80,7 @@ def judge_draws(outputs: Sequence[Draws]) -> list[DrawVerdict]:
     >>> def dropout(probability):
     ...     is_kept = generator.random((96, 256)) >= probability
     ...     return (is_kept / (1 - probability)).astype(np.float32)
-    >>> eager, further, right, wrong = (dropout(each) for each in (0.5, 0.5, 0.5, 0.4))
+    >>> eager, further, right, wrong = map(dropout, (0.5, 0.5, 0.5, 0.4))
     >>> (verdict,) = judge_draws([Draws("float32", (256,), eager, right, further)])
     >>> verdict.p_value > LEVEL
     True
@@ -194,8 +194,9 @@ class _Scaled:
 def _tests_of_output(draws: Draws, scaled: _Scaled) -> dict[str, float]:
     z, noise, count = scaled.z, scaled.noise, scaled.count
     lags = _lags(draws.shape, draws.step, z.shape[1])
-    statistics = _statistics(scaled.numbers, z, noise, draws.dtype, lags)
-    statistics["values"] = (scaled.missed(), 0.0)
+    # First, since of equal p-values the first one counts and this test says the most.
+    statistics: _Statistics = {"values": (scaled.missed(), 0.0)}
+    statistics |= _statistics(scaled.numbers, z, noise, draws.dtype, lags)
     tests = {name: _test(values, grid) for name, (values, grid) in statistics.items()}
     if count > 1:
         # Two draws of an arm are exchanged with the same two draws of the other.
