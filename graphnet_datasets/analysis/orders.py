@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from ..sample import Op, Sample
-from ..sample.arguments import DictArg, ListArg, Ref, iterate_refs
+from ..sample.arguments import Ref, iterate_leaves, iterate_refs
 from ..sample.targets import base_name
 from .effects import effect_kinds, memory_classes, written_values
 
@@ -166,22 +166,13 @@ def _flat_outputs(
     sample: Sample, operators: list[OpenOrder], of_value: dict[int, int]
 ) -> Iterator[Any]:
     """Yield the leaves of the outputs; of an operator with several results, each of them."""
-
-    def walk(outputs: Any) -> Iterator[Any]:
-        if isinstance(outputs, tuple | ListArg):
-            for item in outputs if isinstance(outputs, tuple) else outputs.items:
-                yield from walk(item)
-        elif isinstance(outputs, DictArg):
-            for _, item in outputs.items:
-                yield from walk(item)
-        elif isinstance(outputs, Ref) and outputs.index in of_value:
-            number = of_value[outputs.index]
+    for leaf in iterate_leaves(sample.outputs):
+        if isinstance(leaf, Ref) and leaf.index in of_value:
+            number = of_value[leaf.index]
             for result in operators[number].results:
                 yield number, result
-        elif outputs is not None:
-            yield outputs
-
-    return walk(sample.outputs)
+        else:
+            yield leaf
 
 
 def _are_exact(sample: Sample, value: int) -> bool:

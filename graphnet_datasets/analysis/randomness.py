@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from ..errors import SampleError, UnknownOperatorError, raises_only
 from ..frameworks import module
 from ..sample import Op, Sample
-from ..sample.arguments import DictArg, ListArg, Ref, iterate_refs
+from ..sample.arguments import Ref, iterate_leaves, iterate_refs
 from ..sample.targets import base_name
 from .effects import effect_kinds, memory_classes, written_values
 
@@ -55,7 +52,9 @@ def random_outputs(sample: Sample) -> tuple[bool, ...]:
     (False, True)
     """
     reached = _reached_values(sample)
-    return tuple(isinstance(leaf, Ref) and reached[leaf.index] for leaf in _leaves(sample.outputs))
+    return tuple(
+        isinstance(leaf, Ref) and reached[leaf.index] for leaf in iterate_leaves(sample.outputs)
+    )
 
 
 def _reached_values(sample: Sample) -> list[bool]:
@@ -85,15 +84,3 @@ def _drops_nothing(framework: str, op: Op) -> bool:
         return module(framework, "operators").drops_nothing(op)
     except UnknownOperatorError:
         return False
-
-
-def _leaves(outputs: Any) -> Iterator[Any]:
-    """Yield the leaves of a sample's outputs in the order of `frameworks.outputs.leaves`."""
-    if isinstance(outputs, tuple | ListArg):
-        for item in outputs if isinstance(outputs, tuple) else outputs.items:
-            yield from _leaves(item)
-    elif isinstance(outputs, DictArg):
-        for _, item in outputs.items:
-            yield from _leaves(item)
-    elif outputs is not None:
-        yield outputs

@@ -12,6 +12,7 @@ from ..benchmark.child import worker
 from ..benchmark.child.arms import Arm
 from ..benchmark.child.draws import choose_draws, hand_over_draws
 from ..benchmark.child.setup import load_workload, make_clock, waiting_for
+from ..benchmark.child.sorted_keys import hand_over_keys
 from ..benchmark.draw_plan import FURTHER_DRAWS
 from ..benchmark.handover import DRAWS
 from ..compilers import make_compiler
@@ -58,6 +59,8 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
         more = dataclasses.replace(draws, count=draws.count + FURTHER_DRAWS)
         path = directory / EAGER_DRAWS
         hand_over_draws(baseline, runtime, reporter, path, more, EAGER_DRAWS)
+    is_fresh = workload.is_fresh
+    hand_over_keys(told, sample, reporter, directory, [0], is_fresh=is_fresh)
     reporter.enter("compile")
     compiler = make_compiler(told.compiler, told.framework, told.options)
     compiler.trust_remote_code = told.settings.trust_remote_code

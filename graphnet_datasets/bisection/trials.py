@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.costs import measure_costs
+from ..analysis.orders import Orders, find_orders
 from ..analysis.randomness import is_random, random_outputs
 from ..atomic import temporary_directory
 from ..benchmark import Settings
 from ..benchmark.draw_plan import DrawPlan, plan_draws
+from ..benchmark.executors.collecting import read_keys
 from ..benchmark.executors.jobs import CandidateCompiler
 from ..benchmark.executors.sample_runner import SampleRunner
 from ..benchmark.handover import DRAWS, HandoverError, read_drawn, read_draws, read_outputs
@@ -27,7 +29,8 @@ from ..benchmark.judging.correctness import (
     find_mismatch,
     overall_min_t,
 )
-from ..benchmark.judging.random_outputs import judge_random_outputs
+from ..benchmark.judging.random_outputs import RandomVerdict, judge_random_outputs
+from ..benchmark.judging.ties import SettledCalls, settle
 from ..benchmark.records.environment import describe_environment, environment_id
 from ..benchmark.records.records import hash_json, sample_digest
 from ..errors import BisectionError, DiskError
@@ -178,7 +181,7 @@ class TrialRunner(SampleRunner):
                 executes=worker_job.executes,
                 reads=[*worker_job.reads, *(file[0] for file in elements if file is not None)],
             )
-            return _judge(outcome, directory, plan)
+            return _judge(outcome, directory, plan, find_orders(sample))
 
 
 def _draw_plan(sample: Sample) -> DrawPlan | None:
@@ -190,7 +193,9 @@ def _draw_plan(sample: Sample) -> DrawPlan | None:
     return plan_draws({**row, "num_ops": sample.num_ops}, random_outputs(sample))
 
 
-def _judge(outcome: Outcome, directory: Path, plan: DrawPlan | None) -> Verdict:
+def _judge(
+    outcome: Outcome, directory: Path, plan: DrawPlan | None, orders: Orders | None
+) -> Verdict:
     messages = outcome.merged()
     if outcome.ending is not Ending.FINISHED:
         phase = outcome.phase
@@ -213,6 +218,7 @@ def _judge(outcome: Outcome, directory: Path, plan: DrawPlan | None) -> Verdict:
         calls = [_read(directory, messages, f"call {call}") for call in (0, NUM_CALLS - 1)]
         candidate_draws = _read_draws(directory, messages, DRAWS)
         eager_draws = _read_draws(directory, messages, EAGER_DRAWS)
+        keys = next(iter(read_keys(directory, messages)), None)
     except HandoverError as error:
         return Verdict(ending="crash", phase="run", message=str(error))
     if not expected:
@@ -221,16 +227,22 @@ def _judge(outcome: Outcome, directory: Path, plan: DrawPlan | None) -> Verdict:
         reason, message = find_mismatch(expected, actual)
         if reason is not Reason.NONE:
             return Verdict(ending="mismatch", phase="run", error_type=reason, message=message)
-    rows = compare_calls([(expected, actual) for actual in calls])
+    settled = SettledCalls([(expected, actual) for actual in calls])
+    if orders is not None:
+        settled = settle(settled.calls, orders, [keys] * len(calls))
+    rows = compare_calls(settled.calls)
     decisive: dict[str, Any] = {}
+    random = RandomVerdict()
     if plan is not None:
-        pairs = [(expected, actual) for actual in calls]
-        judge_random_outputs(rows, pairs, plan, candidate_draws, eager_draws)
+        random = judge_random_outputs(rows, settled.calls, plan, candidate_draws, eager_draws)
         decisive = min(
             (row for row in rows if row["p_value"] is not None),
             key=lambda row: row["p_value"],
             default={},
         )
+    if why_open := settled.take(rows, random.places):
+        for place in settled.open_outputs:  # no failure: the order of ties is not specified
+            rows[place]["min_t"] = -math.inf
     finite = [not nan + infinite for nan, infinite in count_not_finite(expected)]
     figures = ("speedup", "speedup_low", "speedup_high", "lost_ms")
     times: dict[str, Any] = {
@@ -239,6 +251,7 @@ def _judge(outcome: Outcome, directory: Path, plan: DrawPlan | None) -> Verdict:
     return Verdict(
         ending="compared",
         phase="run",
+        message=why_open or "",
         min_t=overall_min_t(rows),
         random_test=decisive.get("random_test"),
         p_value=decisive.get("p_value"),

@@ -80,6 +80,22 @@ def iterate_refs(arg: Any) -> Iterator[int]:
             pending += (current.step, current.stop, current.start)
 
 
+def iterate_leaves(outputs: Any) -> Iterator[Any]:
+    """Yield the leaves of nested outputs, left to right, without those that are None.
+
+    >>> list(iterate_leaves((Ref(0), ListArg((None, 2)), DictArg((("mask", Ref(1)),)))))
+    [Ref(index=0), 2, Ref(index=1)]
+    """
+    if isinstance(outputs, tuple | ListArg):
+        for item in outputs if isinstance(outputs, tuple) else outputs.items:
+            yield from iterate_leaves(item)
+    elif isinstance(outputs, DictArg):
+        for _, item in outputs.items:
+            yield from iterate_leaves(item)
+    elif outputs is not None:
+        yield outputs
+
+
 def map_refs(arg: Any, replace: Callable[[int], Any]) -> Any:
     """Return `arg` with `replace(index)` in the place of each reference.
 

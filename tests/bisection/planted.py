@@ -230,3 +230,20 @@ def _redraw(rate: float) -> Rule:
 
 
 other_stream, drops_less = _planted(_redraw(0.5)), _planted(_redraw(0.4))
+
+
+def _sort_otherwise(order: Callable[[torch.Tensor], torch.Tensor]) -> Rule:
+    """Return a rule that replaces the positions that `argsort` returns."""
+
+    def rule(node: torch.fx.Node, args: tuple[Any, ...], given: Any) -> Any:
+        return order(args[0]) if _is(node, "argsort") else given
+
+    return rule
+
+
+ties_backwards = _planted(
+    _sort_otherwise(
+        lambda keys: keys.shape[-1] - 1 - torch.argsort(keys.flip(-1), dim=-1, stable=True)
+    )
+)
+sorts_backwards = _planted(_sort_otherwise(lambda keys: torch.argsort(keys, descending=True)))

@@ -97,6 +97,31 @@ def test_another_stream_is_no_failure(runner: TrialRunner, tmp_path: Path) -> No
         bisect(DRAWING, f"{PLANTED}:other_stream", tmp_path, runner=runner)
 
 
+SORTING = dataclasses.replace(
+    BLOCK,
+    id="test/sorting",
+    ops=(
+        Op("torch.mul", (Ref(0), 2.0)),
+        Op("torch.Tensor.long", (Ref(2),), results=(Value("int64", (6, 8)),)),
+        Op("torch.argsort", (Ref(3),)),
+        Op("torch.mul", (Ref(4), 2)),
+    ),
+    outputs=(Ref(4), Ref(5)),
+)
+
+
+def test_another_order_of_tied_elements_is_no_failure(runner: TrialRunner, tmp_path: Path) -> None:
+    with pytest.raises(BisectionError, match="does not fail"):
+        bisect(SORTING, f"{PLANTED}:ties_backwards", tmp_path, runner=runner)
+    (line,) = (tmp_path / TRIALS_FILE).read_text().splitlines()
+    assert "does not specify" in json.loads(line)["message"]
+
+
+def test_positions_that_do_not_sort_are_found(runner: TrialRunner, tmp_path: Path) -> None:
+    result = bisect(SORTING, f"{PLANTED}:sorts_backwards", tmp_path, runner=runner)
+    assert result.ops == (2,)
+
+
 def test_the_test_that_is_written_shows_the_failure(runner: TrialRunner, tmp_path: Path) -> None:
     written = bisect(BLOCK, FUSED, tmp_path, runner=runner).write(tmp_path)
     path = written["test_minimal.py"]

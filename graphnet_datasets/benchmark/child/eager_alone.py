@@ -1,11 +1,10 @@
-"""Eager in a process without a candidate: what it gives, how long it takes, and in float64."""
+"""Eager in a process without a candidate: its outputs, its times, and its outputs in float64."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
 
-from ...analysis.orders import find_orders, keys_sample
 from ...frameworks import module
 from ...frameworks.outputs import append_described
 from ...isolation import Reporter, describe_error
@@ -17,17 +16,15 @@ from ..handover import (
     DRAWS,
     FIRST,
     JUDGED,
-    KEYS,
-    MAX_KEYS_BYTES,
     ORACLE,
     judged_message,
-    keys_message,
 )
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 from .between import Between
 from .draws import hand_over_draws
 from .setup import evictor_for, load_workload, make_clock
+from .sorted_keys import hand_over_keys
 from .turnstile import Turnstile
 
 
@@ -53,7 +50,14 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
     if job.draws is not None:
         calls = dataclasses.replace(job.draws, count=job.draws.count + FURTHER_DRAWS)
         hand_over_draws(arm, runtime, reporter, directory / DRAWS, calls, DRAWS)
-    _hand_over_keys(job, reporter, directory)
+    hand_over_keys(
+        job,
+        read_sample(directory),
+        reporter,
+        directory,
+        (0, *(call.set_index for call in job.judged)),
+        is_fresh=job.is_fresh,
+    )
     if not job.is_first:
         return
     turnstile.enter("run")
@@ -63,30 +67,6 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
         workload.forget_spares()
         reporter.enter("oracle")
         _run_oracle(workload, reporter, directory)
-
-
-def _hand_over_keys(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
-    """Hand over the keys that the graph sorts; without them some outputs are undecidable."""
-    sample = read_sample(directory)
-    orders = find_orders(sample)
-    if orders is None:
-        return
-    try:
-        own = dataclasses.replace(job, is_first=False)
-        workload = load_workload(own, directory, keys_sample(sample, orders))
-        workload.note_writes()
-        workload.is_fresh = job.is_fresh
-        arm = Arm(workload, workload.module)
-        with (directory / KEYS).open("wb") as file:
-            for number, set_index in enumerate((0, *(call.set_index for call in job.judged))):
-                if file.tell() > MAX_KEYS_BYTES:
-                    return
-                arm.prepare(set_index)
-                arm()
-                keys = workload.runtime.excerpt(arm.results(), None)[: len(orders.operators)]
-                reporter.send({keys_message(number): append_described(keys, file)})
-    except Exception as error:  # an operator of the part that computes the keys, or want of memory
-        reporter.send({"keys_problem": describe_error(error)})
 
 
 def _time(job: WorkerJob, arm: Arm, workload: Workload, reporter: Reporter) -> None:

@@ -138,7 +138,7 @@ def read_eager_alone(
             calls = read_drawn(messages[DRAWS])
             eager_alone.draws = _read_draws(directory, messages, calls)
         eager_alone.orders = find_orders(sample)
-        eager_alone.keys = _read_keys(directory, messages)
+        eager_alone.keys = read_keys(directory, messages)
         if f"outputs {ORACLE}" in messages:
             described = messages[f"outputs {ORACLE}"]
             eager_alone.oracle = read_outputs(directory / ORACLE, described)
@@ -147,7 +147,7 @@ def read_eager_alone(
     return eager_alone
 
 
-def _read_keys(directory: Path, messages: Mapping[str, Any]) -> list[list[Output]]:
+def read_keys(directory: Path, messages: Mapping[str, Any]) -> list[list[Output]]:
     """Return the keys that the graph sorts, of all calls whose keys were kept."""
     described = []
     while (message := messages.get(keys_message(len(described)))) is not None:

@@ -302,17 +302,13 @@ class Run:
             self._fail(Status.OUTPUT_MISMATCH, Reason.CONSTANT, "judge", error)
             return
         self._warn_of_accuracy(rows, eager_alone.oracle_problem)
-        self.record |= {
-            "status": str(Status.OK),
-            "reason": str(Reason.NONE),
-            "phase": "judge",
-            "error_code": ERROR_CODES[Status.OK],
-            "outputs": rows,
-            "min_t": overall_min_t(rows),
-            "null_t": overall_null_t(rows),
-            "stale_t": overall_stale_t(rows),
-            "eager_t": None if oracle is None else eager_t(first, oracle),
-        }
+        self._take_compared(
+            rows,
+            min_t=overall_min_t(rows),
+            null_t=overall_null_t(rows),
+            stale_t=overall_stale_t(rows),
+            eager_t=None if oracle is None else eager_t(first, oracle),
+        )
         if (self.record["min_t"] or 0.0) <= DECIDED_T:
             self.record["undecidable_reason"] = random.undecidable_reason or self._why_no_times()
         self.record["undecidable_reason"] = why_open or undecidable_reason(self.record)
@@ -332,15 +328,17 @@ class Run:
 
     def _take_random_shapes(self, rows: list[dict[str, Any]]) -> None:
         """Record that outputs whose shapes depend on a draw allow no verdict."""
+        self._take_compared(rows, min_t=math.inf, is_random=True, undecidable_reason=RANDOM_SHAPES)
+
+    def _take_compared(self, rows: list[dict[str, Any]], **figures: Any) -> None:
+        """Record that the outputs were compared, with their rows and figures."""
         self.record |= {
             "status": str(Status.OK),
             "reason": str(Reason.NONE),
             "phase": "judge",
             "error_code": ERROR_CODES[Status.OK],
             "outputs": rows,
-            "min_t": math.inf,
-            "is_random": True,
-            "undecidable_reason": RANDOM_SHAPES,
+            **figures,
         }
 
     def _take_alone(

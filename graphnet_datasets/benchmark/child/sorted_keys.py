@@ -1,0 +1,50 @@
+"""Keys of sorts and searches, which tell valid orders of tied elements from wrong ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+
+from ...analysis.orders import find_orders, keys_sample
+from ...frameworks.outputs import append_described
+from ...isolation import Reporter, describe_error
+from ...sample import Sample
+from ..handover import KEYS, MAX_KEYS_BYTES, keys_message
+from ..worker_job import WorkerJob
+from .arms import Arm
+from .setup import load_workload
+
+
+def hand_over_keys(
+    job: WorkerJob,
+    sample: Sample,
+    reporter: Reporter,
+    directory: Path,
+    set_indices: Iterable[int],
+    *,
+    is_fresh: bool,
+) -> None:
+    """Hand over the keys of the open orders of a sample under eager, for each set of inputs.
+
+    Without keys some outputs are undecidable, so a failure is reported and not raised.
+    """
+    orders = find_orders(sample)
+    if orders is None:
+        return
+    try:
+        own = dataclasses.replace(job, is_first=False)
+        workload = load_workload(own, directory, keys_sample(sample, orders))
+        workload.note_writes()
+        workload.is_fresh = is_fresh
+        arm = Arm(workload, workload.module)
+        with (directory / KEYS).open("wb") as file:
+            for number, set_index in enumerate(set_indices):
+                if file.tell() > MAX_KEYS_BYTES:
+                    return
+                arm.prepare(set_index)
+                arm()
+                keys = workload.runtime.excerpt(arm.results(), None)[: len(orders.operators)]
+                reporter.send({keys_message(number): append_described(keys, file)})
+    except Exception as error:  # an operator of the part that computes the keys, or want of memory
+        reporter.send({"keys_problem": describe_error(error)})
