@@ -16,7 +16,7 @@ DEMO_SAMPLES = @examples/demo.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint docs slow soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu
+.PHONY: help demo test quick lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
@@ -25,6 +25,8 @@ help:
 	@echo "make lint        run ruff and pyright"
 	@echo "make docs        build the API reference out of the docstrings, in build/reference"
 	@echo "make slow        run the tests that take longer than ten seconds each"
+	@echo "make nightly     run the demo, the slow tests and make soak, and build the packages and the leaderboard"
+	@echo "make packages    build the source distribution and the wheel, in dist"
 	@echo "make soak        run 1,000 random failures, kill a run 50 times, fuzz kernels and 10,000 inputs"
 	@echo "make gpu         run the GPU tests and time the embedded dataset on a CUDA device"
 	@echo "make starter     capture the models of the project's own catalogs, into build/starter"
@@ -68,6 +70,13 @@ quick: $(VENV)/.quick
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"
+
+nightly:
+	$(MAKE) demo slow packages leaderboard soak
+
+packages: $(VENV)/.test
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
 
 # Counts bound the work, so that a busy machine makes the same calls as an idle one.
 soak: $(VENV)/.test

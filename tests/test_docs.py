@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import importlib
 import re
 import subprocess
@@ -60,29 +59,17 @@ def test_a_page_names_what_there_is(page: Path) -> None:
     assert sorted(lacking) == []
 
 
-def test_the_address_of_the_project_stands_in_one_place() -> None:
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    address = config["metadata"]["url"].removeprefix("https://")
-    listed = subprocess.run(
-        ["git", "grep", "-l", "-F", address], cwd=ROOT, capture_output=True, text=True
-    )
-    if listed.returncode not in (0, 1):
-        pytest.skip("this is not a checkout of git")
-    assert listed.stdout.split() == ["setup.cfg"]
-
-
 def test_the_page_of_the_package_has_no_link_beside_itself() -> None:
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "setup.py", "--quiet", "--long-description"],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     )
-    links = re.findall(r"\]\(([^)]+)\)", told.stdout)
-    assert len(links) > 10
-    assert [link for link in links if not link.startswith("https://")] == []
-    assert any(link.endswith("/raw/main/docs/images/data-way.svg") for link in links)
-    inside = re.findall(r"\]\((?!https?:)([^)]+)\)", (ROOT / "README.md").read_text())
+    readme = (ROOT / "README.md").read_text()
+    links = re.findall(r"\]\(([^)]+)\)", process.stdout)
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    assert len(process.stdout) > len(readme) / 2
+    inside = re.findall(r"\]\((?!https?:)([^)]+)\)", readme)
     assert [path for path in inside if not (ROOT / path).exists()] == []

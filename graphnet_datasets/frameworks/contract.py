@@ -12,6 +12,8 @@ import functools
 import importlib
 import importlib.metadata
 import importlib.util
+import logging
+import re
 from collections.abc import Mapping
 from types import ModuleType
 
@@ -45,6 +47,8 @@ MODULES: Mapping[str, str] = {
 the benchmark; where one of the others is missing, what it serves says so."""
 
 
+_LOGGER = logging.getLogger("graphnet_datasets")
+
 FRAMEWORK_VARIABLE = "GRAPHNET_DATASETS_FRAMEWORK"
 """The environment variable that names the framework of a fork server's jobs."""
 
@@ -56,7 +60,8 @@ class Framework:
     `package` holds its modules, `imported_as` is the name that its users import, and any one of
     `distributions` installs it. `validation` is the module that makes the checks of `validation`
     which run a sample, "" if there is none. With `is_walk_native` even its walk over shapes runs
-    native code, which a hostile graph can end the process with.
+    native code, which a hostile graph can end the process with. `newest_tested` is the newest
+    version, as major and minor number, that the tests of this library have run with.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Framework:
     distributions: tuple[str, ...]
     validation: str = ""
     is_walk_native: bool = False
+    newest_tested: tuple[int, int] | None = None
 
     @property
     def is_installed(self) -> bool:
@@ -80,6 +86,18 @@ class Framework:
                 continue
         return {self.distributions[0]: ""}
 
+    def warn_if_untested(self) -> None:
+        """Log one warning if the installed version is newer than `newest_tested`."""
+        ((distribution, version),) = self.versions().items()
+        if not _is_newer(version, self.newest_tested):
+            return
+        tested = ".".join(map(str, self.newest_tested or ()))
+        _LOGGER.warning(
+            "%s %s is newer than %s, the newest version that graphnet-datasets has been tested "
+            "with. Please report graphs that worked before and fail now.",
+            *(distribution, version, tested),
+        )
+
     def missing(self, purpose: str) -> MissingExtraError:
         """Return the error that says how to install it."""
         return MissingExtraError(self.distributions[0], self.name, purpose)
@@ -94,6 +112,7 @@ _BUILT_IN = {
             "torch",
             ("torch",),
             "graphnet_datasets.validation.torch_worker",
+            newest_tested=(2, 13),
         ),
         Framework(
             "paddle",
@@ -102,6 +121,7 @@ _BUILT_IN = {
             ("paddlepaddle", "paddlepaddle-gpu"),
             "graphnet_datasets.validation.paddle_worker",
             is_walk_native=True,
+            newest_tested=(3, 3),
         ),
     )
 }
@@ -144,7 +164,7 @@ def module(name: str, part: str, purpose: str = "") -> ModuleType:
         raise ValueError(f"`{part}` is not a module of a framework: {', '.join(MODULES)}.")
     framework = framework_named(name)
     try:
-        return _import(framework.package, part)
+        imported = _import(framework.package, part)
     except ModuleNotFoundError as error:
         if error.name == f"{framework.package}.{part}":
             raise UnknownFrameworkError(
@@ -153,6 +173,18 @@ def module(name: str, part: str, purpose: str = "") -> ModuleType:
         if error.name == framework.imported_as:
             raise framework.missing(purpose or f"Running samples of {name}") from error
         raise
+    _warn_once(framework)
+    return imported
+
+
+@functools.cache
+def _warn_once(framework: Framework) -> None:
+    framework.warn_if_untested()
+
+
+def _is_newer(version: str, tested: tuple[int, int] | None) -> bool:
+    release = re.match(r"(\d+)\.(\d+)", version)
+    return bool(tested and release) and (int(release[1]), int(release[2])) > tested
 
 
 @functools.cache

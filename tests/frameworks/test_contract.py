@@ -146,3 +146,16 @@ def test_both_frameworks_offer_the_whole_contract(name: str) -> None:
 def test_only_modules_of_the_contract_are_imported() -> None:
     with pytest.raises(ValueError, match="is not a module of a framework"):
         module("torch", "building.custom_operators")
+
+
+def test_an_untested_version_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    torch = framework_named("torch")
+    torch.warn_if_untested()
+    assert caplog.text == ""
+    dataclasses.replace(torch, newest_tested=(2, 0)).warn_if_untested()
+    assert "is newer than 2.0, the newest version that graphnet-datasets" in caplog.text
+    caplog.clear()
+    dataclasses.replace(torch, newest_tested=(10, 0)).warn_if_untested()
+    dataclasses.replace(torch, newest_tested=None).warn_if_untested()
+    dataclasses.replace(torch, distributions=("not-installed",)).warn_if_untested()
+    assert caplog.text == ""
