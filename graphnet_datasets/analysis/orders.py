@@ -7,24 +7,43 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from ..sample import Op, Sample
-from ..sample.arguments import Ref, iterate_leaves, iterate_refs
+from ..sample.arguments import ListArg, Ref, iterate_leaves, iterate_refs
 from ..sample.targets import base_name
 from .effects import effect_kinds, memory_classes, written_values
 
-Kind = Literal["sort", "select", "unique"]
+Kind = Literal["sort", "select", "unique", "mode", "pool"]
 Result = Literal["positions", "values", "inverse", "counts"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Window:
+    """The windows of a pooling operator, with a number for each spatial dimension.
+
+    `kernel` is their size; of an adaptive operator it is their number, or empty where that is not
+    known. `is_random` says that they start at random places.
+    """
+
+    kernel: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    padding: tuple[int, ...] = (0, 0, 0)
+    dilation: tuple[int, ...] = (1, 1, 1)
+    is_adaptive: bool = False
+    is_random: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OpenOrder:
     """An operator whose results have several valid orders.
 
-    `kind` is "sort" for a permutation along `dim`, "select" for one position in each row, "unique"
-    for distinct elements in any order. `results` names the results of the operator in order; the
+    `kind` is "sort" for a permutation along `dim`, "select" for one position in each row, "mode"
+    for an element that no other exceeds in number and its position, "pool" for the position of the
+    maximum of each `window` of the last `num_axes` dimensions, "unique" for distinct elements, or
+    slices along `dim`, in any order. `results` names the results of the operator in order; the
     order of those in `open_results` is not specified. `keys` is the value that is sorted, `dim` the
     dimension (None: flattened), `keeps_dim` whether the result has it. `count` is the number of
     elements that `topk` returns, the largest if `is_largest`. `is_first` says that the operator
-    promises the first of several tied elements.
+    promises the first of several tied elements, `is_cumulative` that no element comes after the
+    place of its position.
     """
 
     position: int
@@ -38,6 +57,9 @@ class OpenOrder:
     count: int | None = None
     is_largest: bool = True
     is_first: bool = False
+    is_cumulative: bool = False
+    window: Window | None = None
+    num_axes: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -270,7 +292,8 @@ def _kthvalue(_: str, __: str, arguments: _Arguments) -> dict[str, Any]:
 
 def _mode(_: str, __: str, arguments: _Arguments) -> dict[str, Any]:
     dim = arguments.get(1, "dim", "axis", default=-1)
-    return _choice(-1 if dim is None else dim, arguments.get(2, "keepdim", default=False))
+    columns = _choice(-1 if dim is None else dim, arguments.get(2, "keepdim", default=False))
+    return columns | {"kind": "mode", "open_results": frozenset({"values", "positions"})}
 
 
 def _median(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | None:
@@ -286,7 +309,7 @@ def _cumulative(framework: str, target: str, arguments: _Arguments) -> dict[str,
     if type(dim) is not int:
         return None
     del framework, target
-    return _choice(dim, True)
+    return _choice(dim, True) | {"is_cumulative": True}
 
 
 def _arg_extreme(framework: str, _: str, arguments: _Arguments) -> dict[str, Any]:
@@ -318,8 +341,6 @@ def _choice(dim: Any, keeps_dim: Any) -> dict[str, Any]:
 def _unique(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
     if framework != "torch" or arguments.get(1, "sorted", default=True) is not False:
         return None
-    if arguments.get(4, "dim") is not None:
-        return None
     is_low_level = "_unique" in target
     results: list[Result] = ["values"]
     if is_low_level or arguments.get(2, "return_inverse", default=False) is True:
@@ -327,7 +348,103 @@ def _unique(framework: str, target: str, arguments: _Arguments) -> dict[str, Any
     is_counted = arguments.get(3, "return_counts", default=False) is True
     if target.rpartition(".")[2] != "_unique" and (is_counted or "_unique2" in target):
         results.append("counts")
-    return {"kind": "unique", "results": tuple(results), "open_results": frozenset(results)}
+    return _uniqueness(results, arguments.get(4, "dim"))
+
+
+def _unique_dim(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | None:
+    if framework != "torch" or arguments.get(2, "sorted", default=True) is not False:
+        return None
+    return _uniqueness(["values", "inverse", "counts"], arguments.get(1, "dim"))
+
+
+def _uniqueness(results: list[Result], dim: Any) -> dict[str, Any]:
+    return {
+        "kind": "unique",
+        "dim": dim,
+        "results": tuple(results),
+        "open_results": frozenset(results),
+    }
+
+
+def _max_pool(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
+    name = base_name(target)
+    num_axes = _num_axes(name)
+    is_low_level = target.startswith(("torch.ops.", "paddle._C_ops."))
+    if not (is_low_level or name.endswith("_with_indices")):
+        place = 4 if framework == "paddle" else 6
+        if arguments.get(place, "return_indices", "return_mask", default=False) is not True:
+            return None
+    if framework == "paddle" and arguments.get(5, "adaptive", default=False) is True:
+        return _pooling(
+            num_axes, Window(_numbers(arguments.get(1), num_axes) or (), is_adaptive=True)
+        )
+    kernel = _numbers(arguments.get(1, "kernel_size"), num_axes)
+    stride = _numbers(arguments.get(2, "stride", "strides"), num_axes) or kernel
+    padding = _numbers(arguments.get(3, "padding", "paddings", default=0), num_axes)
+    dilation = _numbers(
+        arguments.get(4, "dilation", default=1) if framework == "torch" else 1, num_axes
+    )
+    if kernel is None or stride is None or padding is None or dilation is None:
+        return None
+    return _pooling(num_axes, Window(kernel, stride, padding, dilation))
+
+
+def _adaptive_max_pool(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
+    if not _returns_positions(framework, target, arguments, 2):
+        return None
+    num_axes = _num_axes(base_name(target))
+    sizes = _numbers(arguments.get(1, "output_size"), num_axes)
+    return _pooling(num_axes, Window(sizes or (), is_adaptive=True))
+
+
+def _fractional_max_pool(
+    framework: str, target: str, arguments: _Arguments
+) -> dict[str, Any] | None:
+    if framework != "torch" or not _returns_positions(framework, target, arguments, 4):
+        return None
+    num_axes = _num_axes(base_name(target))
+    kernel = _numbers(arguments.get(1, "kernel_size"), num_axes)
+    return None if kernel is None else _pooling(num_axes, Window(kernel, is_random=True))
+
+
+def _returns_positions(framework: str, target: str, arguments: _Arguments, place: int) -> bool:
+    """Return whether a pooling operator, which may have a flag for it, returns positions."""
+    if not target.startswith(f"{framework}.nn.functional.") or target.endswith("_with_indices"):
+        return True
+    return arguments.get(place, "return_indices", "return_mask", default=False) is True
+
+
+def _num_axes(name: str) -> int:
+    """Return the number of spatial dimensions of a pooling operator.
+
+    >>> _num_axes("adaptive_max_pool2d_with_indices")
+    2
+    """
+    return int(name.partition("pool")[2][0])
+
+
+def _pooling(num_axes: int, window: Window) -> dict[str, Any]:
+    return {
+        "kind": "pool",
+        "results": ("values", "positions"),
+        "open_results": frozenset({"positions"}),
+        "window": window,
+        "num_axes": num_axes,
+    }
+
+
+def _numbers(size: Any, count: int) -> tuple[int, ...] | None:
+    """Return a size for each axis; None where it is not known before the call."""
+    items = size.items if isinstance(size, ListArg) else size
+    if isinstance(items, int):
+        return (items,) * count
+    if not isinstance(items, tuple):
+        return None
+    sizes = tuple(item for item in items if isinstance(item, int))
+    if len(sizes) != len(items):
+        return None
+    sizes = sizes * count if len(sizes) == 1 else sizes
+    return sizes if len(sizes) == count else None
 
 
 _READERS: dict[str, Any] = {
@@ -347,4 +464,15 @@ _READERS: dict[str, Any] = {
     "unique": _unique,
     "_unique": _unique,
     "_unique2": _unique,
+    "unique_dim": _unique_dim,
+    **{
+        f"{name}{count}d{ending}": reader
+        for name, reader in (
+            ("max_pool", _max_pool),
+            ("adaptive_max_pool", _adaptive_max_pool),
+            ("fractional_max_pool", _fractional_max_pool),
+        )
+        for count in (1, 2, 3)
+        for ending in ("", "_with_indices", "_with_index")
+    },
 }

@@ -18,7 +18,7 @@ from graphnet_datasets.benchmark.judging.correctness import Output
 from graphnet_datasets.benchmark.judging.ties import settle
 from graphnet_datasets.frameworks.runtime import make_runtime
 from graphnet_datasets.sample import Input, Op, Sample, Value
-from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.sample.arguments import ListArg, Ref
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.scores import by_sample
 from tests.benchmark.samples import make_sample, quick
@@ -177,6 +177,130 @@ def test_one_of_several_tied_elements_is_right(
     )
     tolerances, reason = settled(sample, keys, eager, candidate)
     assert (max(tolerances) == -math.inf, reason) == (is_right, None)
+
+
+F, ATEN = "torch.nn.functional", "torch.ops.aten"
+FIVES = [[5, 2, 5, 2, 9]]
+PLANE = [[[1, 1, 7, 0], [0, 1, 7, 7], [3, 3, 0, 2], [3, 3, 2, 2]]]
+LINE = [[1, 1, 7, 7]]
+CUBE = [[[[1, 1], [0, 1]], [[1, 0], [0, 0]]]]
+ROWS = [[2, 1], [0, 3], [2, 1], [0, 3]]
+OPEN = [
+    # operator, arguments, keywords, keys, results of eager, valid ones, wrong ones
+    ("torch.argsort", (), {}, FIVES, [[[1, 3, 0, 2, 4]]], [[[3, 1, 2, 0, 4]]], [[[3, 3, 2, 0, 4]]]),
+    ("torch.sort", (), {}, FIVES, [[[2, 2, 5, 5, 9]], [[1, 3, 0, 2, 4]]],
+     [[[2, 2, 5, 5, 9]], [[3, 1, 0, 2, 4]]], [[[2, 2, 5, 5, 9]], [[0, 1, 3, 2, 4]]]),
+    ("torch.topk", (2,), {}, FIVES, [[[9, 5]], [[4, 0]]], [[[9, 5]], [[4, 2]]],
+     [[[9, 5]], [[4, 1]]]),
+    ("torch.topk", (2,), {"sorted": False}, FIVES, [[[9, 5]], [[4, 0]]], [[[5, 9]], [[2, 4]]],
+     [[[5, 9]], [[2, 2]]]),
+    ("torch.kthvalue", (2,), {}, FIVES, [[2], [3]], [[2], [1]], [[2], [0]]),
+    ("torch.median", (1,), {}, FIVES, [[5], [2]], [[5], [0]], [[5], [1]]),
+    ("torch.nanmedian", (1,), {}, FIVES, [[5], [2]], [[5], [0]], [[5], [4]]),
+    ("torch.mode", (), {}, FIVES, [[2], [3]], [[5], [0]], [[9], [4]]),
+    ("torch.mode", (), {}, FIVES, [[2], [3]], [[2], [1]], [[2], [0]]),
+    ("torch.mode", (), {}, FIVES, [[2], [3]], [[5], [2]], [[5], [1]]),
+    ("torch.cummax", (1,), {}, FIVES, [[[5, 5, 5, 5, 9]], [[0, 0, 2, 2, 4]]],
+     [[[5, 5, 5, 5, 9]], [[0, 0, 0, 0, 4]]], [[[5, 5, 5, 5, 9]], [[2, 0, 2, 2, 4]]]),
+    ("torch.cummin", (1,), {}, FIVES, [[[5, 2, 2, 2, 2]], [[0, 1, 1, 3, 3]]],
+     [[[5, 2, 2, 2, 2]], [[0, 1, 1, 1, 1]]], [[[5, 2, 2, 2, 2]], [[0, 1, 1, 2, 1]]]),
+    (f"{F}.max_pool1d", (2,), {"return_indices": True}, LINE, [[[1, 7]], [[0, 2]]],
+     [[[1, 7]], [[1, 3]]], [[[1, 7]], [[0, 1]]]),
+    (f"{F}.max_pool1d", (2,), {"return_indices": True}, [[7, 1, 7, 7]], [[[7, 7]], [[0, 2]]],
+     [[[7, 7]], [[0, 3]]], [[[7, 7]], [[2, 3]]]),
+    (f"{F}.max_pool2d", (2, 2, 0, 1, False, True), {}, PLANE, [[[[1, 7], [3, 2]]],
+     [[[0, 2], [8, 11]]]], [[[[1, 7], [3, 2]]], [[[5, 7], [13, 15]]]],
+     [[[[1, 7], [3, 2]]], [[[5, 7], [13, 3]]]]),
+    (f"{F}.max_pool2d_with_indices", (2,), {}, PLANE, [[[[1, 7], [3, 2]]], [[[0, 2], [8, 11]]]],
+     [[[[1, 7], [3, 2]]], [[[1, 6], [9, 14]]]], [[[[1, 7], [3, 2]]], [[[0, 2], [8, 9]]]]),
+    (f"{ATEN}.max_pool2d_with_indices.default", (ListArg((2, 2)), ListArg((2, 2))), {}, PLANE,
+     [[[[1, 7], [3, 2]]], [[[0, 2], [8, 11]]]], [[[[1, 7], [3, 2]]], [[[1, 6], [9, 14]]]],
+     [[[[1, 7], [3, 2]]], [[[1, 6], [9, 16]]]]),
+    (f"{F}.max_pool3d", (2,), {"return_indices": True}, CUBE, [[[[[1]]]], [[[[0]]]]],
+     [[[[[1]]]], [[[[4]]]]], [[[[[1]]]], [[[[5]]]]]),
+    (f"{F}.adaptive_max_pool1d", (2,), {"return_indices": True}, LINE, [[[1, 7]], [[0, 2]]],
+     [[[1, 7]], [[1, 3]]], [[[1, 7]], [[2, 2]]]),
+    (f"{F}.adaptive_max_pool2d", (2, True), {}, PLANE, [[[[1, 7], [3, 2]]], [[[0, 2], [8, 11]]]],
+     [[[[1, 7], [3, 2]]], [[[5, 7], [13, 15]]]], [[[[1, 7], [3, 2]]], [[[5, 3], [13, 15]]]]),
+    (f"{ATEN}.adaptive_max_pool3d.default", (1,), {}, CUBE, [[[[[1]]]], [[[[0]]]]],
+     [[[[[1]]]], [[[[3]]]]], [[[[[1]]]], [[[[2]]]]]),
+    (f"{F}.fractional_max_pool2d_with_indices", (2,), {"output_size": 1}, PLANE, [[[[3]]], [[[8]]]],
+     [[[[3]]], [[[13]]]], [[[[3]]], [[[11]]]]),
+    (f"{F}.fractional_max_pool3d", (2,), {"output_size": 1, "return_indices": True}, CUBE,
+     [[[[[1]]]], [[[[0]]]]], [[[[[1]]]], [[[[4]]]]], [[[[[1]]]], [[[[7]]]]]),
+    ("torch.unique", (False,), {}, FIVES, [[9, 2, 5]], [[2, 5, 9]], [[2, 5, 8]]),
+    ("torch.unique", (False, True, True, 0), {}, ROWS, [[[0, 3], [2, 1]], [1, 0, 1, 0], [2, 2]],
+     [[[2, 1], [0, 3]], [0, 1, 0, 1], [2, 2]], [[[2, 1], [0, 3]], [1, 0, 1, 0], [2, 2]]),
+    (f"{ATEN}.unique_dim.default", (0, False, True, True), {}, ROWS,
+     [[[0, 3], [2, 1]], [1, 0, 1, 0], [2, 2]], [[[2, 1], [0, 3]], [0, 1, 0, 1], [2, 2]],
+     [[[2, 3], [0, 1]], [0, 1, 0, 1], [2, 2]]),
+]  # fmt: skip
+FIRST = [
+    ("torch.argmax", (1,), {}, [[7, 2, 7]], [[0]], [[2]]),
+    ("torch.argmin", (1,), {}, [[7, 2, 2]], [[1]], [[2]]),
+    ("torch.max", (1,), {}, [[7, 2, 7]], [[7], [0]], [[7], [2]]),
+    ("torch.min", (1,), {}, [[7, 2, 2]], [[2], [1]], [[2], [2]]),
+]
+DETERMINED = [
+    ("torch.sort", (), {"stable": True}),
+    ("torch.argsort", (), {"stable": True}),
+    ("torch.unique", (True, True, True), {}),
+    ("torch.unique_consecutive", (True,), {}),
+    (f"{F}.max_pool2d", (2,), {}),
+    (f"{F}.adaptive_max_pool2d", (2,), {}),
+    ("torch.median", (), {}),
+]
+
+
+def of(target: str, args: Any, kwargs: dict[str, Any], keys: Any, num_results: int) -> Sample:
+    """Return a sample of one operator on an input, whose results are its outputs."""
+    shape = np.shape(keys)
+    ops = [Op(target, (X, *args), tuple(kwargs.items()))]
+    if num_results > 1:
+        ops += [Op("operator.getitem", (Ref(1), index)) for index in range(num_results)]
+    outputs = tuple(Ref(len(ops) + 1 - num_results + index) for index in range(num_results))
+    inputs = (Input("input", Value("int64", shape)),)
+    return make_sample("open", *ops, inputs=inputs, outputs=outputs)
+
+
+@pytest.mark.parametrize(("target", "args", "kwargs", "keys", "eager", "valid", "wrong"), OPEN)
+def test_each_valid_result_is_right_and_no_other(
+    target: str, args: Any, kwargs: Any, keys: Any, eager: Any, valid: Any, wrong: Any
+) -> None:
+    sample = of(target, args, kwargs, keys, len(eager))
+    tolerances, reason = settled(sample, keys, eager, valid)
+    assert (max(tolerances), reason) == (-math.inf, None)
+    tolerances, reason = settled(sample, keys, eager, wrong)
+    assert (max(tolerances) > -1, reason) == (True, None)
+
+
+@pytest.mark.parametrize(("target", "args", "kwargs", "keys", "eager", "last"), FIRST)
+def test_torch_promises_the_first_of_several_extremes(
+    target: str, args: Any, kwargs: Any, keys: Any, eager: Any, last: Any
+) -> None:
+    tolerances, reason = settled(of(target, args, kwargs, keys, len(eager)), keys, eager, last)
+    assert (max(tolerances), reason) == (math.inf, None)
+
+
+@pytest.mark.parametrize(("target", "args", "kwargs"), DETERMINED)
+def test_operators_that_specify_their_order_are_compared(
+    target: str, args: Any, kwargs: Any
+) -> None:
+    assert find_orders(of(target, args, kwargs, PLANE, 2)) is None
+
+
+@pytest.mark.parametrize(("value", "is_open"), [(0, True), (1, False)])
+def test_a_gradient_through_tied_maxima_is_undecidable(value: int, is_open: bool) -> None:
+    """Zeros that relu made tie in a window; the gradient goes to one of them."""
+    ops = (
+        Op(f"{ATEN}.max_pool2d_with_indices.default", (X, ListArg((2, 2)))),
+        Op("operator.getitem", (Ref(1), 1)),
+        Op("torch.mul", (Ref(2), 2)),
+    )
+    sample = make_sample("pooled", *ops, inputs=(Input("input", Value("int64", (1, 2, 2))),))
+    keys = [[[0, 0], [0, value]]]
+    _, reason = settled(sample, keys, [[[[0]]]], [[[[2]]]])
+    assert (reason is not None) is is_open
 
 
 def test_without_keys_a_difference_is_undecidable() -> None:

@@ -19,6 +19,7 @@ from ...scores.formats import decode_wide
 from ...scores.tolerance import min_t
 from .calls import DECIDED_T, Pair
 from .correctness import Output
+from .windows import are_in_windows, has_tied_maxima
 
 Keys: TypeAlias = "Sequence[Output] | None"
 """The keys of each open order in one call, None where they were not kept."""
@@ -70,6 +71,10 @@ def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> Settl
             order = orders.operators[number]
             if order.kind == "unique" or _is_equal(eager[place], candidate[place]):
                 continue
+            if order.kind == "mode":
+                if _settle_mode(settled, orders, place, call_keys, actual):
+                    candidate[place] = eager[place]
+                continue
             if result == "values":
                 if not _sort_values(order, eager, candidate, place):
                     settled.open_outputs[place] = order
@@ -80,7 +85,8 @@ def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> Settl
             if call_keys is None:
                 settled.open_outputs[place] = order
                 continue
-            positions = _Positions(order, call_keys[number], eager[place], candidate[place])
+            make = _PooledPositions if order.kind == "pool" else _Positions
+            positions = make(order, call_keys[number], eager[place], candidate[place])
             t = positions.tolerance(is_exact=is_exact)
             settled.position_t[place] = max(settled.position_t.get(place, -math.inf), t)
             if t < math.inf:
@@ -145,6 +151,10 @@ class _Positions:
             return math.inf
         if chosen.size and not (chosen.min() >= 0 and chosen.max() < length):
             return math.inf
+        if self._order.is_cumulative:
+            own = np.unravel_index(self._places, self._shape)[self._dim]
+            if (chosen > own).any():
+                return math.inf
         if self._order.kind == "sort":
             rows = self._rows()
             if np.unique(rows * length + chosen).size != chosen.size:
@@ -175,6 +185,70 @@ class _Positions:
         coordinates = list(np.unravel_index(self._places, self._shape))
         coordinates[self._dim] = positions
         return self._array[tuple(coordinates)]
+
+
+class _PooledPositions(_Positions):
+    """Positions of the maxima of windows, flat in the last dimensions of the keys."""
+
+    def __init__(self, order: OpenOrder, keys: Output, eager: Output, candidate: Output) -> None:
+        leading = eager.shape[: -order.num_axes]
+        self._in_shape = keys.shape[-order.num_axes :]
+        self._out_shape = eager.shape[-order.num_axes :]
+        elements = keys.elements.reshape(*keys.shape[: -order.num_axes], math.prod(self._in_shape))
+        flat_shape = (*leading, math.prod(self._out_shape))
+        arms = [dataclasses.replace(arm, whole_shape=flat_shape) for arm in (eager, candidate)]
+        order = dataclasses.replace(order, dim=len(leading))
+        super().__init__(order, dataclasses.replace(keys, elements=elements), *arms)
+
+    def tolerance(self, *, is_exact: bool) -> float:
+        window = self._order.window
+        if window is None or not self._fits or self._candidate.size != self._eager.size:
+            return math.inf
+        cells = self._places % max(1, math.prod(self._out_shape))
+        if not are_in_windows(
+            window, self._candidate, cells, self._eager, self._in_shape, self._out_shape
+        ):
+            return math.inf
+        return super().tolerance(is_exact=is_exact)
+
+
+def _settle_mode(
+    settled: SettledCalls, orders: Orders, place: int, keys: Keys, outputs: Sequence[Output]
+) -> bool:
+    """Judge a most frequent element, or its position, of the candidate; return whether it is right.
+
+    `outputs` are the candidate's. A position has to be that of the element that it returns.
+    """
+    number, result = orders.direct[place]
+    order, chosen = orders.operators[number], outputs[place].elements.reshape(-1)
+    if keys is None or not _is_whole(outputs[place]):
+        settled.open_outputs[place] = order
+        return False
+    array = np.moveaxis(np.atleast_1d(keys[number].elements), order.dim or 0, -1)
+    rows = array.reshape(-1, array.shape[-1])
+    numbers = decode_wide(rows, keys[number].dtype)
+    elements = chosen if result == "values" else None
+    if result == "values":
+        distances = np.abs(numbers - decode_wide(chosen, keys[number].dtype)[:, None])
+        chosen = np.argmin(np.where(np.isnan(distances), np.inf, distances), axis=-1)
+    else:
+        for other, (of_operator, name) in orders.direct.items():
+            if (of_operator, name) == (number, "values") and _is_whole(outputs[other]):
+                elements = outputs[other].elements.reshape(-1)
+    t = math.inf
+    chosen = chosen.astype(np.int64)
+    if ((chosen >= 0) & (chosen < rows.shape[-1])).all():
+        picked = rows[np.arange(len(rows)), chosen]
+        t = -math.inf
+        if elements is not None and picked.tobytes() != elements.tobytes():
+            is_exact = orders.are_keys_exact[number]
+            t = math.inf if is_exact else min_t(elements, picked, keys[number].dtype)
+        counts = (numbers == numbers[np.arange(len(rows)), chosen][:, None]).sum(axis=-1)
+        most = [np.unique(row, return_counts=True)[1].max() for row in numbers]
+        if (counts != most).any():
+            t = math.inf
+    settled.position_t[place] = max(settled.position_t.get(place, -math.inf), t)
+    return t < math.inf
 
 
 def _sort_values(
@@ -211,13 +285,14 @@ def _settle_unique(
             settled.open_outputs |= dict.fromkeys(places.values(), order)
             continue
         for arm in (eager, candidate):
-            by = _unique_order(places, arm)
+            by = _unique_order(places, arm, order.dim)
             if by is None:
                 continue
             for result in ("values", "counts"):
                 if result in places:
                     output = arm[places[result]]
-                    arm[places[result]] = _replaced(output, output.elements.reshape(-1)[by])
+                    dim = order.dim if result == "values" else None
+                    arm[places[result]] = _replaced(output, np.take(output.elements, by, dim))
             if "inverse" in places:
                 output = arm[places["inverse"]]
                 rank = np.empty_like(by)
@@ -225,12 +300,22 @@ def _settle_unique(
                 arm[places["inverse"]] = _replaced(output, rank[output.elements])
 
 
-def _unique_order(places: Mapping[str, int], arm: Sequence[Output]) -> npt.NDArray | None:
+def _unique_order(
+    places: Mapping[str, int], arm: Sequence[Output], dim: int | None
+) -> npt.NDArray | None:
     """Return the order of the unique elements: by value, else by occurrence, else by count.
+
+    With `dim` the elements are slices along it.
 
     None if the inverse does not point to each element, which no order mends.
     """
-    sizes = [arm[places[name]].elements.size for name in ("values", "counts") if name in places]
+    sizes = [
+        arm[places[name]].elements.size
+        if dim is None or name == "counts"
+        else arm[places[name]].shape[dim]
+        for name in ("values", "counts")
+        if name in places
+    ]
     first = None
     if "inverse" in places:
         labels, first = np.unique(arm[places["inverse"]].elements, return_index=True)
@@ -238,7 +323,11 @@ def _unique_order(places: Mapping[str, int], arm: Sequence[Output]) -> npt.NDArr
             return None
     if "values" in places:
         output = arm[places["values"]]
-        return np.argsort(decode_wide(output.elements, output.dtype), kind="stable")
+        numbers = decode_wide(output.elements, output.dtype)
+        if dim is not None:
+            slices = np.moveaxis(numbers, dim, 0)
+            return np.lexsort(slices.reshape(len(slices), -1).T[::-1])
+        return np.argsort(numbers, kind="stable")
     if first is not None:
         return np.argsort(first)
     return np.argsort(arm[places["counts"]].elements, kind="stable")
@@ -249,9 +338,14 @@ def _has_ties(orders: Orders, number: int, keys: Output) -> bool:
     order = orders.operators[number]
     if order.is_first and orders.are_keys_exact[number]:
         return False
+    if order.kind == "pool":
+        decoded = decode_wide(keys.elements, keys.dtype)
+        return order.window is None or has_tied_maxima(order.window, decoded, order.num_axes)
     array = keys.elements.reshape(-1) if order.dim is None else keys.elements
     if array.ndim == 0 or array.size == 0:
         return False
+    if order.kind == "mode" or (order.kind == "unique" and order.dim is not None):
+        return array.shape[order.dim or 0] > 1
     dim = 0 if order.dim is None else order.dim
     values = np.moveaxis(np.sort(decode_wide(array, keys.dtype), axis=dim), dim, -1)
     if order.kind == "unique":
