@@ -29,7 +29,7 @@ OPEN = [
     ("torch", Op("torch.topk", (X, 3)), [None, "positions"]),
     ("torch", Op("torch.topk", (X, 3), (("sorted", False),)), ["values", "positions"]),
     ("torch", Op("torch.median", (X, 1)), [None, "positions"]),
-    ("torch", Op("torch.mode", (X,)), [None, "positions"]),
+    ("torch", Op("torch.mode", (X,)), ["values", "positions"]),
     ("torch", Op("torch.kthvalue", (X, 2)), [None, "positions"]),
     ("torch", Op("torch.cummax", (X, 1)), [None, "positions"]),
     ("torch", Op("torch.max", (X, 1)), [None, "positions"]),
@@ -41,7 +41,7 @@ OPEN = [
     ("paddle", Op("paddle._C_ops.argsort", (X, -1, False, False)), [None, "positions"]),
     ("paddle", Op("paddle.topk", (X, 3)), [None, "positions"]),
     ("paddle", Op("paddle.argmax", (X, 1)), ["positions"]),
-    ("paddle", Op("paddle.mode", (X,)), [None, "positions"]),
+    ("paddle", Op("paddle.mode", (X,)), ["values", "positions"]),
     ("paddle", Op("paddle.median", (X, 1), (("mode", "min"),)), [None, "positions"]),
 ]
 CLOSED = [
