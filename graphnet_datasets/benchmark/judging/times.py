@@ -126,7 +126,15 @@ def _machine_of(record: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def was_busy(record: Mapping[str, Any]) -> bool:
-    """Return whether other processes took the processors from the pairs of a record."""
+    """Return whether other processes or machines took the processors while a record was timed."""
+    return is_busy(_machine_of(record))
+
+
+def _were_calls_interrupted(record: Mapping[str, Any]) -> bool:
+    """Return whether the machine was busy, or the kernel preempted many of the timed calls.
+
+    Threads of the worker preempt each other, so preemptions alone do not show other processes.
+    """
     counts = [*(record["baseline_preemptions"] or ()), *(record["candidate_preemptions"] or ())]
     return is_busy(_machine_of(record), counts)
 
@@ -293,7 +301,9 @@ def take_alone(
         )
         return
     is_machine_busy = (
-        is_known_busy or was_busy(record) or is_busy(read_machine(alone_machine), counts)
+        is_known_busy
+        or _were_calls_interrupted(record)
+        or is_busy(read_machine(alone_machine), counts)
     )
     candidate = _calm(record["candidate_latency_ms"], record["candidate_preemptions"])
     against_alone = shift_interval(clean, candidate)
