@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test quick lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu
 
 help:
-	@echo "make demo        run eager against inductor on a few graphs, print S(t) and ES(t), draw them"
+	@echo "make demo        run eager against inductor on a few graphs, print verdicts and scores, draw them"
 	@echo "make test        run the tests"
 	@echo "make quick       run the quick tests, for another Python: make quick PYTHON=python3.13 VENV=.venv-3.13"
 	@echo "make lint        run ruff and pyright"

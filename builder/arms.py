@@ -35,7 +35,6 @@ from graphnet_datasets.benchmark.records.records import (
 )
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.isolation import keep_servers
-from graphnet_datasets.report.site.verdicts import Verdict, verdicts
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import Reason, Status
 from graphnet_datasets.schema.tables import RUNS
@@ -44,6 +43,7 @@ from graphnet_datasets.scores.records import is_counted
 from graphnet_datasets.scores.result import number
 from graphnet_datasets.scores.run_sets import split_arms
 from graphnet_datasets.scores.variants import find_variant
+from graphnet_datasets.scores.verdicts import Verdict, verdicts
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.loading import DEFAULT_NAME
 from graphnet_datasets.storage.table import read_table, write_arrow

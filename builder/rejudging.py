@@ -35,13 +35,13 @@ from graphnet_datasets.benchmark.records.records import (
     rows_to_table,
     write_runs,
 )
-from graphnet_datasets.report.site.verdicts import verdicts
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import Status
 from graphnet_datasets.schema.tables import RUNS
 from graphnet_datasets.scores import as_table, split_arms
 from graphnet_datasets.scores.undecidable import undecidable_reason
 from graphnet_datasets.scores.variants import TOLERANCE, find_variant
+from graphnet_datasets.scores.verdicts import verdicts
 from graphnet_datasets.scores.warnings import LESS_ACCURATE, warning_kind
 from graphnet_datasets.storage.table import read_table
 

@@ -6,11 +6,12 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import GraphNetError
 from ..scores import speedup_score
+from ..scores.summary_text import describe_run
 from ..terminal import printable_line
 from ..verbosity import are_progress_bars_disabled
 
@@ -37,6 +38,9 @@ QUIET_S = 30.0
 """Without a terminal a line comes at most this often about what is under way."""
 
 
+OnRecord = Callable[[Mapping[str, Any]], None]
+
+
 class Progress(Protocol):
     """Takes what happens as it comes."""
 
@@ -50,11 +54,15 @@ class Progress(Protocol):
 
 
 class _Silent:
+    def __init__(self, on_record: OnRecord | None = None) -> None:
+        self._on_record = on_record
+
     def enter(self, sample_id: str, compiler: str, phase: str) -> None:
         del sample_id, compiler, phase
 
     def add(self, record: Mapping[str, Any]) -> None:
-        del record
+        if self._on_record is not None:
+            self._on_record(record)
 
 
 class Course:
@@ -122,8 +130,10 @@ class Course:
 class _Bar:
     """Drawn a few times a second: that takes time from the core that a run may be timed on."""
 
-    def __init__(self, bar: Any, task: Any, course: Course) -> None:
-        self._bar, self._task, self._course = bar, task, course
+    def __init__(
+        self, bar: Any, task: Any, course: Course, on_record: OnRecord | None = None
+    ) -> None:
+        self._bar, self._task, self._course, self._on_record = bar, task, course, on_record
 
     def enter(self, sample_id: str, compiler: str, phase: str) -> None:
         self._course.enter(sample_id, compiler, phase)
@@ -132,13 +142,15 @@ class _Bar:
         self._course.add(record)
         text = printable_line(self._course.score(record["compiler"]))
         self._bar.update(self._task, advance=1, score=text)
+        if self._on_record is not None:
+            self._on_record(record)
 
 
 class _Lines:
     """For logs and pipes: a line a run, and one now and then about what takes long."""
 
-    def __init__(self, course: Course) -> None:
-        self._course = course
+    def __init__(self, course: Course, on_record: OnRecord | None = None) -> None:
+        self._course, self._on_record = course, on_record
         self._lock = threading.Lock()
         self._last_s = time.monotonic()
 
@@ -151,7 +163,12 @@ class _Lines:
     def add(self, record: Mapping[str, Any]) -> None:
         with self._lock:
             self._course.add(record)
-            self._print(f"{record['sample_id']} {record['compiler']} {record['status']}")
+            if self._on_record is not None:
+                self._last_s = time.monotonic()
+                self._on_record(record)
+            else:
+                line = describe_run(record)[1]
+                self._print(f"{record['sample_id']} {record['compiler']} {line}")
 
     def _print(self, text: str) -> None:
         self._last_s = time.monotonic()
@@ -163,31 +180,39 @@ class _Lines:
 
 
 @contextlib.contextmanager
-def show_progress(total: int, done: Iterable[Mapping[str, Any]] = ()) -> Iterator[Progress]:
-    """Show on standard error what a run does, unless progress bars are disabled (`verbosity`).
+def show_progress(
+    total: int, done: Iterable[Mapping[str, Any]] = (), on_record: OnRecord | None = None
+) -> Iterator[Progress]:
+    """Show the progress of a run on standard error, unless progress bars are disabled.
 
-    On a terminal that is a bar with the phase and the time of the sample at work, the elapsed and
+    On a terminal that is a bar with the phase and the time of the current sample, the elapsed and
     the estimated time; elsewhere it is a line for each run. `done` are the records of an earlier
-    call that this one continues.
+    call that this one continues. `on_record` is called with each of these and with each new record;
+    it then prints the lines for runs.
     """
-    if are_progress_bars_disabled():
-        yield _Silent()
-        return
     done = list(done)
+    if on_record is not None:
+        for record in done:
+            on_record(record)
+    if are_progress_bars_disabled():
+        yield _Silent(on_record)
+        return
     course = Course(total, len(done))
     for record in done:
         course.count(record)
     if not sys.stderr.isatty():
-        yield _Lines(course)
+        yield _Lines(course, on_record)
         return
     from rich.console import Console
 
-    with live_bar(course, Console(stderr=True)) as bar:
+    with live_bar(course, Console(stderr=True), on_record) as bar:
         yield bar
 
 
 @contextlib.contextmanager
-def live_bar(course: Course, console: Console) -> Iterator[Progress]:
+def live_bar(
+    course: Course, console: Console, on_record: OnRecord | None = None
+) -> Iterator[Progress]:
     """Show lines that fit a terminal: how far the run is, what is under way, the score so far.
 
     What is too long for it ends in an ellipsis; lines that wrap would leave traces of each other.
@@ -219,7 +244,7 @@ def live_bar(course: Course, console: Console) -> Iterator[Progress]:
     )
     with Lines(*columns, console=console, refresh_per_second=2) as bar:
         task = bar.add_task("run", total=course.total, completed=course.num_done, score="")
-        yield _Bar(bar, task, course)
+        yield _Bar(bar, task, course, on_record)
 
 
 def minutes(seconds: float) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ def run(
     against: str | os.PathLike[str] | None = None,
     time_spent: TimeSpent | None = None,
     overlap: bool = True,
+    on_record: Callable[[Mapping[str, Any]], None] | None = None,
     **changes: Any,
 ) -> datasets.Dataset:
     """Time samples under eager and under a compiler, judge the outputs, and return the records.
@@ -83,6 +84,8 @@ def run(
             not by the workers of a Ray cluster.
         overlap: on a CPU with two processors or more, prepare and judge one sample while another
             is; nothing of either runs while the other one is timed. Records come as they are done.
+        on_record: called with the record of each run as soon as it is stored, after those of an
+            earlier call. Progress then prints no line of its own for a run.
 
     A compiler runs on the samples of its own framework, and samples of a framework that none of the
     compilers is for are left out. One that is named as `module:attribute` tells its framework only
@@ -138,7 +141,7 @@ def run(
         if against is not None:
             check_reference(against, jobs, chosen)
         _tell_earlier(jobs, place, chosen, runs_on.environment, store)
-        _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source), time_spent)
+        _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source), time_spent, on_record)
         table = store.table(run_id for job in jobs for run_id, _ in job.candidates)
     return _as_dataset(table)
 
@@ -254,6 +257,7 @@ def _run_jobs(
     outputs: OutputStore | None,
     where: str | None,
     time_spent: TimeSpent | None = None,
+    on_record: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> None:
     """Run what the store does not hold yet, and store each record as soon as there is one."""
     lacking = set() if outputs is None else _without_outputs(jobs, store, outputs)
@@ -276,7 +280,7 @@ def _run_jobs(
         if num_pending < num_runs and run_id not in is_pending
     ).to_pylist()
     try:
-        with show_progress(num_runs, done) as progress:
+        with show_progress(num_runs, done, on_record) as progress:
 
             def enter(sample_id: str, compiler: str, phase: str) -> None:
                 progress.enter(sample_id, compiler, phase)

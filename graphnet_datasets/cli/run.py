@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import collections
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..terminal import counted
 from .compare import REGRESSED
-from .counting import stoppable
+from .counting import PARTLY, stoppable
 from .groups import with_groups
 from .run_options import (
     ComparisonOptions,
@@ -19,6 +17,7 @@ from .run_options import (
     SelectionOptions,
 )
 from .terminal import echo
+from .verdicts import VerdictPrinter
 
 app = typer.Typer()
 
@@ -56,6 +55,9 @@ def run_samples(
     profile: Annotated[
         bool, typer.Option("--profile", help="Print what the time went into, phase by phase.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 3 if a run is wrong or failed.")
+    ] = False,
     overlap: Annotated[
         bool,
         typer.Option(
@@ -70,9 +72,10 @@ def run_samples(
 ) -> None:
     """Time each sample under eager and under each compiler, in a process of its own.
 
-    Records are written one by one; the same command continues where it was stopped. With
-    `--reference` and `--against` the compiler is eager unless one is given; `--against` exits 3
-    where outputs differ, a sample is broken or it is slower.
+    Each run prints its verdict: right with its speedup, WRONG, failed or undecidable; the last
+    lines are the verdict on each compiler. Records are written one by one; the same command
+    continues where it was stopped. With `--reference` and `--against` the compiler is eager unless
+    one is named; `--against` exits 3 where outputs differ, a sample is broken or it is slower.
     """
     from ..benchmark import VERDICTS_NAME, TimeSpent, compare_with_reference, run, run_again
 
@@ -84,6 +87,7 @@ def run_samples(
     is_control, against = comparison.is_control, comparison.against
     out = comparison.place(out)
     time_spent = TimeSpent() if profile else None
+    printer = VerdictPrinter(out)
     with stoppable(f"What is finished is in `{out}`"):
         runs = run(
             names or ["all"],
@@ -99,10 +103,11 @@ def run_samples(
             against=against,
             time_spent=time_spent,
             overlap=overlap,
+            on_record=printer.show,
         )
     if time_spent is not None:
-        echo(f"{time_spent}\n")
-    echo(summary(runs, out))
+        echo(f"\n{time_spent}")
+    has_failures = printer.close(runs)
     if expected := expected_verdicts(runs, selection.dataset):
         echo(f"\n{expected}")
     if against is not None:
@@ -117,6 +122,8 @@ def run_samples(
         echo(f"\nAgainst `{against}`; the table is `{out / VERDICTS_NAME}`:\n\n{verdicts}")
         if verdicts.regressions:
             raise typer.Exit(REGRESSED)
+    if strict and has_failures:
+        raise typer.Exit(PARTLY)
 
 
 def expected_verdicts(runs: Any, dataset: str) -> str:
@@ -139,16 +146,3 @@ def expected_verdicts(runs: Any, dataset: str) -> str:
         return ""
     expectations = compare_with_expected(rows, runs)
     return describe_expectations(expectations) if expectations else ""
-
-
-def summary(runs: Any, out: Path) -> str:
-    """Return how many runs ended how, per compiler, and what to do with them next."""
-    counts: dict[str, collections.Counter[str]] = {}
-    for name, status in zip(runs["compiler"], runs["status"], strict=True):
-        counts.setdefault(name, collections.Counter())[status] += 1
-    lines = [
-        f"{name}: {counted(count.total(), 'run')}, "
-        + ", ".join(f"{number} {status}" for status, number in count.most_common())
-        for name, count in counts.items()
-    ]
-    return "\n".join([*lines, f"Records are in `{out}`. Next: graphnet score {out}"])

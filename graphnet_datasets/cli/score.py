@@ -43,7 +43,7 @@ DuplicatesRule = Annotated[
 
 @app.command(
     "score",
-    help="Print S(t) and ES(t) of run records.",
+    help="Print which compilers are right and how fast they are, from run records.",
     epilog="Example: graphnet score runs --p 0 --by-task",
 )
 def score(
@@ -60,9 +60,12 @@ def score(
     by_sample: Annotated[
         bool, typer.Option("--by-sample", help="List each sample, the largest headroom first.")
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print S(t) and ES(t) at every t, and their parts.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    from ..scores import samples, split_by
+    from ..scores import samples, split_by, summarise
     from ..scores.text import text_table
 
     arms = read_arms(runs, compiler)
@@ -76,6 +79,7 @@ def score(
             )
         (table,) = arms.values()
         result = _as_json(table, options)
+        result["summary"] = summarise(table, **options).to_dict()
         for column in columns:
             result[f"by_{column}"] = {
                 value: _as_json(part, options) for value, part in _scorable(table, column, options)
@@ -86,20 +90,48 @@ def score(
             )
         echo(json.dumps(result, allow_nan=False))
         return
-    for index, table in enumerate(arms.values()):
-        if index:
-            echo("")
-        echo(_as_text(table, options))
-        for column in columns:
-            for value, part in split_by(table, column).items():
-                echo(f"\n{column.capitalize()} {value}")
-                try:
-                    echo(_as_text(part, options))
-                except ScoreError as error:
-                    echo(str(error))
-        if by_sample:
+    _print_arms(arms, options, is_full=full)
+    for column in columns:
+        parts = {name: split_by(table, column) for name, table in arms.items()}
+        for value in sorted({value for part in parts.values() for value in part}):
+            echo(f"\n{column.capitalize()} {value}")
+            of_value = {name: part[value] for name, part in parts.items() if value in part}
+            _print_arms(of_value, options, is_full=full, has_legend=False)
+    if by_sample:
+        for name, table in arms.items():
             rows = samples.by_sample(table, duplicates=options["duplicates"])
-            echo(f"\n{text_table(*samples.cells_by_sample(rows))}")
+            echo(f"\n{name}" if len(arms) > 1 else "")
+            echo(text_table(*samples.cells_by_sample(rows)))
+
+
+def _print_arms(
+    arms: dict[str, pa.Table],
+    options: dict[str, Any],
+    *,
+    is_full: bool,
+    has_legend: bool = True,
+) -> None:
+    """Print a row per arm, the conclusions, and with `is_full` the scores at each t."""
+    from ..scores import summarise_arms
+    from ..scores.summary_text import LEGEND, arms_table, conclusions, with_short_names
+
+    summaries, names = with_short_names(summarise_arms(arms, **options))
+    echo(arms_table(summaries))
+    for line in names:
+        echo(line)
+    echo("")
+    for line in conclusions(summaries):
+        echo(line)
+    for name, table in arms.items() if is_full else ():
+        echo("")
+        try:
+            echo(_as_text(table, options))
+        except ScoreError as error:
+            echo(f"{name}: {error}")
+    if has_legend:
+        echo("")
+        for line in LEGEND:
+            echo(line.format(b=options["b"]))
 
 
 def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
@@ -157,7 +189,7 @@ def _both(table: pa.Table, options: dict[str, Any]) -> tuple[Scores, Scores]:
 def _as_text(table: pa.Table, options: dict[str, Any]) -> str:
     from ..scores.result import table_of
 
-    return table_of(*_both(table, options))
+    return table_of(*_both(table, options), is_folded=True)
 
 
 def _as_json(table: pa.Table, options: dict[str, Any]) -> dict[str, Any]:

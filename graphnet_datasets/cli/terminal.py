@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
@@ -18,9 +19,16 @@ _LEAST_PROSE = 24
 """Columns below which prose stands under its line instead of beside it."""
 
 
-def echo(text: object = "", *, err: bool = False) -> None:
-    """Print a text and a line end; its control characters are escaped."""
-    typer.echo(printable(text), err=err)
+def echo(text: object = "", *, err: bool = False, colour: str | None = None) -> None:
+    """Print a text and a line end; its control characters are escaped.
+
+    `colour` is a name of `click.style`. It is left out unless the text goes to a terminal, and
+    where the environment sets `NO_COLOR`.
+    """
+    shown = printable(text)
+    if colour is not None and not os.environ.get("NO_COLOR"):
+        shown = typer.style(shown, fg=colour)  # typer removes it where there is no terminal
+    typer.echo(shown, err=err)
 
 
 def width() -> int:

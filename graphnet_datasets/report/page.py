@@ -22,10 +22,17 @@ import pyarrow as pa
 from ..atomic import temporary_directory, write_text
 from ..errors import ScoreError, raises_only
 from ..json_text import parse_json
-from ..scores import as_table, by_sample, error_aware_speedup_score, speedup_score
+from ..scores import (
+    as_table,
+    by_sample,
+    error_aware_speedup_score,
+    speedup_score,
+    summarise_arms,
+)
 from ..scores.records import is_counted, make_records
 from ..scores.run_sets import Duplicates, without_duplicates
 from ..scores.samples import cells_by_sample
+from ..scores.summary_text import arms_cells, conclusions
 from ..scores.text import html_table
 from ..scores.variants import TOLERANCE, find_variant
 from ..terminal import printable
@@ -65,7 +72,7 @@ def write_page(
         name: without_duplicates(as_table(runs), duplicates) for name, runs in run_sets.items()
     }
     options: dict[str, Any] = {"p": p, "b": b, "variant": variant}
-    sections = [_pictures(tables, options)]
+    sections = [_arms(tables, options), _pictures(tables, options)]
     for name, table in tables.items():
         scores = [score(table, **options) for score in (speedup_score, error_aware_speedup_score)]
         parts = [f"<h2>{html.escape(name)}</h2>"]
@@ -90,6 +97,15 @@ def write_page(
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_text(path, printable(text))
+
+
+def _arms(tables: Mapping[str, pa.Table], options: Mapping[str, Any]) -> str:
+    """Return the table with a row per run set, and the conclusions from it."""
+    summaries = summarise_arms(tables, **options)
+    return (
+        '<h2>Verdicts</h2>\n<div class="scroll">'
+        f"{html_table('', *arms_cells(summaries), notes=conclusions(summaries))}</div>"
+    )
 
 
 def _pictures(tables: Mapping[str, pa.Table], options: Mapping[str, Any]) -> str:

@@ -9,7 +9,9 @@ from .result import Scores
 from .run_sets import as_table, split_arms, split_by
 from .samples import by_sample
 from .scoring import error_aware_speedup_score, score_of_components, speedup_score
+from .summary import Summary, relative_speedup, summarise, summarise_arms
 from .variants import TOLERANCES, VARIANTS, Variant
+from .verdicts import Outcome, Verdict
 
 __all__ = [
     "TOLERANCES",
@@ -17,8 +19,11 @@ __all__ = [
     "Comparison",
     "Expectation",
     "MetricInputs",
+    "Outcome",
     "Scores",
+    "Summary",
     "Variant",
+    "Verdict",
     "as_table",
     "by_sample",
     "compare",
@@ -28,10 +33,13 @@ __all__ = [
     "from_metric_inputs",
     "log_contributions",
     "metric_path",
+    "relative_speedup",
     "score_of_components",
     "speedup_score",
     "split_arms",
     "split_by",
+    "summarise",
+    "summarise_arms",
     "to_metric_inputs",
     "verdict_of",
 ]

@@ -98,6 +98,9 @@ def compare(
         for metric in ("S", "ES")
     ]
     samples = _samples(paired, outcomes, log_ratio, log_error, threshold)
+    over_samples, over_families = intervals.geometric_means(
+        log_ratio[is_pair], log_error[is_pair], records[0].family[is_pair]
+    )
     warned = [[LESS_ACCURATE in kinds_of(each) for each in warnings_of(table)] for table in paired]
     return Comparison(
         name_a=arms[0],
@@ -107,7 +110,12 @@ def compare(
         threshold=threshold,
         s=(scores[0][0], scores[0][1]),
         es=(scores[1][0], scores[1][1]),
-        **_overall(log_ratio[is_pair], log_error[is_pair], records[0].family[is_pair]),
+        speedup=over_samples.value,
+        low=over_samples.low,
+        high=over_samples.high,
+        family_speedup=over_families.value,
+        family_low=over_families.low,
+        family_high=over_families.high,
         num_pairs=int(is_pair.sum()),
         only_in_a=tuple(sorted(set(places[0]) - set(common))),
         only_in_b=tuple(sorted(set(places[1]) - set(common))),
@@ -187,24 +195,6 @@ def _log_latency(table: pa.Table) -> Floats:
             )
         values.append(float(np.mean(np.log(times))) if times else 0.0)
     return np.array(values)
-
-
-def _overall(log_ratio: Floats, log_error: Floats, family: Any) -> dict[str, float | None]:
-    """Return the geometric means over samples and over families, each with its interval."""
-    names = ("speedup", "low", "high", "family_speedup", "family_low", "family_high")
-    if len(log_ratio) == 0:
-        return dict.fromkeys(names)
-    _, family = np.unique(family, return_inverse=True)
-    num_families = int(family.max()) + 1
-    totals, sizes = intervals.family_totals(log_ratio[None, :], family, num_families)
-    timing, _ = intervals.family_totals(log_error[None, :] ** 2, family, num_families)
-    means = log_ratio.mean(), intervals.family_means(totals, sizes)[0]
-    found = intervals.intervals(totals, sizes, timing)
-    values: list[float | None] = []
-    for index, mean in enumerate(means):
-        ends = (None, None) if found is None else np.exp(found[index][:, 0]).tolist()
-        values += [math.exp(mean), *ends]
-    return dict(zip(names, values, strict=True))
 
 
 def _samples(

@@ -13,6 +13,7 @@ the samples' own intervals make of the mean, however much the families agree.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 
@@ -82,6 +83,69 @@ def intervals(
             (timing / sizes**2).sum(axis=1) / num_families**2,
         ),
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mean:
+    """A geometric mean of speedups with its 95 % interval over families.
+
+    `value` is None without samples, `low` and `high` also with fewer than `MIN_FAMILIES` families.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    num_families: int
+
+    @property
+    def direction(self) -> int | None:
+        """1 if the interval is above 1, -1 if it is below 1, 0 if it holds 1, None without one."""
+        if self.low is None or self.high is None:
+            return None
+        return int(self.low > 1) - int(self.high < 1)
+
+    def families_needed(self) -> int | None:
+        """Estimate how many families would take 1 out of an interval that holds it.
+
+        The width of an interval is taken to fall with the square root of their number. None without
+        an interval, or with a mean of exactly 1.
+
+        >>> Mean(1.16, 0.93, 1.41, 6).families_needed()
+        12
+        """
+        if self.value is None or self.low is None or self.high is None or self.value == 1:
+            return None
+        half_width = (math.log(self.high) - math.log(self.low)) / 2
+        ratio = half_width / abs(math.log(self.value))
+        return max(math.ceil(self.num_families * ratio**2), self.num_families + 1)
+
+
+def geometric_means(
+    log_ratio: Floats, log_error: Floats, family: npt.NDArray[np.int64]
+) -> tuple[Mean, Mean]:
+    """Return the geometric means over samples and over families, each with its interval.
+
+    `log_ratio` holds the logarithms of the ratios, `log_error` their standard errors and `family`
+    the number of each sample's family, all of shape (samples,).
+
+    >>> mean, _ = geometric_means(np.log([2.0, 0.5]), np.zeros(2), np.array([0, 1]))
+    >>> mean
+    Mean(value=1.0, low=None, high=None, num_families=2)
+    """
+    if len(log_ratio) == 0:
+        nothing = Mean(None, None, None, 0)
+        return nothing, nothing
+    _, family = np.unique(family, return_inverse=True)
+    num_families = int(family.max()) + 1
+    totals, sizes = family_totals(log_ratio[None, :], family, num_families)
+    timing, _ = family_totals(log_error[None, :] ** 2, family, num_families)
+    centres = log_ratio.mean(), family_means(totals, sizes)[0]
+    both = intervals(totals, sizes, timing)
+    means = []
+    for index, centre in enumerate(centres):
+        ends = (None, None) if both is None else np.exp(both[index][:, 0]).tolist()
+        means.append(Mean(math.exp(centre), *ends, num_families))
+    return means[0], means[1]
 
 
 def _at_least(interval: Floats, mean: Floats, variance: Floats) -> Floats:

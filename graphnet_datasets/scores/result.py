@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -200,8 +201,11 @@ def _cells(scores: Scores) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def table_of(*scores: Scores) -> str:
-    """Print S(t), ES(t) or both of the same records, in two tables that fit 80 columns."""
+def table_of(*scores: Scores, is_folded: bool = False) -> str:
+    """Return S(t), ES(t) or both of the same records, in two tables that fit 80 columns.
+
+    With `is_folded` successive rows that differ in t alone become one row.
+    """
     first = scores[0]
     names = " and ".join(f"{each.metric}(t)" for each in scores)
     head = ["t", *(word for each in scores for word in (each.metric, "95 %", "family"))]
@@ -213,9 +217,26 @@ def table_of(*scores: Scores) -> str:
             cells.append(interval(row[f"{each.metric}_low"], row[f"{each.metric}_high"]))
             cells.append(number(row[f"{each.metric}_family"]))
         rows.append([*cells, str(by_metric[0]["num_correct"])])
-    tables = [text_table([*head, "correct"], rows), text_table(*_component_cells(scores[-1]))]
+    component_head, component_rows = _component_cells(scores[-1])
+    if is_folded:
+        rows, component_rows = fold_rows(rows), fold_rows(component_rows)
+    tables = [text_table([*head, "correct"], rows), text_table(component_head, component_rows)]
     caption = describe(first).replace(f"{first.metric}(t)", names, 1)
     return "\n".join([caption, "", *"\n\n".join(tables).splitlines(), *notes(first)])
+
+
+def fold_rows(rows: list[list[str]]) -> list[list[str]]:
+    """Merge successive rows that differ in their first cell alone.
+
+    >>> fold_rows([["-2", "a"], ["-1", "a"], ["0", "a"], ["1", "b"]])
+    [['-2 to 0', 'a'], ['1', 'b']]
+    """
+    folded = []
+    for _, group in itertools.groupby(rows, key=lambda row: row[1:]):
+        first, *others = group
+        place = f"{first[0]} to {others[-1][0]}" if others else first[0]
+        folded.append([place, *first[1:]])
+    return folded
 
 
 def _component_cells(scores: Scores) -> tuple[list[str], list[list[str]]]:

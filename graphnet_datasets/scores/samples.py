@@ -13,7 +13,7 @@ from ..errors import ScoreError, raises_only
 from .records import is_counted, make_records
 from .result import interval, number, percentage
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
-from .undecidable import UNDECIDABLE, undecidable_reason
+from .undecidable import UNDECIDABLE, undecidable_reason, vacuous_reason
 from .variants import TOLERANCE, find_variant
 from .warnings import IMPOSSIBLE, is_impossible
 
@@ -144,9 +144,7 @@ def _why_undecidable(record: Mapping[str, Any], right: Mapping[str, bool]) -> st
         return None
     if is_impossible(record["warnings"]) or record["is_deterministic"] is False:
         return None
-    if record["eager_t"] is not None and record["eager_t"] > TOLERANCE:
-        return f"Eager itself agrees with float64 only from t = {record['eager_t']:.3g} on."
-    return "Zeros or a stored answer pass wherever eager itself agrees with float64."
+    return vacuous_reason(record)
 
 
 def _speedup(row: dict[str, Any]) -> str:

@@ -49,6 +49,18 @@ def undecidable_reason(record: Mapping[str, Any]) -> str | None:
     )
 
 
+def vacuous_reason(record: Mapping[str, Any]) -> str:
+    """Return why passing at t = -3 says nothing about a record whose outputs do pass.
+
+    >>> vacuous_reason({"eager_t": -2.0})
+    'Eager itself agrees with float64 only from t = -2 on.'
+    """
+    eager_t = record.get("eager_t")
+    if eager_t is not None and eager_t > TOLERANCE:
+        return f"Eager itself agrees with float64 only from t = {eager_t:.3g} on."
+    return "Zeros or a stored answer pass wherever eager itself agrees with float64."
+
+
 def _zeros_t(record: Mapping[str, Any]) -> float:
     """Return the smallest t at which zeros or means pass for all outputs, by the outputs' rows."""
     outputs = record.get("outputs") or []

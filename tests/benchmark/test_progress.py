@@ -59,8 +59,17 @@ def test_without_a_terminal_each_run_is_a_line(capsys: pytest.CaptureFixture[str
         progress.add(record("b"))
         progress.add(record("c"))
     lines = capsys.readouterr().err.splitlines()
-    assert re.fullmatch(r"2/3 b inductor ok \(0:00, about 0:00 left\)", lines[0])
-    assert re.fullmatch(r"3/3 c inductor ok \(0:00\)", lines[1])
+    assert re.fullmatch(r"2/3 b inductor right   2\.00x \(0:00, about 0:00 left\)", lines[0])
+    assert re.fullmatch(r"3/3 c inductor right   2\.00x \(0:00\)", lines[1])
+
+
+def test_each_record_is_passed_on_in_place_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    shown: list[str] = []
+    with show_progress(3, [record("a")], lambda each: shown.append(each["sample_id"])) as progress:
+        progress.add(record("b"))
+        progress.add(record("c"))
+    assert shown == ["a", "b", "c"]
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.slow

@@ -15,12 +15,12 @@ from builder.rejudging import Changed, Facts, _rejudged, _samples, lines_of
 from graphnet_datasets.analysis.orders import find_orders
 from graphnet_datasets.benchmark.judging.correctness import Output, compare_outputs
 from graphnet_datasets.benchmark.records.records import read_runs
-from graphnet_datasets.report.site.verdicts import Verdict, verdicts
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema.tables import RUNS
 from graphnet_datasets.scores import as_table, speedup_score, split_arms
 from graphnet_datasets.scores.variants import TOLERANCE, find_variant
+from graphnet_datasets.scores.verdicts import Verdict, verdicts
 from tests.scores.run_rows import make_run
 
 NOTHING = Facts(False, (), None)

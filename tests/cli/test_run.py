@@ -31,17 +31,24 @@ def test_run_writes_records_that_can_be_scored_and_does_nothing_twice(
 ) -> None:
     command = (
         "--quiet", "run", "cv", "nlp", "--dataset", dataset, "--compiler", "eager",
-        "--out", tmp_path / "runs", "--min-ops", 2, "--limit", 2, "--budget", 0.1,
+        "--out", tmp_path / "runs", "--min-ops", 3, "--limit", 2, "--budget", 0.1,
         "--threads", 1, "--memory-limit", 1, "--timeout", "run=30", "--weights", "inputs",
     )  # fmt: skip
     result = invoke(*command)
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines() == [
-        "eager: 2 runs, 2 ok",
-        f"Records are in `{tmp_path / 'runs'}`. Next: graphnet score {tmp_path / 'runs'}",
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("Speedups over eager on cpu (")
+    assert [line.split()[:3] for line in lines[2:4]] == [
+        ["cv/chain-3", "eager", "right"],
+        ["nlp/chain-3", "eager", "right"],
     ]
+    assert lines[-4].startswith("eager: 2 of 2 right. S(-3) = ")
+    assert lines[-1] == (
+        f"Records: {tmp_path / 'runs'} (graphnet score {tmp_path / 'runs'}, "
+        f"graphnet plot {tmp_path / 'runs'})"
+    )
     runs = read_runs(tmp_path / "runs")
-    assert sorted(runs["sample_id"].to_pylist()) == ["cv/chain-2", "nlp/chain-2"]
+    assert sorted(runs["sample_id"].to_pylist()) == ["cv/chain-3", "nlp/chain-3"]
     assert runs["weights"].to_pylist() == ["inputs"] * 2
     assert speedup_score(tmp_path / "runs").at(0)["num_correct"] == 2
     assert invoke(*command).exit_code == 0
@@ -55,12 +62,12 @@ def test_custom_operators_are_run_where_that_is_allowed(tmp_path: Path) -> None:
         "--quiet", "run", path, "--compiler", "aot_eager", "--out", tmp_path / "runs", "--threads",
         1, "--budget", 0.1, "--memory-limit", 4,
     )  # fmt: skip
-    assert "1 baseline_failed" in invoke(*command).stdout
+    assert "not counted  eager failed: UntrustedCodeError" in invoke(*command).stdout
     (refused,) = read_runs(tmp_path / "runs").to_pylist()
     assert refused["error_type"].endswith("UntrustedCodeError")
     assert "`graphnet_tests::double`" in refused["error_message"]
     result = invoke(*command, "--trust-remote-code")
-    assert "aot_eager: 1 run, 1 ok" in result.stdout, result.output
+    assert "aot_eager: 1 of 1 right" in result.stdout, result.output
     run = read_runs(tmp_path / "runs").to_pylist()[-1]
     assert (run["status"], run["min_t"]) == ("ok", float("-inf"))
 

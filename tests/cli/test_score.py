@@ -39,15 +39,27 @@ def two_arms(tmp_path: Path) -> Path:
     return write(tmp_path / "two.parquet", [*FOUR, *other])
 
 
-def test_score_prints_a_table(runs: Path) -> None:
+def test_score_prints_a_row_per_arm_then_what_follows(runs: Path) -> None:
     result = invoke("score", runs)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == (
+    assert lines[1].split()[:9] == ["inductor", "5", "1", "1", "2", "0", "1", "0.21", "0.31"]
+    assert lines[3] == (
+        "inductor: no interval: 1 model family is too few (5 are needed). Add graphs, or read them "
+        "one by one."
+    )
+    assert len(lines) < 10
+    assert "`--full`" in lines[-1]
+
+
+def test_the_full_table_folds_equal_rows(runs: Path) -> None:
+    lines = invoke("score", runs, "--full").stdout.splitlines()
+    first = lines.index(
         "S(t) and ES(t) of inductor: 4 samples of 3 families; p = 0.1, b = 0.1, variant report"
     )
-    assert lines[-1] == "Not in N: 1, since eager or the harness failed: broken (baseline_failed)"
-    assert sum(line.split()[0] == "-10" for line in lines if line) == 2
+    assert "Not in N: 1, since eager or the harness failed: broken (baseline_failed)" in lines
+    spans = [line[:9].strip() for line in lines[first + 3 : first + 6]]
+    assert spans == ["-10 to -6", "-5 to -3", "-2 to 0"]
 
 
 def test_score_prints_one_json_object(runs: Path) -> None:
@@ -55,6 +67,7 @@ def test_score_prints_one_json_object(runs: Path) -> None:
     found = json.loads(result.stdout)
     assert list(found["S"]) == list(found["ES"]) == [str(t) for t in range(-10, 6)]
     assert [found[name] for name in ("p", "b", "variant", "samples")] == [0, 0.5, "upstream", 5]
+    assert found["summary"]["graphs"] == 5
     expected = error_aware_speedup_score([*FOUR, BROKEN_EAGER], 0, 0.5, "upstream")
     assert list(found["ES"].values()) == expected["ES"]
 
@@ -100,8 +113,14 @@ def test_score_by_sample_begins_with_the_largest_head_room(tmp_path: Path) -> No
 
 def test_score_by_task(runs: Path) -> None:
     text = invoke("score", runs, "--by-task").stdout
-    assert "\nTask cv\nS(t) and ES(t) of inductor: 2 samples of 1 family" in text
-    assert "\nTask unknown\nThere is nothing to score: each of the 1 runs ended `baseline" in text
+    assert [part.split()[0:2] for part in text.split("\n\n") if part.startswith("Task")] == [
+        ["Task", "cv"],
+        ["Task", "nlp"],
+        ["Task", "unknown"],
+    ]
+    full = invoke("score", runs, "--by-task", "--full").stdout
+    assert "S(t) and ES(t) of inductor: 2 samples of 1 family" in full
+    assert "inductor: There is nothing to score: each of the 1 runs ended `baseline" in full
     found = json.loads(invoke("score", runs, "--by-task", "--json").stdout)
     assert list(found["by_task"]) == ["cv", "nlp"]
     assert found["by_task"]["cv"]["samples"] == 2
@@ -109,8 +128,10 @@ def test_score_by_task(runs: Path) -> None:
 
 def test_two_compilers_give_two_tables_and_no_json(two_arms: Path) -> None:
     text = invoke("score", two_arms).stdout
-    assert "of inductor: 4 samples" in text
-    assert "of torchscript: 1 sample" in text
+    assert [line.split()[:2] for line in text.splitlines()[1:3]] == [
+        ["torchscript", "1"],
+        ["inductor", "4"],
+    ]
     result = invoke("score", two_arms, "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (

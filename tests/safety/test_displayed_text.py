@@ -14,13 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets import errors
+from graphnet_datasets.benchmark.commands import command_of
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.hub.card import _cell
 from graphnet_datasets.hub.plot import draw_sizes
 from graphnet_datasets.report import write_page
 from graphnet_datasets.report.site import write_site
-from graphnet_datasets.report.site.commands import command_of
 from graphnet_datasets.schema import RUNS_SCHEMA
 from graphnet_datasets.schema.tables import GRAPHS
 from graphnet_datasets.scores import speedup_score

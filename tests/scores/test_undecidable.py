@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.report.site.verdicts import Verdict, verdicts
 from graphnet_datasets.scores import as_table, by_sample, speedup_score
 from graphnet_datasets.scores.samples import cells_by_sample
 from graphnet_datasets.scores.undecidable import undecidable_reason
 from graphnet_datasets.scores.variants import find_variant
+from graphnet_datasets.scores.verdicts import Verdict, verdicts
 from tests.scores.run_rows import make_run
 
 GOOD = make_run("good", 2.0, min_t=-8.0)

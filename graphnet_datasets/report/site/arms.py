@@ -20,9 +20,9 @@ from ...json_text import parse_json
 from ...scores import Scores, error_aware_speedup_score, speedup_score, split_by
 from ...scores.run_sets import ARM_COLUMNS, NAMELESS, Duplicates, without_duplicates
 from ...scores.variants import find_variant
+from ...scores.verdicts import FAILED, Verdict, verdicts
 from .names import slug
 from .quantiles import SHARES, quantiles
-from .verdicts import FAILED, Verdict, verdicts
 
 _TELLS_SUBTASK = pc.field("subtask").is_valid() & (pc.field("subtask") != "")
 _MEDIAN = SHARES.index(0.5)

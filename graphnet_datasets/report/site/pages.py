@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...atomic import write_text
+from ...benchmark.commands import command_of
 from ...errors import MissingExtraError
 from ...scores.variants import TOLERANCE
+from ...scores.verdicts import FAILED, Verdict
 from ...terminal import printable, printable_data
 from . import charts
-from .commands import command_of
 from .names import slug
 from .samples import beside_best
-from .verdicts import FAILED, Verdict
 
 PER_PAGE = 200
 """Rows of a long table on one page."""

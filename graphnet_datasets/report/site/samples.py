@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from ...scores.verdicts import Verdict
 from .arms import Arm
 from .names import slug
-from .verdicts import Verdict
 
 _RIGHT = (Verdict.FASTER, Verdict.EVEN, Verdict.SLOWER)
 

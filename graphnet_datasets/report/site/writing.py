@@ -18,13 +18,13 @@ from ...errors import ScoreError, raises_only
 from ...scores import as_table
 from ...scores.run_sets import Duplicates
 from ...scores.variants import TOLERANCE, find_variant
+from ...scores.verdicts import Verdict
 from .arms import Arm, environment_parts, make_arm
 from .chunks import plain_floats, write_chunk
 from .names import slug
 from .pages import Renderer, parts_of
 from .pictures import write_pictures
 from .samples import SampleRecords, group_by_sample
-from .verdicts import Verdict
 
 MARK = "graphnet-site.txt"
 """The file by which a directory is known for a site that may be replaced."""

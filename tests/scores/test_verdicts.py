@@ -1,4 +1,4 @@
-"""What a record says of its compiler, in one word."""
+"""Verdicts of run records."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.report.site.verdicts import Verdict, verdicts
 from graphnet_datasets.scores import as_table
 from graphnet_datasets.scores.variants import find_variant
+from graphnet_datasets.scores.verdicts import Verdict, verdicts
 from tests.report.site.records import failed, timed
 
 

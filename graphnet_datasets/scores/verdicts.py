@@ -1,4 +1,4 @@
-"""What a record says of its compiler, in one word out of a closed list."""
+"""Verdicts of run records: a closed list of words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...schema import Status
-from ...scores.records import is_counted, is_undecidable, make_records
-from ...scores.variants import TOLERANCE, Variant
-from ...scores.warnings import is_impossible
+from ..schema import Status
+from .records import is_counted, is_undecidable, make_records
+from .variants import TOLERANCE, Variant
+from .warnings import is_impossible
 
 
 class Verdict(enum.StrEnum):
@@ -38,6 +38,31 @@ class Verdict(enum.StrEnum):
 
 
 FAILED = (Verdict.WRONG, Verdict.MISMATCH, Verdict.RUN_FAILED, Verdict.COMPILE_FAILED)
+
+
+class Outcome(enum.StrEnum):
+    """A `Verdict` without the distinction between faster and slower, or between failures."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    """Its outputs are not right, or are of another shape, dtype or number."""
+    FAILED = "failed"
+    """It raised, crashed, or ran out of memory or time while compiling or running."""
+    UNDECIDABLE = "undecidable"
+    NOT_COUNTED = "not counted"
+
+
+OUTCOME_OF = {
+    Verdict.FASTER: Outcome.RIGHT,
+    Verdict.EVEN: Outcome.RIGHT,
+    Verdict.SLOWER: Outcome.RIGHT,
+    Verdict.WRONG: Outcome.WRONG,
+    Verdict.MISMATCH: Outcome.WRONG,
+    Verdict.RUN_FAILED: Outcome.FAILED,
+    Verdict.COMPILE_FAILED: Outcome.FAILED,
+    Verdict.UNDECIDABLE: Outcome.UNDECIDABLE,
+    Verdict.NOT_COUNTED: Outcome.NOT_COUNTED,
+}
 
 _BY_STATUS = {
     Status.OUTPUT_MISMATCH: Verdict.MISMATCH,

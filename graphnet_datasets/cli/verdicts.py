@@ -1,0 +1,111 @@
+"""Verdicts that `graphnet run` prints: a line per run, then the lines about each compiler."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..terminal import printable_line
+from .terminal import echo
+
+BUSY_SHARE = 0.1
+"""Share of the processors from which the use by other processes is reported."""
+MAX_NAMED = 3
+"""Wrong or failed graphs that are named per compiler."""
+_NAME_WIDTH = 32
+
+
+class VerdictPrinter:
+    """Prints the verdict of each run as it ends, and the verdict on each compiler at the end.
+
+    `out` is the directory of the records.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._width = _NAME_WIDTH
+        self._has_header = False
+
+    def show(self, record: Mapping[str, Any]) -> None:
+        """Print the line of one run; wrong and failed ones are red on a terminal."""
+        from ..scores import Outcome
+        from ..scores.summary_text import describe_run
+
+        if not self._has_header:
+            echo(f"{_describe_machine(record)}\n")
+            self._has_header = True
+        outcome, line = describe_run(record)
+        name = printable_line(f"{record['sample_id']}  {record['compiler']}")
+        self._width = max(self._width, len(name))
+        is_bad = outcome in (Outcome.WRONG, Outcome.FAILED)
+        echo(f"  {name.ljust(self._width)}  {line}", colour="red" if is_bad else None)
+
+    def close(self, runs: Any) -> bool:
+        """Print the verdict on each compiler; return whether a run is wrong or failed."""
+        from ..scores import Outcome, as_table, split_arms, summarise_arms
+        from ..scores.summary_text import closing_lines
+
+        table = as_table(runs)
+        echo("")
+        if busy := _describe_load(table["other_cpu_share"].to_pylist()):
+            echo(busy)
+        has_failures = False
+        for summary in summarise_arms(split_arms(table), duplicates="newest"):
+            bad = summary.with_outcome(Outcome.WRONG) + summary.with_outcome(Outcome.FAILED)
+            has_failures |= bool(bad)
+            first, *others = closing_lines(summary)
+            echo(first, colour="red" if bad else None)
+            for line in others:
+                echo(line)
+            records = {
+                row["sample_id"]: row for row in table.to_pylist() if _is_of(row, summary.compiler)
+            }
+            for outcome, word in ((Outcome.WRONG, "Wrong"), (Outcome.FAILED, "Failed")):
+                names = summary.with_outcome(outcome)
+                if names:
+                    echo(f"{word}: {_listed(names, records)}", colour="red")
+        echo(f"Records: {self._out} (graphnet score {self._out}, graphnet plot {self._out})")
+        return has_failures
+
+
+def _is_of(row: Mapping[str, Any], compiler: str) -> bool:
+    return (row["compiler"] or "") == compiler
+
+
+def _listed(names: list[str], records: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the first names, and the command that finds the operator in the first of them."""
+    from ..benchmark.commands import bisect_command_of
+
+    shown = ", ".join(map(printable_line, names[:MAX_NAMED]))
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"{shown}{more} ({bisect_command_of(records[names[0]])})."
+
+
+def _describe_machine(record: Mapping[str, Any]) -> str:
+    """Return the first line of a run: the baseline, the processor or GPU and the threads."""
+    environment = json.loads(record.get("environment") or "{}")
+    device = record.get("device") or "cpu"
+    if device == "cpu":
+        model = (environment.get("cpu") or {}).get("model") or ""
+    else:
+        model = (environment.get("gpu") or {}).get("name") or ""
+    threads = record.get("num_threads")
+    details = [model] if model else []
+    if threads:
+        details.append(f"{threads} thread{'' if threads == 1 else 's'}")
+    place = f"{device} ({', '.join(details)})" if details else device
+    return printable_line(f"Speedups over {record.get('baseline') or 'eager'} on {place}")
+
+
+def _describe_load(shares: list[float | None]) -> str:
+    """Return a sentence about other processes on the machine, "" if it was quiet."""
+    known = [share for share in shares if share is not None]
+    share = statistics.median(known) if known else 0.0
+    if share < BUSY_SHARE:
+        return ""
+    return (
+        f"Other processes used {share:.0%} of the processors; intervals are wider than usual."
+    ).replace("%", " %")

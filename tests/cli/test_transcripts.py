@@ -1,0 +1,147 @@
+"""The last lines that `graphnet run` and `graphnet score` print about good and bad compilers."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.storage.table import write_table
+
+from .calling import call
+
+pytestmark = pytest.mark.torch
+
+GRAPHNET = Path(sys.executable).with_name("graphnet")
+CANDIDATES = """
+import ctypes
+import time
+
+
+def right(module, example_inputs):
+    return module
+
+
+def doubles(module, example_inputs):
+    def call(**inputs):
+        outputs = module(**inputs)
+        return tuple(2 * x for x in outputs) if isinstance(outputs, tuple) else 2 * outputs
+
+    return call
+
+
+def slow(module, example_inputs):
+    def call(**inputs):
+        time.sleep(0.005)
+        return module(**inputs)
+
+    return call
+
+
+def crashes(module, example_inputs):
+    ctypes.string_at(0)
+"""
+
+
+def tanh(sample_id: str) -> Sample:
+    """Return a sample whose outputs are far from zeros."""
+    value = Value("float32", (16, 32))
+    inputs = (Input("input", value, "x", statistics=Statistics(0.0, 1.0)),)
+    ops = (Op("torch.tanh", (Ref(0),), results=(value,)),)
+    return Sample(sample_id, "torch", "other", inputs, ops, (Ref(1),))
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    samples = [tanh("test/one"), tanh("test/two")]
+    return write_table(samples, tmp_path_factory.mktemp("dataset") / "samples.parquet")
+
+
+@pytest.fixture(scope="module")
+def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("candidates") / "mine.py"
+    path.write_text(CANDIDATES)
+    return path
+
+
+def run_words(name: str, candidates: Path, dataset: Path, out: Path) -> list[str]:
+    return [
+        "--quiet", "run", str(dataset), "--compiler", f"{candidates}:{name}", "--budget", "0.1",
+        "--threads", "1", "--memory-limit", "2", "--no-oracle", "--no-kernels", "--out", str(out),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "exit_code", "verdict", "counts"),
+    [
+        ("right", 0, "right: 2 of 2 right. S(-3) = ", ["2", "2", "0", "0", "0"]),
+        ("doubles", 3, "doubles: 0 of 2 right, 2 wrong. S(-3) = 0.1", ["2", "0", "2", "0", "0"]),
+        ("slow", 0, "slow: 2 of 2 right. S(-3) = 0.0", ["2", "2", "0", "0", "0"]),
+        ("crashes", 3, "crashes: 0 of 2 right, 2 failed. S(-3) = 0.1", ["2", "0", "0", "2", "0"]),
+    ],
+)
+def test_the_last_ten_lines_say_how_it_went(
+    name: str,
+    exit_code: int,
+    verdict: str,
+    counts: list[str],
+    candidates: Path,
+    dataset: Path,
+    tmp_path: Path,
+) -> None:
+    words = run_words(name, candidates, dataset, tmp_path / "runs")
+    last = "\n".join(call(*words, "--strict", exit_code=exit_code).stdout.splitlines()[-10:])
+    assert verdict in last
+    word = {"doubles": "WRONG   at t = -3 (largest error ", "crashes": "failed  while compiling: "}
+    assert last.count(word.get(name, "right   ")) == 2, last
+    if name in word:
+        command = rf"\(graphnet bisect test/one --compiler \S+:{name} --dataset \S+\)\.$"
+        assert re.search(command, last, re.MULTILINE), last
+    if name == "slow":
+        assert re.search(r"^Slowest: test/(one|two), 0\.0", last, re.MULTILINE), last
+    # Everything is stored now; without `--strict` the same verdict exits 0.
+    assert call(*words).stdout.splitlines()[-4:] == last.splitlines()[-4:]
+    text = call("score", tmp_path / "runs").stdout
+    table, conclusion, legend = text.split("\n\n")
+    assert table.splitlines()[1].split()[1:6] == counts, table
+    assert ": no interval: " in conclusion
+    assert 'docs/scores.md, "How to read a score"' in legend
+
+
+def test_a_wrong_compiler_is_red_on_a_terminal(
+    candidates: Path, dataset: Path, tmp_path: Path
+) -> None:
+    words = run_words("doubles", candidates, dataset, tmp_path / "runs")
+    shown = _on_a_terminal([str(GRAPHNET), *words], {})
+    assert re.search(r"\x1b\[31m  test/one .*WRONG", shown), shown
+    plain = _on_a_terminal([str(GRAPHNET), *words], {"NO_COLOR": "1"})
+    assert "WRONG" in plain
+    assert "\x1b[31m" not in plain
+
+
+def _on_a_terminal(command: list[str], environment: dict[str, str]) -> str:
+    """Return what a command writes to a terminal as its standard output."""
+    mine, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, stdout=theirs, stderr=subprocess.DEVNULL, env=os.environ | environment
+    ) as process:
+        os.close(theirs)
+        shown = bytearray()
+        while True:
+            try:
+                part = os.read(mine, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            shown.extend(part)
+    os.close(mine)
+    assert process.returncode == 0
+    return shown.decode()
