@@ -143,8 +143,8 @@ def geometric_means(
     both = intervals(totals, sizes, timing)
     means = []
     for index, centre in enumerate(centres):
-        ends = (None, None) if both is None else np.exp(both[index][:, 0]).tolist()
-        means.append(Mean(math.exp(centre), *ends, num_families))
+        low, high = (None, None) if both is None else np.exp(both[index][:, 0]).tolist()
+        means.append(Mean(math.exp(centre), low, high, num_families))
     return means[0], means[1]
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import ScoreError, raises_only
 from .intervals import Mean, geometric_means
@@ -144,10 +143,15 @@ def summarise(
     }
     devices = [device for device in table["device"].to_pylist() if device]
     compilers = [compiler for compiler in table["compiler"].to_pylist() if compiler]
-    memory = pc.divide(
-        table["candidate_peak_memory_bytes"].cast(pa.float64()),
-        table["baseline_peak_memory_bytes"].cast(pa.float64()),
-    )
+    memory = [
+        candidate / baseline
+        for candidate, baseline in zip(
+            table["candidate_peak_memory_bytes"].to_pylist(),
+            table["baseline_peak_memory_bytes"].to_pylist(),
+            strict=True,
+        )
+        if candidate is not None and baseline
+    ]
     return Summary(
         name=name or arm,
         compiler=compilers[0] if compilers else "",
@@ -161,7 +165,7 @@ def summarise(
         s_high=s["S_high"],
         es=es,
         speedup=speedup,
-        compile_s=_median(table["compile_time_s"]),
+        compile_s=_median(table["compile_time_s"].to_pylist()),
         memory_ratio=_median(memory),
         outcomes=dict(zip(ids, outcomes, strict=True)),
         right_samples=right_samples,
@@ -205,7 +209,6 @@ def can_be_compared(first: Summary, second: Summary) -> bool:
     )
 
 
-def _median(column: pa.ChunkedArray | pa.Array) -> float | None:
-    values: Sequence[float] = [value for value in column.to_pylist() if value is not None]
-    values = [value for value in values if np.isfinite(value)]
-    return float(np.median(values)) if values else None
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None and np.isfinite(value)]
+    return float(np.median(known)) if known else None
