@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from ..json_text import parse_json
+from ..storage.selection import LIST, is_path
 from ..terminal import printable_line
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}", re.ASCII)
+"""Names of registered compilers and options, and values that are neither paths nor programs."""
 
 _DEFAULTS = {
     "weights": ("--weights", "parameters"),
@@ -22,15 +27,19 @@ _DEFAULTS = {
 def command_of(record: Mapping[str, Any]) -> str:
     """Return a line for a shell with every string of the record quoted as a word.
 
-    Control characters and line ends are escaped, so that people copy the text that they see.
-
-    What the command line cannot say of options (those that are objects, and the name of a compiler
-    that is not registered here) is said as it stands in the record.
+    Control characters and line ends are escaped, so that people copy the text that they see. Of a
+    record whose compiler, sample or options could import code or read files of the reader, the line
+    is a comment that names the reason (see `check_names`).
 
     >>> command_of({"sample_id": "a b", "compiler": "inductor", "compiler_options": '{"mode": "x"}',
     ...     "dataset": "graphnet", "device": "cpu", "num_threads": 2, "seed": 0})
     "graphnet run 'a b' --compiler inductor --option mode=x --threads 2 --out again"
+    >>> command_of({"sample_id": "a", "compiler": "evil.py:f"})
+    '# No command: the record names the compiler `evil.py:f`, which could run code of its author.'
     """
+    reason = _refusal(record)
+    if reason:
+        return printable_line(f"# No command: {reason}")
     sample_id = str(record["sample_id"])
     words = ["graphnet", "run"]
     if not sample_id.startswith("-"):
@@ -75,6 +84,21 @@ def _words_of_arm(record: Mapping[str, Any]) -> list[str]:
     if record.get("device") not in (None, "", "cpu"):
         words += ["--device", str(record["device"])]
     return words
+
+
+def _refusal(record: Mapping[str, Any]) -> str:
+    """Return why no command is offered for a record, "" if there is no reason."""
+    compiler = str(record.get("compiler") or "eager")
+    if not _NAME.fullmatch(compiler):
+        return f"the record names the compiler `{compiler}`, which could run code of its author."
+    sample_id = str(record["sample_id"])
+    if is_path(sample_id) or sample_id.startswith(LIST):
+        return f"the record names the sample `{sample_id}`, which is a path."
+    for name, value in _options(record.get("compiler_options")).items():
+        is_plain = not isinstance(value, str) or _NAME.fullmatch(value)
+        if not (_NAME.fullmatch(name) and is_plain) or (isinstance(value, dict | list) and value):
+            return f"the record sets the option `{name}`, which could name a program or a file."
+    return ""
 
 
 def _options(text: Any) -> dict[str, Any]:

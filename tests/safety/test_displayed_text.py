@@ -142,6 +142,27 @@ def test_commands_to_copy_show_all_that_they_run(place: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [
+        {"compiler": "evil.py:f"}, {"compiler": "evil:f"}, {"compiler": "../evil"},
+        {"compiler": "a b"}, {"compiler": "-x"}, {"sample_id": "./evil"}, {"sample_id": "@ids"},
+        {"sample_id": "/etc/passwd"}, {"compiler_options": '{"records": "/home/a/b"}'},
+        {"compiler_options": '{"command": ["sh", "-c", "id"]}'},
+        {"compiler_options": '{"--out": "x"}'}, {"compiler": f"inductor{RLO}"},
+        {"compiler": "inductor\n"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_command_is_offered_that_imports_or_reads_files(changes: dict[str, Any]) -> None:
+    record = {**timed("a", 2.0), **changes}
+    command = command_of(record)
+    assert command.startswith("# No command: the record ")
+    assert "\n" not in command
+    check(command, changes)
+    assert command_of(timed("a", 2.0)).startswith("graphnet run a --compiler ")
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ["score", "RUNS"], ["score", "RUNS", "--by-sample"], ["score", "RUNS", "--by", "family"],
