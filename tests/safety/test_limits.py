@@ -120,8 +120,9 @@ def test_what_is_told_from_few_steps_is_what_unrolling_finds(
     assert recurrent.WALKED_STEPS == (4, 8)
 
 
+@pytest.mark.usefixtures("second_per_look")
 def test_a_long_sequence_is_not_unrolled() -> None:
-    materialize(recurrent_sample(1_000_000), time_limit_s=30.0)
+    materialize(recurrent_sample(1_000_000), time_limit_s=10_000.0)
 
 
 def test_hidden_states_fit_their_layer() -> None:
@@ -148,18 +149,19 @@ def test_paddle_builds_nothing_huge(op: Op) -> None:
 
 
 @pytest.mark.paddle
+@pytest.mark.usefixtures("second_per_look")
 def test_preparing_a_graph_of_paddle_ends_in_time() -> None:
     assert paddle
     ops = [Op("paddle._C_ops.relu", (Ref(at),)) for at in range(20_000)]
     chain = sample_of(*ops, inputs=(MATRIX,), framework="paddle")
-    for limit, phase in ((0.0, "Planning the calls"), (0.5, "(Planning the|Finding the shapes)")):
+    for limit, phase in ((0.0, "Planning the calls"), (25_000.0, "Finding the shapes")):
         with pytest.raises(TimeLimitError, match=f"{phase} .* Raise it, or skip the sample"):
             materialize(chain, time_limit_s=limit)
     weight = sample_of(inputs=(Input("parameter", Value("float32", (2**29,))),), framework="paddle")
     with pytest.raises(TimeLimitError, match="Making the weights"):
-        materialize(weight, weights="parameters", time_limit_s=0.05)
+        materialize(weight, weights="parameters", time_limit_s=3.0)
     with pytest.raises(TimeLimitError, match="Making the inputs"):
-        make_inputs(weight, time_limit_s=0.05)
+        make_inputs(weight, time_limit_s=3.0)
 
 
 @pytest.mark.paddle
