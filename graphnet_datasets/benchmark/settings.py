@@ -139,16 +139,12 @@ class Settings:
 
     def limits(self, device: str) -> Limits:
         """Return what the processes of one sample may use."""
-        limit = self.memory_limit_bytes
-        if limit is None:
-            import psutil
-
-            limit = int(0.9 * psutil.virtual_memory().available)
-        return Limits(
+        limits = Limits(
             phase_timeouts_s=self.phase_timeouts_s,
-            memory_bytes=limit,
+            memory_bytes=self.memory_limit_bytes,
             is_memory_enforced=device == "cpu",
         )
+        return dataclasses.replace(limits, memory_bytes=limits.tree_bytes)
 
 
 def _number(value: Any) -> Any:

@@ -263,6 +263,7 @@ class ForkServer:
             "directory": str(directory),
             "environment": dict(environment or {}),
             "memory_bytes": limits.memory_bytes,
+            "tree_bytes": limits.tree_bytes,
             "is_memory_enforced": limits.is_memory_enforced,
             "max_processes": limits.max_processes,
             "file_bytes": limits.file_bytes,

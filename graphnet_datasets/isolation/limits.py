@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import RunError
-from .linux import data_bytes, give_up_raising_limits
+from .linux import available_memory_bytes, data_bytes, give_up_raising_limits
 
 GIB = 2**30
 
@@ -20,8 +20,9 @@ class Limits:
 
     `phase_timeouts_s` bounds the time between a job's report that it enters a phase and its next
     such report; a phase without an entry has `default_timeout_s`. `memory_bytes` bounds the
-    anonymous and shared memory of the whole tree of processes; None is no limit. Of what a job
-    prints, the first and the last `log_bytes // 2` are kept. `file_bytes` bounds each file.
+    anonymous and shared memory of the whole tree of processes; None means nine tenths of the
+    available memory at the start of the job. The first and the last `log_bytes // 2` of the
+    output of a job are kept. `file_bytes` bounds each file.
 
     `is_memory_enforced` makes the limit hold inside each process as well (RLIMIT_DATA), so that an
     allocation fails with an exception instead of the job being killed. GPU drivers map far more
@@ -48,13 +49,20 @@ class Limits:
         if self.memory_bytes is not None and self.memory_bytes <= 0:
             raise RunError(
                 f"The limit `memory_bytes` is {self.memory_bytes}; it must be more than zero, or "
-                "None for no limit."
+                "None for nine tenths of the available memory."
             )
         for phase, seconds in self.phase_timeouts_s.items():
             if not seconds > 0:
                 raise RunError(
                     f"The timeout of the phase `{phase}` is {seconds} s; it must be more than zero."
                 )
+
+    @property
+    def tree_bytes(self) -> int:
+        """The memory that the tree of processes of a job may take."""
+        if self.memory_bytes is not None:
+            return self.memory_bytes
+        return available_memory_bytes() * 9 // 10
 
     def timeout_s(self, phase: str) -> float:
         """Return how many seconds a job may stay in `phase`."""

@@ -20,6 +20,7 @@ _PR_CAPBSET_DROP = 24
 _CAP_SYS_RESOURCE = 24
 _CAPABILITY_VERSION_3 = 0x20080522
 _PROC = Path("/proc")
+_CONTROL_GROUP = Path("/sys/fs/cgroup")
 
 
 def _prctl(option: int, value: int) -> None:
@@ -131,6 +132,24 @@ def proportional_memory_bytes(pid: int) -> int:
             if line.startswith((b"Pss_Anon:", b"Pss_Shmem:")):
                 total_kib += int(line.split()[1])
     return total_kib * 1024
+
+
+def available_memory_bytes() -> int:
+    """Return the memory that new processes can take, the limit of the control group included.
+
+    >>> 0 < available_memory_bytes() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    True
+    """
+    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError):
+        for line in (_PROC / "meminfo").read_bytes().splitlines():
+            if line.startswith(b"MemAvailable:"):
+                available = int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError):  # "max" without a limit
+        limit = int((_CONTROL_GROUP / "memory.max").read_bytes())
+        used = int((_CONTROL_GROUP / "memory.current").read_bytes())
+        available = min(available, max(limit - used, 0))
+    return max(available, 1)
 
 
 def data_bytes() -> int:

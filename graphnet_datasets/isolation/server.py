@@ -143,10 +143,9 @@ def _run(
             if len(tree) > request["max_processes"]:
                 cause = "processes"
             elif (
-                request["memory_bytes"] is not None
-                and used > request["memory_bytes"]
+                used > request["tree_bytes"]
                 # Pages that a fork shares with its parent were counted for both.
-                and sum(map(proportional_memory_bytes, tree)) - inherited > request["memory_bytes"]
+                and sum(map(proportional_memory_bytes, tree)) - inherited > request["tree_bytes"]
             ):
                 cause = "memory"
     finally:

@@ -184,6 +184,17 @@ def test_the_memory_of_all_processes_counts_together(server: ForkServer) -> None
     assert outcome.peak_memory_bytes > 300 * 2**20
 
 
+def test_a_job_without_a_limit_is_watched_from_outside(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "graphnet_datasets.isolation.limits.available_memory_bytes", lambda: 300 * 2**20
+    )
+    limits = Limits(default_timeout_s=10_000, is_memory_enforced=False)
+    outcome = run(server, "children_allocate", limits, mib=150)
+    assert outcome.ending is Ending.OUT_OF_MEMORY
+
+
 def test_a_job_with_too_many_processes_is_ended(server: ForkServer) -> None:
     outcome = run(server, "fork_bomb", Limits(max_processes=20, default_timeout_s=10_000))
     assert outcome.ending is Ending.TOO_MANY_PROCESSES

@@ -4,6 +4,7 @@ import pytest
 
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.isolation import Limits
+from graphnet_datasets.isolation.linux import available_memory_bytes
 
 
 def test_a_phase_without_a_timeout_has_the_default() -> None:
@@ -11,12 +12,19 @@ def test_a_phase_without_a_timeout_has_the_default() -> None:
     assert (limits.timeout_s("compile"), limits.timeout_s("run")) == (5, 7)
 
 
+def test_a_job_without_a_limit_has_nine_tenths_of_the_available_memory() -> None:
+    before = available_memory_bytes()
+    assert 0 < Limits().tree_bytes < max(before, available_memory_bytes())
+    assert Limits(memory_bytes=5).tree_bytes == 5
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
             {"memory_bytes": 0},
-            "The limit `memory_bytes` is 0; it must be more than zero, or None for no limit.",
+            "The limit `memory_bytes` is 0; it must be more than zero, or None for "
+            "nine tenths of the available memory.",
         ),
         (
             {"default_timeout_s": -1},
