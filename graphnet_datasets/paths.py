@@ -95,6 +95,28 @@ def check_links(root: Path, name: str) -> None:
             raise _link_error(place, mode)
 
 
+def check_target(root: Path, path: Path) -> None:
+    """Raise if links lead from a path below `root` to a place outside of `root`.
+
+    Links of `root` itself are not looked at: the caller chose it. The blobs beside a snapshot in
+    the cache of the Hub count as inside.
+
+    Raises:
+        UnsafePathError: the path leads outside.
+    """
+    real_root, real_path = Path(os.path.realpath(root)), Path(os.path.realpath(path))
+    if real_path.is_relative_to(real_root):
+        return
+    for folder in (real_root, *real_root.parents):
+        is_snapshot = folder.parent.name == "snapshots"
+        if is_snapshot and real_path.is_relative_to(folder.parent.parent / "blobs"):
+            return
+    raise UnsafePathError(
+        f"`{path}` is a link to `{real_path}`, outside of `{root}`. Links in somebody else's "
+        "folder may lead to your own files: replace the link by a copy, or remove it."
+    )
+
+
 @contextlib.contextmanager
 def open_folder(root: Path, name: str = ".", *, is_made: bool = False) -> Iterator[int]:
     """Open the directory `root / name` and yield its descriptor; no link below `root` is followed.

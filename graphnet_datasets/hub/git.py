@@ -4,20 +4,55 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..decoding import read_text
 from ..errors import PushError, UnsafePathError
 from ..terminal import printable_line
+
+_WITHOUT_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+"""Neither hooks nor a monitor of the repository run: its author may be a stranger."""
+
+_HARMLESS = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode"
+    r"|symlinks|autocrlf|eol|safecrlf|sparsecheckout|sparsecheckoutcone|untrackedcache|splitindex"
+    r"|commitgraph|multipackindex|compression|quotepath|longpaths|protecthfs|protectntfs)"
+    r"|index\.\w+|extensions\.(objectformat|worktreeconfig|partialclone|refstorage|noop)"
+    r"|remote\.[^\n]*\.(url|pushurl|fetch|push|tagopt|prune|mirror|promisor|partialclonefilter"
+    r"|skipdefaultupdate|skipfetchall|gh-resolved)"
+    r"|branch\.[^\n]*\.(remote|merge|rebase|pushremote|description|vscode-merge-base)"
+    r"|submodule\.([^\n]*\.)?(url|active|branch|recurse)"
+    r"|user\.(name|email|useconfigonly|signingkey)|author\.\w+|committer\.\w+"
+    r"|(commit|tag|push)\.(gpgsign|forcesignannotated|autosetupremote|default|followtags)"
+    r"|(pull|fetch|gc|pack|merge|rebase|rerere|init|advice|status|color|log|feature)"
+    r"\.(?!.*(tool|driver|program|command|cmd|hook))[\w.-]+"
+    r"|lfs\.(repositoryformatversion|[^\n]*\.(access|locksverify))",
+    re.IGNORECASE,
+)
+"""Settings that neither name a program nor lead to files outside of the repository."""
+
+_LFS = {
+    "filter.lfs.clean": "git-lfs clean -- %f",
+    "filter.lfs.smudge": "git-lfs smudge -- %f",
+    "filter.lfs.process": "git-lfs filter-process",
+    "filter.lfs.required": "true",
+}
+"""Settings of `git lfs install --local`."""
 
 
 class Clone:
     """The work tree of a Git repository.
 
+    Hooks of the repository never run, and a repository whose own configuration names programs is
+    refused, since strangers may have packed its Git directory.
+
     Raises:
         PushError: Git is not installed, or there is no work tree at the path.
+        UnsafePathError: the Git directory leads elsewhere, or its configuration names a program.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -35,6 +70,7 @@ class Clone:
                 f"`{path}` is no clone of a Git repository. Clone the repository of the dataset, "
                 "and name the clone."
             ) from error
+        self._check_configuration(git_directory)
         if not (_belongs(git_directory, self.root) and place.resolve().is_relative_to(self.root)):
             raise UnsafePathError(
                 f"`{self.root / '.git'}` leads to the Git directory `{git_directory}`, which does "
@@ -50,7 +86,7 @@ class Clone:
         """
         environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
         done = subprocess.run(  # noqa: S603 - Git's own arguments, no shell
-            ["git", "-C", str(self.root), *arguments],  # noqa: S607 - the user's Git
+            ["git", "-C", str(self.root), *_WITHOUT_PROGRAMS, *arguments],  # noqa: S607
             capture_output=True,
             text=True,
             errors="replace",
@@ -64,6 +100,48 @@ class Clone:
                 f"`git {arguments[0]}` failed in `{self.root}`: {printable_line(said[-1])}"
             )
         return done.stdout.strip()
+
+    def _check_configuration(self, git_directory: Path) -> None:
+        """Raise if the repository's own files make Git run a program or write elsewhere.
+
+        Raises:
+            UnsafePathError: its configuration names a program, or its Git directory has a link.
+        """
+        scopes = ["--local"]
+        if "true" in self._configured("--local", "extensions.worktreeConfig"):
+            scopes.append("--worktree")
+        for scope in scopes:
+            text = self.git("config", scope, "--no-includes", "--null", "--list")
+            for entry in filter(None, text.split("\0")):
+                name, _, value = entry.partition("\n")
+                if not (_HARMLESS.fullmatch(name) or _LFS.get(name) == value):
+                    raise UnsafePathError(
+                        f"The configuration of the repository `{self.root}` sets "
+                        f"`{printable_line(name)}`, which may make Git run a program or use other "
+                        "files. Set it with `git config --global` if you trust it, and remove it "
+                        "from the repository with `git config --unset-all`."
+                    )
+        if (git_directory / "commondir").exists() and (self.root / ".git").is_dir():
+            raise UnsafePathError(
+                f"`{git_directory / 'commondir'}` leads to another Git directory. Clone the "
+                "repository anew with `git clone`."
+            )
+        for folder, folders, files in os.walk(git_directory):
+            if Path(folder).parent.name == "objects":
+                folders.clear()  # Git replaces loose objects and never follows links to them
+            for name in (*folders, *files):
+                place = Path(folder, name)
+                if place.is_symlink() and not place.name.endswith(".sample"):
+                    raise UnsafePathError(
+                        f"`{place}` is a symbolic link, through which a commit would write. Clone "
+                        "the repository anew with `git clone`."
+                    )
+
+    def _configured(self, scope: str, name: str) -> str:
+        try:
+            return self.git("config", scope, "--no-includes", "--get", name)
+        except PushError:  # it is not set
+            return ""
 
     def check_index(self) -> None:
         """Check that nothing is staged that would go into the commit too.
@@ -124,7 +202,7 @@ def _belongs(git_directory: Path, root: Path) -> bool:
     try:
         if not dot_git.is_file():
             return False
-        registered = git_directory / (git_directory / "gitdir").read_text().strip()
+        registered = git_directory / read_text(git_directory / "gitdir").strip()
         return os.path.normpath(registered) == str(dot_git)
     except (OSError, ValueError):
         return False

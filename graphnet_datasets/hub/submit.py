@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from ..atomic import file_sha256, temporary_directory, write_inside
-from ..errors import DatasetNotFoundError, PushError
+from ..errors import PushError, raises_only
 from ..paths import check_links, open_file
 from ..sample import Sample
 from ..schema import EXCLUDED, Table
 from ..schema.tables import GRAPHS, table_of_file
-from ..storage.layout import read_layout, readme_text, split_readme
+from ..storage.layout import find_configs, parse_card, readme_text, split_readme
 from ..storage.table import read_open_table, write_arrow
 from .checking import check_tables, leave_out_known
 from .gather import Place, gather
@@ -46,6 +46,7 @@ class Submission:
     commit: str | None
 
 
+@raises_only(PushError)
 def submit_samples(
     samples: Sample | Iterable[Sample | Mapping[str, Any]],
     clone: str | os.PathLike[str],
@@ -80,6 +81,7 @@ def submit_samples(
     return place.submit(GRAPHS, passed, [*skipped, *left_out], branch, is_committed)
 
 
+@raises_only(PushError)
 def submit_rows(
     rows: pa.Table | Any,
     clone: str | os.PathLike[str],
@@ -197,7 +199,7 @@ class _Place:
 
     def _new_readme(self, was: bytes | None) -> bytes:
         metadata, body = ({}, None) if was is None else split_readme(was, str(self.folder / README))
-        return readme_text(self.folder, body, metadata).encode()
+        return readme_text(self.folder, body, metadata, open_table=self._open).encode()
 
     def _readme(self) -> bytes | None:
         """Return the README, or None for a new dataset.
@@ -226,20 +228,19 @@ class _Place:
         Raises:
             UnsafePathError: the README, a table or a directory above one is a symbolic link.
         """
-        check_links(self.clone.root, self._from_root(README))
-        try:
-            layout = read_layout(self.folder)
-        except DatasetNotFoundError:
-            return []
-        names = {
-            path.relative_to(self.folder).as_posix()
-            for splits in layout.configs.values()
-            for paths in splits.values()
-            for path in paths
-        }
-        for name in names:
+        readme = self._readme()
+        card = {} if readme is None else parse_card(readme, str(self.folder / README))
+        configs, _ = find_configs(card.get("configs"), self._matches, str(self.folder))
+        return sorted(
+            {name for splits in configs.values() for of in splits.values() for name in of}
+        )
+
+    def _matches(self, pattern: str) -> Iterator[str]:
+        """Yield the files of the dataset that match a pattern, relative to its folder."""
+        for path in self.folder.glob(pattern):
+            name = path.relative_to(self.folder).as_posix()
             check_links(self.clone.root, self._from_root(name))
-        return sorted(names)
+            yield name
 
 
 def _written(

@@ -18,18 +18,19 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..atomic import file_sha256, write_text
+from ..atomic import write_text
 from ..decoding import check_decoded_size, read_bytes
 from ..errors import DatasetNotFoundError, SchemaError, UnsafePathError
-from ..paths import check_name
+from ..paths import check_name, check_target
 from ..schema.tables import ALL, config_named
-from .table import check_file
+from .table import check_schema
 
 _YAML_BLOCK = re.compile(r"\s*---\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 """What stands between two lines of dashes at the top of a README."""
@@ -68,6 +69,7 @@ def read_layout(directory: str | os.PathLike[str]) -> Layout:
     Raises:
         DatasetNotFoundError: there is no such directory, or no table in it.
         SchemaError: its README says something else than a list of configs with their files.
+        UnsafePathError: a link leads from the README or a table out of the directory.
     """
     root = Path(directory)
     if not root.is_dir():
@@ -76,7 +78,7 @@ def read_layout(directory: str | os.PathLike[str]) -> Layout:
         raise DatasetNotFoundError(
             f"You may not read the directory `{directory}`. Ask its owner for the right to."
         )
-    layout = _layout(root, _card_data(root).get("configs"))
+    layout = _local_layout(root, _card_data(root).get("configs"))
     if not any(layout.configs.values()):
         found = next(root.rglob("graph_net.json"), None)
         advice = (
@@ -112,9 +114,15 @@ def write_readme(
 
 
 def readme_text(
-    directory: str | os.PathLike[str], body: str | None, metadata: Mapping[str, Any]
+    directory: str | os.PathLike[str],
+    body: str | None,
+    metadata: Mapping[str, Any],
+    *,
+    open_table: Callable[[str], AbstractContextManager[BinaryIO]] | None = None,
 ) -> str:
     """Return the text of the README that `write_readme` writes; the present one is not read.
+
+    `open_table` opens a table by its name in the directory, by default without further checks.
 
     Raises:
         DatasetNotFoundError, SchemaError: as `write_readme`.
@@ -123,28 +131,48 @@ def readme_text(
     from huggingface_hub import DatasetCardData
 
     root = Path(directory)
-    layout = _layout(root, None)
+    layout = _local_layout(root, None)
     if not layout.configs:
         raise DatasetNotFoundError(f"`{directory}` holds no Parquet table.")
-    files = [
-        path for splits in layout.configs.values() for paths in splits.values() for path in paths
-    ]
-    configs = describe_configs({str(path.relative_to(root)): file_sha256(path) for path in files})
+    tables: dict[Path, _Table] = {}
+    paths = {
+        path for splits in layout.configs.values() for files in splits.values() for path in files
+    }
+    for path in sorted(paths):
+        name = path.relative_to(root).as_posix()
+        with path.open("rb") if open_table is None else open_table(name) as file:
+            tables[path] = _describe_table(file, path)
+    configs = describe_configs(
+        {str(path.relative_to(root)): table.sha256 for path, table in tables.items()}
+    )
     features, counts = [], []
     columns: dict[pa.Schema, list[dict[str, Any]]] = {}
     for name, splits in layout.configs.items():
         first = next(iter(splits.values()))[0]
         # Configs with the same columns share one list, which YAML then holds once.
-        schema = check_file(first).remove_metadata()
+        schema = tables[first].schema
         if schema not in columns:
             columns[schema] = datasets.Features.from_arrow_schema(schema)._to_yaml_list()
         features.append({"config_name": name, "features": columns[schema]})
         for split, paths in splits.items():
-            counts.append((name, split, sum(pq.read_metadata(path).num_rows for path in paths)))
+            counts.append((name, split, sum(tables[path].num_rows for path in paths)))
     if body is None:
         body = _default_body(counts)
     data = DatasetCardData(**metadata, configs=configs, dataset_info=features)
     return f"---\n{data.to_yaml()}\n---\n{body.strip()}\n"
+
+
+class _Table(NamedTuple):
+    sha256: str
+    schema: pa.Schema
+    num_rows: int
+
+
+def _describe_table(file: BinaryIO, path: Path) -> _Table:
+    schema = check_schema(file, path).remove_metadata()
+    num_rows = pq.read_metadata(file).num_rows
+    file.seek(0)
+    return _Table(hashlib.file_digest(file, "sha256").hexdigest(), schema, num_rows)
 
 
 def split_readme(content: bytes, where: str) -> tuple[dict[str, Any], str]:
@@ -213,7 +241,10 @@ def group_by_folder(paths: Iterable[str]) -> tuple[dict[str, dict[str, list[str]
 
 def _card_data(root: Path) -> dict[str, Any]:
     readme = root / "README.md"
-    return read_card_data(readme, str(readme)) if readme.is_file() else {}
+    if not readme.is_file():
+        return {}
+    check_target(root, readme)
+    return read_card_data(readme, str(readme))
 
 
 def read_card_data(readme: Path, where: str) -> dict[str, Any]:
@@ -276,12 +307,13 @@ def _expanded_bytes(value: Any, where: str) -> int:
     return size_of(value, 0)
 
 
-def _layout(root: Path, entries: Any) -> Layout:
-    configs, default = find_configs(
-        entries,
-        lambda pattern: (str(path.relative_to(root)) for path in root.glob(pattern)),
-        str(root),
-    )
+def _local_layout(root: Path, entries: Any) -> Layout:
+    def find(pattern: str) -> Iterator[str]:
+        for path in root.glob(pattern):
+            check_target(root, path)
+            yield str(path.relative_to(root))
+
+    configs, default = find_configs(entries, find, str(root))
     return Layout(
         {
             config: {split: [root / name for name in names] for split, names in splits.items()}

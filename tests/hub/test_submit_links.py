@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from graphnet_datasets import paths
 from graphnet_datasets.errors import PushError, UnsafePathError
 from graphnet_datasets.hub import submit_samples
 from tests.clones import git, make_clone
@@ -125,3 +126,87 @@ def test_a_link_elsewhere_in_the_repository_does_not_matter(clone: Path) -> None
     (clone / "NOTES").symlink_to("../secret")
     done = submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
     assert git(clone, "rev-parse", "HEAD") == done.commit
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "core.fsmonitor", "core.sshCommand", "core.editor", "filter.own.clean", "gpg.program",
+        "diff.external", "include.path", "merge.own.driver", "core.attributesFile",
+        "credential.helper", "alias.commit", "gc.recentObjectsHook", "submodule.a.update",
+    ],
+)  # fmt: skip
+def test_a_repository_that_configures_programs_is_refused(clone: Path, name: str) -> None:
+    ran = clone.parent / "ran"
+    git(clone, "config", name, f"touch {ran}")
+    with pytest.raises(UnsafePathError, match=r"which may make Git run a program"):
+        submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("hook", ["pre-commit", "commit-msg", "post-checkout", "post-commit"])
+def test_hooks_of_a_repository_do_not_run(clone: Path, hook: str) -> None:
+    ran = clone.parent / "ran"
+    path = clone / ".git" / "hooks" / hook
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    path.chmod(0o755)
+    done = submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
+    assert git(clone, "rev-parse", "HEAD") == done.commit
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("name", ["index", "refs/heads", "objects", "logs/HEAD", "packed-refs"])
+def test_links_inside_of_a_git_directory_are_refused(clone: Path, name: str) -> None:
+    place = clone / ".git" / name
+    outside = clone.parent / "outside" / "target"
+    if place.exists():
+        shutil.move(place, outside)
+    else:
+        outside.write_text("")
+    place.symlink_to(outside)
+    with pytest.raises(UnsafePathError, match=r"is a symbolic link"):
+        submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
+
+
+def test_a_common_git_directory_elsewhere_is_refused(clone: Path) -> None:
+    other = make_clone(clone.parent / "other")
+    head = git(other, "rev-parse", "HEAD")
+    (clone / ".git" / "commondir").write_text(f"{other}/.git\n")
+    with pytest.raises(UnsafePathError, match=r"commondir"):
+        submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
+    assert git(other, "rev-parse", "HEAD") == head
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("remote.origin.url", "https://example.org/a.git"), ("pull.rebase", "true"),
+        ("branch.main.merge", "refs/heads/main"), ("filter.lfs.clean", "git-lfs clean -- %f"),
+    ],
+)  # fmt: skip
+def test_ordinary_settings_are_accepted(clone: Path, name: str, value: str) -> None:
+    git(clone, "config", name, value)
+    assert submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED).commit
+
+
+def test_a_table_that_becomes_a_link_is_not_read(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit_samples(chain("cv/other", 2, "cv"), clone, branch="before", **UNCHECKED)
+    (shard,) = (clone / "cv").iterdir()
+    outside = clone.parent / "outside" / "other.parquet"
+    shutil.copy(shard, outside)
+    opened: list[str] = []
+
+    def check_and_swap(root: Path, name: str) -> None:
+        paths.check_links(root, name)
+        if name.endswith(".parquet") and not shard.is_symlink():
+            shard.unlink()
+            shard.symlink_to(outside)
+            opened.append(name)
+
+    monkeypatch.setattr("graphnet_datasets.hub.submit.check_links", check_and_swap)
+    with pytest.raises((UnsafePathError, OSError)):
+        submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
+    assert opened

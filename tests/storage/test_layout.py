@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphnet_datasets.errors import DatasetNotFoundError, SchemaError
+from graphnet_datasets import load_dataset
+from graphnet_datasets.benchmark import read_runs
+from graphnet_datasets.errors import DatasetNotFoundError, SchemaError, UnsafePathError
 from graphnet_datasets.storage.layout import read_layout, write_readme
 from graphnet_datasets.storage.table import write_table
-from tests.tables import rows, write_dataset
+from tests.tables import chain, rows, write_dataset
 
 
 def names(root: Path) -> dict[str, dict[str, list[str]]]:
@@ -142,3 +144,26 @@ def test_directories_without_tables_say_what_to_do(tmp_path: Path) -> None:
         read_layout(tmp_path)
     with pytest.raises(DatasetNotFoundError, match=r"holds no Parquet table\.$"):
         write_readme(tmp_path)
+
+
+def test_tables_and_cards_that_lead_outside_are_refused(tmp_path: Path) -> None:
+    outside = write_table([chain("private", 1)], tmp_path / "private.parquet")
+    dataset = tmp_path / "dataset"
+    (dataset / "cv").mkdir(parents=True)
+    (dataset / "cv" / "train-0.parquet").symlink_to(outside)
+    for read in (read_layout, load_dataset, read_runs):
+        with pytest.raises(UnsafePathError, match="outside of"):
+            read(dataset)
+    (dataset / "cv" / "train-0.parquet").unlink()
+    write_table([chain("one", 1)], dataset / "cv" / "train-0.parquet")
+    (dataset / "README.md").symlink_to(outside)
+    with pytest.raises(UnsafePathError, match="outside of"):
+        read_layout(dataset)
+
+
+def test_a_snapshot_in_the_cache_of_the_hub_is_read(tmp_path: Path) -> None:
+    blob = write_table([chain("one", 1)], tmp_path / "datasets--a--b" / "blobs" / "0123")
+    snapshot = tmp_path / "datasets--a--b" / "snapshots" / "main"
+    (snapshot / "cv").mkdir(parents=True)
+    (snapshot / "cv" / "train-0.parquet").symlink_to(blob)
+    assert read_layout(snapshot).configs["cv"] == {"train": [snapshot / "cv" / "train-0.parquet"]}
