@@ -31,7 +31,7 @@ def table_of(path: Path) -> Table:
 
     if (path / TABLE_NAME).is_file() or (path / PARTS_NAME).is_dir():
         return RUNS
-    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+    files = _files_at(path)
     tables = {table.name: table for table in (table_of_schema(check_file(each)) for each in files)}
     if not tables or GRAPHS.name in tables:
         return GRAPHS
@@ -42,6 +42,22 @@ def table_of(path: Path) -> Table:
         )
     (table,) = tables.values()
     return table
+
+
+def _files_at(path: Path) -> list[Path]:
+    """Return a file, or the Parquet files in a directory.
+
+    Raises:
+        UnsafePathError: a link leads from a file out of the directory.
+    """
+    from ..paths import check_target
+
+    if path.is_file():
+        return [path]
+    files = sorted(path.rglob("*.parquet"))
+    for file in files:
+        check_target(path, file)
+    return files
 
 
 def own_config(table: Table) -> str:
@@ -61,7 +77,7 @@ def rows_of(path: Path, table: Table) -> pa.Table:
 
     if table is RUNS:
         return read_runs(path)
-    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+    files = _files_at(path)
     tables = [read_table(each) for each in files]
     return pa.concat_tables(tables, promote_options="default")  # by name: files may differ in age
 

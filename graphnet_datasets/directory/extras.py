@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..decoding import load_json
 from ..errors import SampleError, SourceError
 from ..sample import (
     Constraint,
@@ -98,7 +99,7 @@ def read_custom_operators(text: str, file: str) -> tuple[CustomOperator, ...]:
 
 
 def _load(text: str) -> dict[str, Any]:
-    extras = json.loads(text)
+    extras = load_json(text, "the extras of a sample")
     if not isinstance(extras, dict) or extras.get("version") != VERSION:
         raise ValueError(f"it is not an object of version {VERSION}")
     return extras

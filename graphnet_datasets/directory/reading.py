@@ -13,6 +13,7 @@ from ..collector import not_collecting
 from ..errors import DatasetNotFoundError, SourceError, raises_only
 from ..frameworks import module
 from ..frameworks.tensor_metadata import TensorMeta, parse_tensor_metadata
+from ..paths import check_links, check_target, open_file
 from ..sample import CustomOperator, Sample
 from ..sample.symbols import Dim, evaluate
 from . import extras
@@ -51,6 +52,7 @@ def read_directory(path: str | os.PathLike[str]) -> list[Sample]:
         SourceError: a file is missing or does not hold what it should; the message names file and
             line.
         UnknownOperatorError: a graph calls something outside the operator table.
+        UnsafePathError: a file is a symbolic link, or a folder is a link that leads outside.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -66,7 +68,9 @@ def read_directory(path: str | os.PathLike[str]) -> list[Sample]:
             f"The directory `{folder}` holds no GraphNet sample: it has neither `model.py` nor a "
             "folder `subgraph_0`."
         )
-    return [read_folder(each) for each in folders]
+    for child in folders:
+        check_target(folder, child)
+    return [read_folder(child) for child in folders]
 
 
 def is_subgraph(path: Path) -> bool:
@@ -94,10 +98,10 @@ def read_folder(folder: Path) -> Sample:
     Raises:
         SourceError, UnknownOperatorError: as `read_directory`.
     """
-    texts = {name: _read_file(folder / name, required=True) for name in REQUIRED}
+    texts = {name: _read_file(folder, name, required=True) for name in REQUIRED}
     for name in OPTIONAL:
-        if (folder / name).exists():
-            texts[name] = _read_file(folder / name, required=False)
+        if os.path.lexists(folder / name):
+            texts[name] = _read_file(folder, name, required=False)
     absolute = folder.absolute()
     index, count = 0, 1
     name = absolute.name
@@ -118,14 +122,17 @@ def read_folder(folder: Path) -> Sample:
     return sample
 
 
-def _read_file(path: Path, required: bool) -> str:
+def _read_file(folder: Path, name: str, required: bool) -> str:
+    """Return the text of a file in a folder; links are not followed."""
+    path = folder / name
+    check_links(folder, name)
     if not path.is_file():
         problem = "is missing" if required and not path.exists() else "is not a regular file"
         raise SourceError(
             f"`{path}` {problem}. A GraphNet sample has {', '.join(REQUIRED)}; complete the "
             "directory or leave the sample out."
         )
-    with path.open("rb") as file:
+    with open_file(folder, name) as file:
         content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise SourceError(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..decoding import load_json
 from ..errors import SourceError
 from ..json_text import parse_json
 from ..sample import Provenance, Sample
@@ -45,7 +46,7 @@ def parse_record(text: str, file: str, *, of_text: str = "") -> dict[str, Any]:
         SourceError: the text is not such an object.
     """
     try:
-        record = json.loads(text)
+        record = load_json(text, file)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise SourceError(

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from ..decoding import check_parquet
 from ..errors import DatasetNotFoundError, SchemaError
+from ..paths import check_target
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 
 
@@ -17,12 +18,15 @@ def find_run_files(path: Path) -> list[Path]:
 
     Raises:
         DatasetNotFoundError: there are none.
+        UnsafePathError: a link leads from a file out of the directory.
     """
     files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
     if not files:
         raise DatasetNotFoundError(
             f"There are no run records at `{path}`. Make some with `graphnet run … --out {path}`."
         )
+    for file in files if path.is_dir() else []:
+        check_target(path, file)
     return files
 
 

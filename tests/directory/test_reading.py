@@ -20,7 +20,7 @@ from graphnet_datasets.directory.record import (
     task_of,
 )
 from graphnet_datasets.directory.writing import print_texts
-from graphnet_datasets.errors import GraphNetError, SourceError
+from graphnet_datasets.errors import GraphNetError, SourceError, UnsafePathError
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
 from graphnet_datasets.sample.arguments import Ref
 
@@ -246,6 +246,27 @@ def test_damaged_text_gives_a_sample_or_an_error_of_ours(data: st.DataObject) ->
         assert "`" in str(error)
     else:
         assert isinstance(found, Sample)
+
+
+@pytest.mark.parametrize("name", ["model.py", "graph_net.json", "input_meta.py"])
+def test_links_of_a_folder_are_not_followed(folder: Path, tmp_path: Path, name: str) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("secret = 1")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(outside)
+    with pytest.raises(UnsafePathError, match="is a symbolic link"):
+        read_directory(folder)
+    outside.unlink()
+    with pytest.raises(UnsafePathError, match="is a symbolic link"):
+        read_directory(folder)
+
+
+def test_a_subgraph_that_is_a_link_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "subgraph_0").symlink_to(folder)
+    with pytest.raises(UnsafePathError, match="outside of"):
+        read_directory(tree)
 
 
 def test_a_pipe_is_not_opened(folder: Path) -> None:
