@@ -270,13 +270,16 @@ class ScoreError(GraphNetError, ValueError):
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def raises_only(error: type[GraphNetError]) -> Callable[[_Function], _Function]:
+def raises_only(
+    error: type[GraphNetError], *, passes: Callable[[Exception], bool] | None = None
+) -> Callable[[_Function], _Function]:
     """Return a decorator of public functions, which turns every other exception into `error`.
 
     Data from strangers reaches code of frameworks and of Python in ways that nobody has foreseen.
     Who calls a public function on such data catches `GraphNetError` and goes on with the next row.
     Running out of memory becomes a `MemoryLimitError`, an error of the file system a `DiskError`;
-    the exception itself stays the cause.
+    the exception itself stays the cause. Exceptions for which `passes` returns true stay as they
+    are: those of the caller's own code.
 
     >>> @raises_only(SampleError)
     ... def first(sample):
@@ -287,6 +290,10 @@ def raises_only(error: type[GraphNetError]) -> Callable[[_Function], _Function]:
 malformed: leave it out, or report the traceback if it comes from a real model.
     """
 
+    def is_foreign(cause: Exception) -> bool:
+        is_own = isinstance(cause, GraphNetError | ImportError)
+        return not is_own and (passes is None or not passes(cause))
+
     def decorate(function: _Function) -> _Function:
         if inspect.isgeneratorfunction(function):
 
@@ -295,6 +302,8 @@ malformed: leave it out, or report the traceback if it comes from a real model.
                 try:
                     yield from function(*args, **kwargs)
                 except Exception as cause:
+                    if not is_foreign(cause):
+                        raise
                     raise _own(cause, function.__name__, error) from cause
 
             return generate  # type: ignore[return-value]
@@ -304,7 +313,7 @@ malformed: leave it out, or report the traceback if it comes from a real model.
             try:
                 return function(*args, **kwargs)
             except Exception as cause:
-                if isinstance(cause, GraphNetError | ImportError):
+                if not is_foreign(cause):
                     raise
                 raise _own(cause, function.__name__, error) from cause
 
@@ -314,15 +323,13 @@ malformed: leave it out, or report the traceback if it comes from a real model.
 
 
 def _own(cause: Exception, name: str, error: type[GraphNetError]) -> Exception:
-    if isinstance(cause, GraphNetError | ImportError):
-        return cause
     text = " ".join(str(cause).split())[:300]
     problem = f"`{name}` raised {type(cause).__name__}: {text}."
     if isinstance(cause, MemoryError) or "can't allocate memory" in text:
         return MemoryLimitError(
             f"`{name}` ran out of memory. Leave the data out, or run it where there is more memory."
         )
-    if isinstance(cause, OSError):
+    if isinstance(cause, OSError) and cause.errno is not None:
         return DiskError(f"{problem} Check that the path can be read and written.")
     return error(
         f"{problem} The data may be malformed: leave it out, or report the traceback if it comes "

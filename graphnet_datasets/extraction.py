@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from .analysis.columns import derived_columns
 from .directory import write_directory
-from .errors import CaptureError, GraphNetError, cannot_write
+from .errors import CaptureError, GraphNetError, cannot_write, raises_only
 from .frameworks import contract, framework_named, framework_names
+from .frameworks.capturing import comes_from_model
 from .sample import Provenance, Sample
 from .sample.vocabulary import Task
 from .schema import sample_to_row
@@ -25,6 +26,7 @@ _MAX_PIECES = 9999
 """The largest number of a piece for which the length of its id is checked."""
 
 
+@raises_only(CaptureError)
 def extract(
     *,
     name: str,
@@ -100,6 +102,7 @@ def _check_naming(name: str, task: Task, provenance: Provenance) -> None:
         Sample(sample_id, "torch", task, (), (), (), provenance=provenance)
 
 
+@raises_only(CaptureError, passes=comes_from_model)
 def extract_export(
     module: Any,
     args: Sequence[Any] = (),

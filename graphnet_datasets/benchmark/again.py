@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from ..compilers.options import Option
 from ..compilers.registry import find_entry, is_installed
-from ..errors import RunError, UntrustedCodeError
+from ..decoding import load_json
+from ..errors import RunError, UntrustedCodeError, raises_only
 from ..json_text import parse_json
 from ..schema import sample_from_row
 from ..scores.variants import TOLERANCE
@@ -56,6 +57,7 @@ class Again:
         return "\n".join(lines)
 
 
+@raises_only(RunError)
 def load_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return one record: of a directory or a file by its id, `runs/RUN_ID`, or the only one there.
 
@@ -80,6 +82,7 @@ def load_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     )
 
 
+@raises_only(RunError)
 def run_again(
     record: str | os.PathLike[str] | Mapping[str, Any],
     *,
@@ -110,7 +113,7 @@ def run_again(
         )
     if not trust_remote_code:
         check_names(before, options, is_dataset_named=dataset is not None)
-    settings = Settings.from_json(json.loads(before["settings"] or "{}"))
+    settings = Settings.from_json(load_json(before["settings"] or "{}", "the settings of a run"))
     settings = dataclasses.replace(
         settings, trust_remote_code=settings.trust_remote_code and trust_remote_code
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..atomic import temporary_directory
 from ..compilers import resolve_name, resolve_paths
-from ..errors import RunError
+from ..errors import RunError, raises_only
 from ..schema import Status, sample_from_row
 from ..storage.selection import is_path
 from .executors.executors import Executor, LocalExecutor, parse_devices
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
+@raises_only(RunError)
 def run(
     dataset: Any,
     compiler: str | Sequence[str] = "inductor",

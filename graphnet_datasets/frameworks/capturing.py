@@ -11,10 +11,13 @@ import copy
 import dataclasses
 import functools
 import inspect
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
-from ..errors import CaptureError
+from ..errors import CaptureError, raises_only
 from ..sample import Sample
 
 Capture = Callable[
@@ -24,6 +27,12 @@ Capture = Callable[
 
 _CHILDREN = ("_modules", "_sub_layers")
 """The attributes in which torch and paddle keep the modules of a module."""
+
+_PACKAGE = Path(__file__).parents[1]
+_PYTHON = Path(sysconfig.get_path("stdlib"))
+_LIBRARIES = {"torch", "paddle", "numpy", "sympy", "networkx", "pyarrow", "datasets"}
+"""Packages whose functions a capture calls."""
+_LAYERS = ("torch/nn/modules/", "paddle/nn/layer/")
 
 _NAMES = ("__name__", "__qualname__", "__module__", "__doc__")
 
@@ -169,6 +178,26 @@ def _same(module: Any) -> Any:
     return module
 
 
+def comes_from_model(error: Exception) -> bool:
+    """Return whether an exception was raised by code of the caller: by a model, or in its layers.
+
+    The traceback of such an exception has a frame outside of this library, Python's own library and
+    the packages that a capture calls. Layers of the frameworks count as code of the model.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(_PACKAGE) or path.name.startswith("<frozen"):
+            continue
+        _, is_installed, name = path.as_posix().rpartition("/site-packages/")
+        if not is_installed:
+            if not path.is_relative_to(_PYTHON):
+                return True
+        elif name.startswith(_LAYERS) or name.partition("/")[0] not in _LIBRARIES:
+            return True
+    return False
+
+
+@raises_only(CaptureError, passes=comes_from_model)
 def _capture(
     wrapper: Any,
     call: Callable[..., Any],

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..atomic import temporary_directory
-from ..errors import SchemaError
+from ..errors import PushError, SchemaError, raises_only
 from ..sample import Sample
 from ..schema import ALL, CONFIGS, Table
 from ..schema.tables import GRAPHS
@@ -28,6 +28,7 @@ Check = Callable[[Mapping[str, str]], tuple[Mapping[Place, pa.Table], list[Skipp
 """Takes what the repository holds (key to label); returns the tables to push, and what is not."""
 
 
+@raises_only(PushError)
 def push_samples(
     samples: Sample | Iterable[Sample | Mapping[str, Any]],
     repo_id: str,
@@ -78,6 +79,7 @@ def push_samples(
     )
 
 
+@raises_only(PushError)
 def push_runs(
     runs: pa.Table | Any,
     repo_id: str,
@@ -101,6 +103,7 @@ def push_runs(
     return push_rows(runs, repo_id, "runs", create_pr=create_pr, token=token, revision=revision)
 
 
+@raises_only(PushError)
 def push_rows(
     rows: pa.Table | Any,
     repo_id: str,

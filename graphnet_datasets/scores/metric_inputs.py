@@ -47,6 +47,7 @@ class MetricInputs(NamedTuple):
         return tuple.__iter__(self)
 
 
+@raises_only(ScoreError)
 def metric_path(name: str) -> str:
     """Return the folder of one of our metrics, for `evaluate.load`.
 

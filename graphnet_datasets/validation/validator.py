@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-from ..errors import SampleError
+from ..errors import SampleError, raises_only
 from ..frameworks import framework_named
 from ..isolation import Ending, ForkServer, Limits, Outcome
 from ..sample import Sample
@@ -28,6 +28,7 @@ _NUM_COPIES = 4
 """A sample whose inputs fit so often into the memory that it may take is small."""
 
 
+@raises_only(SampleError)
 def validate(
     sample: Sample,
     checks: Sequence[str] = CHECKS,
@@ -109,6 +110,7 @@ class Validator:
         """
         self._servers.start(framework, checks)
 
+    @raises_only(SampleError)
     def validate(self, sample: Sample, checks: Sequence[str] = CHECKS) -> Validation:
         """Make the given checks on one sample; see `validate`."""
         # Here, and not before a server was told to come up, which takes longer than all of it.
