@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import os
 import random
 import re
@@ -48,6 +49,8 @@ def main() -> int:
             "HOME": str(sandbox / "home"), "TMPDIR": str(sandbox / "tmp"), "HF_HUB_OFFLINE": "1",
             "XDG_CACHE_HOME": str(sandbox / "home" / ".cache"), "OMP_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1", "GLOG_minloglevel": "4", "FLAGS_call_stack_level": "0",
+            # Importing `torch._dynamo` makes this directory.
+            "TORCHINDUCTOR_CACHE_DIR": str(sandbox / "home" / "inductor"),
             "MPLCONFIGDIR": str(sandbox / "home" / "matplotlib"), "GRAPHNET_FUZZ": directory,
         }  # fmt: skip
         command = [
@@ -85,7 +88,7 @@ def _fuzz(options: argparse.Namespace) -> int:
     warnings.simplefilter("ignore")
     from fuzzing.processes import run_operators
     from fuzzing.seeds import load_attempts
-    from fuzzing.verbs import empty_folder
+    from fuzzing.verbs import SHARES, empty_folder
 
     from graphnet_datasets.errors import GraphNetError
 
@@ -96,13 +99,15 @@ def _fuzz(options: argparse.Namespace) -> int:
         verbs = [verb for verb in attempts.names() if re.search(options.verbs, verb)]
         if not verbs or not getattr(options, kind):
             continue
-        num_calls = -(-getattr(options, kind) // len(verbs))
+        shares = [SHARES.get(verb, 1.0) for verb in verbs]
+        most_calls = getattr(options, kind) / sum(shares)
 
         def attempt(verb: str, number: int, attempts: Any = attempts) -> tuple[str, Any]:
             seed = f"{options.seed}:{attempts.kind}:{verb}:{number}"
             return seed, _call(attempts, verb, seed, log, empty_folder, GraphNetError)
 
-        for verb in verbs:
+        for verb, share in zip(verbs, shares, strict=True):
+            num_calls = math.ceil(share * most_calls)
             ((_, outcome),) = run_operators(
                 [verb], attempt, num_calls, call_timeout_s=CALL_TIMEOUT_S
             )

@@ -40,6 +40,9 @@ class Outcome:
     deaths: list[dict[str, object]] = dataclasses.field(default_factory=list)
 
 
+AT_END: list[Callable[[], None]] = []
+"""Functions that a child calls before it ends, for servers that its calls have started."""
+
 Attempt = Callable[[str, int], tuple[str, Callable[[], bool]]]
 """Gives, for an operator and a number, the call's text and what makes it (true: accepted)."""
 
@@ -147,6 +150,14 @@ def _work(job: Job, begin: int, end: int, board: mmap.mmap, timeout_s: float) ->
     os.dup2(null, 2)
     for name in ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGBUS", "SIGILL", "SIGALRM", "SIGPROF"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
+    try:
+        _make_calls(job, begin, end, board, timeout_s)
+    finally:
+        for function in AT_END:
+            function()
+
+
+def _make_calls(job: Job, begin: int, end: int, board: mmap.mmap, timeout_s: float) -> None:
     for position in range(begin, end):
         at, text, make = job(position)
         data = text.encode(errors="replace")[:_TEXT]

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 
 import graphnet_datasets
 from graphnet_datasets import Sample, write_directory, write_table
+from graphnet_datasets.benchmark.judging.correctness import Output
+from graphnet_datasets.benchmark.judging.output_files import write_outputs
 from graphnet_datasets.sample import Input, Op, Symbol, Value
 from graphnet_datasets.sample.arguments import ListArg, Named, Ref
 from graphnet_datasets.schema import sample_to_row
@@ -104,7 +106,7 @@ def _write_folders(
     logs.mkdir()
     (logs / "run.log").write_text(LOG)
     return {
-        "read_directory": tree, "load_dataset": dataset, "export_dataset": dataset,
+        "read_directory": tree / "0", "load_dataset": dataset, "export_dataset": dataset,
         "traces": traces, "import_log": logs, "folders": tree,
     }  # fmt: skip
 
@@ -125,13 +127,10 @@ LOG = """[Processing] samples/timm/resnet18
 def _archives() -> list[bytes]:
     """Return files of trained weights and of outputs."""
     header = np.frombuffer(json.dumps({"kind": "gbdt"}).encode(), np.uint8)
-    run = np.frombuffer(json.dumps({"run_id": "a", "outputs": []}).encode(), np.uint8)
-    files = []
-    for arrays in (
-        {"__header__": header, "weights": np.arange(12.0), "bias": np.zeros(3, np.float32)},
-        {"description": run, "output_0": np.ones((2, 3), np.float32)},
-    ):
-        stream = io.BytesIO()
-        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
-        files.append(stream.getvalue())
-    return files
+    weights, outputs = io.BytesIO(), io.BytesIO()
+    np.savez_compressed(
+        weights, __header__=header, weights=np.arange(12.0), bias=np.zeros(3, np.float32)
+    )
+    results = [Output("float32", np.ones((2, 3), np.float32)), Output("int64", np.arange(3))]
+    write_outputs(outputs, {"run_id": "a"}, results)
+    return [weights.getvalue(), outputs.getvalue()]

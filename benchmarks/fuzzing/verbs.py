@@ -23,16 +23,20 @@ from graphnet_datasets import (
     make_inputs,
     materialize,
     read_directory,
+    run,
     speedup_score,
     to_metric_inputs,
     translate,
+    validate,
     write_directory,
     write_table,
 )
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.analysis.effects import find_effects
 from graphnet_datasets.analysis.randomness import random_outputs
+from graphnet_datasets.benchmark import TimingSettings
 from graphnet_datasets.benchmark.judging.output_files import read_outputs_file
+from graphnet_datasets.isolation import keep_servers
 from graphnet_datasets.report import draw_graph, plot_runs, write_page, write_site
 from graphnet_datasets.scores import by_sample, compare, from_metric_inputs, log_contributions
 from graphnet_datasets.storage.selection import select_rows
@@ -55,11 +59,13 @@ from graphnet_datasets.tuning.models.arrays import load_arrays
 from graphnet_datasets.tuning.records import read_records, read_tasks
 
 from .mutations import mutate_bytes, mutate_folder, mutate_row
+from .processes import AT_END
 
 LIMIT_BYTES = 250_000_000
 """Memory limit of each verb; its process may take a fifth more (`processes.MAX_DATA_BYTES`)."""
 
 TIME_LIMIT_S = 60.0
+_TIMING = TimingSettings(min_pairs=3, budget_s=0.02, warmup_s=0.01, min_warmup_calls=1)
 
 
 def _run_module(sample: Sample) -> None:
@@ -69,6 +75,34 @@ def _run_module(sample: Sample) -> None:
     # Whatever a graph raises when it runs is the framework's own error; a signal is what counts.
     with contextlib.suppress(Exception):
         module(**inputs)
+
+
+_kept = contextlib.ExitStack()
+
+
+def _keep_servers() -> None:
+    """Keep the worker processes of this process from its first isolated call to its end."""
+    if not AT_END:
+        _kept.enter_context(keep_servers())
+        AT_END.append(_kept.close)
+
+
+def _validate(sample: Sample) -> None:
+    _keep_servers()
+    validate(sample, ["serializable", "runnable"], memory_limit_bytes=LIMIT_BYTES, timeout_s=30)
+
+
+def _run(sample: Sample) -> None:
+    _keep_servers()
+    compiler = "eager" if sample.framework == "torch" else "paddle-eager"
+    records = run(
+        [sample], compiler=compiler, memory_limit_bytes=LIMIT_BYTES, num_input_sets=1,
+        alone_calls=1, has_oracle=False, has_profile=False, num_threads=1, timing=_TIMING,
+    )  # fmt: skip
+    for record in records:
+        peak_bytes = record["candidate_peak_memory_bytes"] or 0
+        if peak_bytes > 1.2 * LIMIT_BYTES:
+            raise MemoryError(f"A run under a limit of {LIMIT_BYTES} bytes took {peak_bytes}.")
 
 
 def _of_parts(sample: Sample) -> None:
@@ -113,8 +147,14 @@ ROWS: Mapping[str, Callable[[Sample], Any]] = {
     "select_rows": lambda sample: select_rows([sample]),
     "write_table": _table,
     "write_directory": _folder_of,
+    "validate": _validate,
+    "run": _run,
 }
-"""Verbs that take a sample. They run in the process of the harness, whose memory is limited."""
+"""Verbs that take a sample. They run in the process of the harness, whose memory is limited, but
+for `validate` and `run`, which have worker processes."""
+
+SHARES = {"validate": 0.3, "run": 0.1}
+"""Calls of a verb, as a part of the calls of every other verb: its jobs take a process each."""
 
 
 def _page(rows: Any) -> None:
