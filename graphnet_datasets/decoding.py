@@ -7,16 +7,20 @@ here first. The limit is `DEFAULT_BYTES` for one file; the environment variable
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import os
 import zipfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from .errors import DecodedSizeError
+from .parquet_pages import ChunkSizes, read_chunk_sizes
+
+if TYPE_CHECKING:
+    import numpy as np
 
 VARIABLE = "GRAPHNET_DATASETS_MAX_DECODED_BYTES"
 DEFAULT_BYTES = 2**30
@@ -26,6 +30,12 @@ part of the object that Python makes of it."""
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 _MAX_HEADER_BYTES = 2**16
+_BYTES_PER_JSON_BYTE = 24
+"""Memory that Python takes for a byte of JSON at most: 64 bytes and a pointer for `{},`."""
+
+_BYTES_PER_FOOTER_BYTE = 20
+"""Memory that Arrow takes for a byte of a footer, rounded up."""
+
 _COPIES = "DELTA_BYTE_ARRAY"
 """An encoding whose values repeat the beginning of the value before."""
 
@@ -69,10 +79,70 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         OSError: it cannot be read.
     """
     limit = decoded_limit()
-    with Path(path).open("rb") as file:
-        content = file.read(limit + 1)
+    # Opening a pipe that nobody writes to must not block.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        file = os.fdopen(descriptor, "rb")
+    except OSError as error:  # a directory
+        os.close(descriptor)
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    with file:
+        content = file.read(limit + 1) or b""
     check_decoded_size(len(content), path)
     return content
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the content of a UTF-8 file of limited size.
+
+    Bytes that are not UTF-8 become U+FFFD.
+
+    Raises:
+        DecodedSizeError: The file is larger than the limit.
+        OSError: The file cannot be read.
+    """
+    return read_bytes(path).decode(errors="replace")
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Return the value of a JSON file of limited size.
+
+    Raises:
+        DecodedSizeError: The value may take more memory than the limit.
+        ValueError: The file is not JSON.
+        OSError: The file cannot be read.
+    """
+    return load_json(read_bytes(path), path)
+
+
+def load_json(text: str | bytes, name: object) -> Any:
+    """Return the value of a JSON text of limited size; `name` is for messages.
+
+    Raises:
+        DecodedSizeError: The value may take more memory than the limit.
+        ValueError: The text is not JSON, or is nested too deep.
+
+    >>> load_json('{"mode": "max"}', "options.json")
+    {'mode': 'max'}
+    """
+    check_decoded_size(len(text) * _BYTES_PER_JSON_BYTE, name)
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError(f"`{name}` is nested too deep for JSON") from error
+
+
+def read_json_lines(path: str | os.PathLike[str]) -> list[Any]:
+    """Return the values of a file with one JSON text a line, without the empty lines.
+
+    Raises:
+        DecodedSizeError: The values may take more memory than the limit.
+        ValueError: A line is not JSON.
+        OSError: The file cannot be read.
+    """
+    content = read_bytes(path)
+    check_decoded_size(len(content) * _BYTES_PER_JSON_BYTE, path)
+    return [load_json(line, path) for line in content.splitlines() if line.strip()]
 
 
 def check_parquet(
@@ -84,17 +154,24 @@ def check_parquet(
 ) -> None:
     """Raise unless the columns of a Parquet file fit into the limit once they are decoded.
 
-    `source` is a path or an open file. The sizes are those of the file's own metadata. It lacks the
-    size of strings in a dictionary: unless `is_remote`, these are decoded as indices and counted.
+    `source` is a path or an open file. The sizes are those that the headers of its pages declare,
+    since Arrow allocates these. Headers lack the size of strings in a dictionary, so the columns
+    concerned are decoded as indices and counted. Of a file that `is_remote` only the footer is
+    read, which may lie.
 
     Raises:
-        DecodedSizeError: they do not fit.
-        pyarrow.ArrowInvalid, OSError: the file is not Parquet, or cannot be read.
+        DecodedSizeError: They do not fit, or the footer declares another number of values.
+        pyarrow.ArrowInvalid, OSError: The file is not Parquet, or cannot be read.
     """
+    if isinstance(source, str | os.PathLike):
+        with Path(source).open("rb") as file:
+            return check_parquet(file, name, columns, is_remote=is_remote)
     import pyarrow.parquet as pq
 
     total, copied = 0, 0
     in_dictionary: dict[str, int] = {}
+    if not is_remote:
+        check_decoded_size(_footer_bytes(source) * _BYTES_PER_FOOTER_BYTE, name)
     metadata = pq.read_metadata(source)
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
@@ -103,19 +180,69 @@ def check_parquet(
             path = column.path_in_schema
             if columns is not None and path.partition(".")[0] not in columns:
                 continue
-            count, size = max(column.num_values, 0), max(column.total_uncompressed_size, 0)
+            sizes = (
+                _declared_sizes(column)
+                if is_remote
+                else _chunk_sizes(source, column, row_group.num_rows, name)
+            )
+            count, size = sizes.num_values, sizes.num_bytes
+            description = metadata.schema.column(index)
             width = _WIDTHS.get(column.physical_type)
             if width is None and column.physical_type == "FIXED_LEN_BYTE_ARRAY":
-                width = metadata.schema.column(index).length
-            total += count * (BYTES_PER_VALUE + (width or 0)) + (size if width is None else 0)
-            if width is None and _COPIES in column.encodings:
+                width = description.length
+            overhead = BYTES_PER_VALUE + 8 * max(description.max_repetition_level - 2, 0)
+            total += count * (overhead + (width or 0)) + (size if width is None else 0)
+            if width is None and sizes.repeats_beginnings:
                 copied += count * size
-            elif width is None and any("DICTIONARY" in text for text in column.encodings):
-                in_dictionary[path] = in_dictionary.get(path, 0) + count * size
+            elif width is None and sizes.dictionary_bytes:
+                in_dictionary[path] = in_dictionary.get(path, 0) + count * sizes.dictionary_bytes
     check_decoded_size(total + copied, name)
     if not is_remote and total + copied + sum(in_dictionary.values()) > decoded_limit():
         content = sum(_dictionary_bytes(source, [*in_dictionary], metadata.num_row_groups))
         check_decoded_size(total + copied + content, name)
+
+
+def _footer_bytes(file: BinaryIO) -> int:
+    """Return the size that the end of a Parquet file declares for its footer."""
+    file.seek(0, os.SEEK_END)
+    size = file.tell()
+    file.seek(max(size - 8, 0))
+    return min(int.from_bytes(file.read(8)[:4], "little"), size)
+
+
+def _declared_sizes(column: Any) -> ChunkSizes:
+    size = max(column.total_uncompressed_size, 0)
+    has_dictionary = any("DICTIONARY" in encoding for encoding in column.encodings)
+    return ChunkSizes(
+        max(column.num_values, 0), size, size if has_dictionary else 0, _COPIES in column.encodings
+    )
+
+
+def _chunk_sizes(file: BinaryIO, column: Any, num_rows: int, name: object) -> ChunkSizes:
+    """Return the sizes of a column chunk after comparing them with the footer.
+
+    Raises:
+        DecodedSizeError: The pages hold another number of values, or fewer values than rows.
+        pyarrow.ArrowInvalid: The headers of the pages are damaged.
+    """
+    import pyarrow as pa
+
+    start = column.data_page_offset
+    if column.has_dictionary_page and 0 < column.dictionary_page_offset < start:
+        start = column.dictionary_page_offset
+    try:
+        if start < 0:
+            raise ValueError("It begins before the file.")
+        sizes = read_chunk_sizes(file, start, max(column.total_compressed_size, 0))
+    except ValueError as error:
+        raise pa.ArrowInvalid(f"The pages of a column cannot be read: {error}") from error
+    if sizes.num_values != column.num_values or num_rows > sizes.num_values:
+        raise DecodedSizeError(
+            f"The footer of `{name}` declares {column.num_values:,} values in {num_rows:,} rows "
+            f"for the column `{column.path_in_schema}`, whose pages hold {sizes.num_values:,} "
+            "values. Leave the file out, or write it again with a library for Parquet."
+        )
+    return sizes
 
 
 def _dictionary_bytes(source: Any, paths: list[str], num_groups: int) -> Iterator[int]:
@@ -131,6 +258,7 @@ def _dictionary_bytes(source: Any, paths: list[str], num_groups: int) -> Iterato
 
 
 def _repeated_bytes(array: Any) -> int:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -147,6 +275,17 @@ def _repeated_bytes(array: Any) -> int:
     return int(array.nbytes)
 
 
+def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
+    """Return the array of an `.npy` file of limited size.
+
+    Raises:
+        DecodedSizeError: The file is larger than the limit.
+        OSError, ValueError, EOFError: It is not an `.npy` file, or the array holds objects.
+    """
+    content = read_bytes(path)
+    return _read_array(io.BytesIO(content), path, len(content))
+
+
 def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of an `.npz` whose declared sizes fit into the limit.
 
@@ -161,25 +300,32 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         check_decoded_size(sum(entry.file_size for entry in entries), path)
         for entry in entries:
             with archive.open(entry) as file:
-                version = np.lib.format.read_magic(file)
-                read_header = {
-                    (1, 0): np.lib.format.read_array_header_1_0,
-                    (2, 0): np.lib.format.read_array_header_2_0,
-                }.get(version)
-                if read_header is None:
-                    raise ValueError(f"The array `{entry.filename}` is of another format version")
-                shape, is_fortran, dtype = read_header(file, max_header_size=_MAX_HEADER_BYTES)
-                if dtype.hasobject:
-                    raise ValueError(f"The array `{entry.filename}` holds objects of Python")
-                size = math.prod(shape) * dtype.itemsize
-                if size > entry.file_size:
-                    raise ValueError(
-                        f"The array `{entry.filename}` is shorter than its header says"
-                    )
-                data = file.read(size + 1)
-                if len(data) != size:
-                    raise ValueError(f"`{entry.filename}` has another size than declared")
-            array = np.frombuffer(data, dtype)
-            ordered = array.reshape(shape, order="F" if is_fortran else "C")
-            arrays[entry.filename.removesuffix(".npy")] = ordered
+                array = _read_array(file, entry.filename, entry.file_size)
+            arrays[entry.filename.removesuffix(".npy")] = array
     return arrays
+
+
+def _read_array(file: IO[bytes], name: object, file_bytes: int) -> np.ndarray:
+    """Return the array in a file of `file_bytes` bytes, whose header must account for them.
+
+    Raises:
+        ValueError, EOFError: The header is damaged, lies, or declares objects.
+    """
+    import numpy as np
+
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(np.lib.format.read_magic(file))
+    if read_header is None:
+        raise ValueError(f"The array `{name}` is of another format version")
+    shape, is_fortran, dtype = read_header(file, max_header_size=_MAX_HEADER_BYTES)
+    if dtype.hasobject:
+        raise ValueError(f"The array `{name}` holds objects of Python")
+    size = math.prod(shape) * dtype.itemsize
+    if size > file_bytes:
+        raise ValueError(f"The array `{name}` is shorter than its header says")
+    data = file.read(size + 1)
+    if len(data) != size:
+        raise ValueError(f"`{name}` has another size than declared")
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")

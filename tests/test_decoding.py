@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from graphnet_datasets import import_log
 from graphnet_datasets.benchmark import read_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.decoding import (
@@ -21,10 +24,17 @@ from graphnet_datasets.decoding import (
     check_decoded_size,
     check_parquet,
     decoded_limit,
+    load_json,
     read_bytes,
+    read_json,
+    read_json_lines,
+    read_npy,
     read_npz,
+    read_text,
 )
-from graphnet_datasets.errors import DecodedSizeError, SchemaError
+from graphnet_datasets.errors import DecodedSizeError, GraphNetError, SchemaError
+from graphnet_datasets.json_text import parse_json
+from graphnet_datasets.parquet_pages import read_chunk_sizes
 from graphnet_datasets.storage.layout import parse_card, read_layout
 from graphnet_datasets.storage.loading import STARTER
 from graphnet_datasets.storage.table import read_table, write_table
@@ -92,6 +102,136 @@ def test_what_fits_is_read(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "b.parquet")
     check_parquet(tmp_path / "b.parquet", "b")
     check_parquet(tmp_path / "b.parquet", "b", ["n"])
+
+
+def varint(number: int) -> bytes:
+    """Return a signed integer in the compact protocol of Thrift."""
+    number *= 2
+    parts = []
+    while number > 127:
+        parts.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def with_other_footer(content: bytes, old: int, new: int) -> bytes:
+    """Return a Parquet file whose footer has another number wherever it has `old`."""
+    size = int.from_bytes(content[-8:-4], "little")
+    pages, footer = content[: -8 - size], content[-8 - size : -8]
+    assert varint(old) in footer
+    footer = footer.replace(b"\x16" + varint(old), b"\x16" + varint(new))
+    return pages + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+@pytest.mark.parametrize("declared", [1000, 10**12])
+@pytest.mark.parametrize("kind", ["integers", "strings", "lists"])
+def test_a_footer_with_other_counts_is_refused(tmp_path: Path, kind: str, declared: int) -> None:
+    values = {
+        "integers": pa.array(np.zeros(200_000, np.int64)),
+        "strings": pa.array(["x"] * 200_000),
+        "lists": pa.array([[1]] * 200_000),
+    }[kind]
+    path = tmp_path / "lie.parquet"
+    pq.write_table(pa.table({"id": values}), path)
+    path.write_bytes(with_other_footer(path.read_bytes(), 200_000, declared))
+    assert pq.read_metadata(path).num_rows == declared
+    message = r"declares [\d,]+ values in [\d,]+ rows for the column `id|takes [\d,]+ bytes"
+    for read in (read_table, read_runs):
+        with pytest.raises(DecodedSizeError, match=message):
+            read(path)
+
+
+def test_pages_that_are_larger_than_the_footer_says_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lie.parquet"
+    table = pa.table({"id": ["x" * 20_000 + str(number) for number in range(2)]})
+    pq.write_table(table, path, use_dictionary=False, write_statistics=False)
+    content = path.read_bytes()
+    column = pq.read_metadata(path).row_group(0).column(0)
+    start, num_bytes = column.data_page_offset, column.total_compressed_size
+    sizes = read_chunk_sizes(io.BytesIO(content), start, num_bytes)
+    assert sizes.num_values == 2
+    page = varint(sizes.num_bytes)
+    larger = varint(2**20 - 1)
+    assert len(page) == len(larger)
+    assert content.count(b"\x15" + page) == 1
+    path.write_bytes(content.replace(b"\x15" + page, b"\x15" + larger))
+    monkeypatch.setenv(VARIABLE, "200000")
+    with pytest.raises(DecodedSizeError, match=r"takes 1,0\d\d,\d{3} bytes"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("place", [4, 5, 6, 9, 30])
+def test_damaged_pages_are_our_error(tmp_path: Path, place: int) -> None:
+    path = tmp_path / "damaged.parquet"
+    pq.write_table(pa.table({"id": ["a", "b"]}), path)
+    content = bytearray(path.read_bytes())
+    for value in (0, 127, 255):
+        content[place] = value
+        path.write_bytes(content)
+        with contextlib.suppress(SchemaError):
+            read_table(path)
+
+
+def test_json_is_refused_by_its_size(tmp_path: Path, small_limit: None) -> None:
+    del small_limit
+    bomb = tmp_path / "bomb.jsonl"
+    bomb.write_text("[" + ",".join(["{}"] * (LIMIT // 30)) + "]\n")
+    for read in (read_json, read_json_lines):
+        with pytest.raises(GraphNetError, match=VARIABLE):
+            read(bomb)
+    with pytest.raises(DecodedSizeError, match=VARIABLE):
+        load_json(bomb.read_text(), "options")
+    assert parse_json(bomb.read_text(), "refused") == "refused"
+    with pytest.raises(ValueError, match="nested too deep"):
+        load_json("[" * 40_000, "options")
+    bomb.write_text("\n" * (LIMIT + 1))
+    for read in (read_text, read_npy, import_log, define_file):
+        with pytest.raises(GraphNetError, match=VARIABLE):
+            read(bomb)
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n[2]\n')
+    assert read_json_lines(tmp_path / "a.jsonl") == [{"a": 1}, [2]]
+
+
+def define_file(path: Path) -> None:
+    result = CliRunner().invoke(app, ["tc", "check", str(path)])
+    raise SchemaError(" ".join(result.output.split()))
+
+
+READERS = {
+    "atomic.py": "doctests",
+    "benchmark/records/environment.py": "files of the kernel",
+    "timing/caches.py": "files of the kernel",
+    "tensor_comprehensions/codegen/machine.py": "files of the kernel",
+    "tensor_comprehensions/codegen/toolchain.py": "files of the kernel and own objects",
+    "tensor_comprehensions/kernel.py": "files of the kernel",
+    "isolation/linux.py": "files of the kernel",
+    "isolation/pausing.py": "files of the kernel",
+    "isolation/client.py": "the log of a worker, whose size is limited",
+    "isolation/pool.py": "the result of a worker, whose size is limited",
+    "benchmark/executors/ray_worker.py": "the log of a worker, whose size is limited",
+    "compilers/sources.py": "source code of a compiler",
+    "hub/submit.py": "files that it has written",
+    "report/page.py": "own templates and pictures",
+    "report/site/pages.py": "own templates",
+    "report/graph_picture.py": "doctests",
+    "bisection/reproducer.py": "text of a program",
+    "tuning/worker.py": "the job of the parent process",
+    "storage/transforming/worker.py": "the job of the parent process",
+    "storage/importing/reading.py": "the job of the parent process",
+    "tensor_comprehensions/tuner/measure_worker.py": "the job of the parent process",
+}
+
+
+def test_files_of_others_are_read_with_a_limit() -> None:
+    package = STARTER.parents[1]
+    unlimited = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"\.read_text\(|\.read_bytes\(|np\.load\(", path.read_text())
+    }
+    assert unlimited == set(READERS)
 
 
 def test_everything_that_is_shipped_fits() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
+from ..decoding import read_bytes
 from ..inputs.storage import STORAGE
 from ..sample import Input, Sample
 
@@ -30,9 +30,9 @@ def with_stored(sample: Sample, each: Input, place: FileOf) -> Input:
     path, shape = place
     wanted = sample.shape_of(each.value) or ()
     if wanted == shape:
-        data = Path(path).read_bytes()
+        data = read_bytes(path)
     else:
-        data = beginning_of(Path(path).read_bytes(), each.value.dtype or "", shape, wanted)
+        data = beginning_of(read_bytes(path), each.value.dtype or "", shape, wanted)
     return dataclasses.replace(each, data=data, calibrated=None)
 
 

@@ -33,6 +33,7 @@ from ..benchmark.judging.random_outputs import RandomVerdict, judge_random_outpu
 from ..benchmark.judging.ties import SettledCalls, settle
 from ..benchmark.records.environment import describe_environment, environment_id
 from ..benchmark.records.records import hash_json, sample_digest
+from ..decoding import load_json, read_bytes
 from ..errors import BisectionError, DiskError
 from ..frameworks.results import Observed
 from ..isolation import Ending, Outcome
@@ -318,7 +319,7 @@ class Trials:
         self._file = out / TRIALS_FILE
         self._known = _read_trials(self._file)
         self._from_before = set(self._known)
-        self._is_whole = not self._file.exists() or self._file.read_bytes().endswith(b"\n")
+        self._is_whole = not self._file.exists() or read_bytes(self._file).endswith(b"\n")
         self._values: dict[int, Stored] | None = None
 
     @property
@@ -418,10 +419,10 @@ def _read_trials(path: Path) -> dict[str, Verdict]:
     """Return the trials of a file; a line that a killed process left half is none."""
     known: dict[str, Verdict] = {}
     with contextlib.suppress(FileNotFoundError):
-        for line in path.read_bytes().splitlines():
+        for line in read_bytes(path).splitlines():
             with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
-                found = json.loads(line)
-                key = found.pop("trial")
-                del found["num_ops"]
-                known[str(key)] = Verdict.from_json(found)
+                fields = load_json(line, path)
+                key = fields.pop("trial")
+                del fields["num_ops"]
+                known[str(key)] = Verdict.from_json(fields)
     return known

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..atomic import replaced
+from ..decoding import read_bytes, read_npy
 from ..errors import DatasetNotFoundError, TensorComprehensionError
 from .disk import new_output
 from .tc_arguments import constants_of, pairs_of, parameters_of, random_arrays, shapes_of
@@ -85,11 +86,10 @@ def interpret_file(
     seed: Seed = 0,
 ) -> None:
     """Compute a definition with NumPy, on files or on random inputs of the given sizes."""
-    import numpy as np
 
     definition, name = _chosen(file, entry)
     values = constants_of(constant)
-    files = {key: np.load(path, allow_pickle=False) for key, path in pairs_of(given).items()}
+    files = {key: read_npy(path) for key, path in pairs_of(given).items()}
     own = [f"{key}={','.join(map(str, array.shape))}" for key, array in files.items()]
     shapes = shapes_of(definition, name, [*(shape or []), *own], values)
     arrays = random_arrays(definition, name, shapes, values, seed)
@@ -315,7 +315,7 @@ def _define(file: Path) -> Definition:
     from ..tensor_comprehensions import define
 
     try:
-        return define(file.read_text())
+        return define(read_bytes(file).decode())
     except UnicodeDecodeError as error:
         raise TensorComprehensionError(f"`{file}` is not text: {error}.") from error
 

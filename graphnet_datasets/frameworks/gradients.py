@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
+from ..decoding import load_json
 from ..errors import GradientError
 from ..sample import Sample, Statistics
 from .choices import check_choice
@@ -178,10 +179,10 @@ def least_t(dtype: str, passes: Callable[[float, float], bool]) -> float:
 
 
 def note_outputs(metadata: str, outputs: Sequence[str]) -> str:
-    """Return the metadata of a sample with what its outputs are."""
+    """Return the metadata of a sample with the names of its outputs."""
     try:
-        known = json.loads(metadata)
+        fields = load_json(metadata, "the metadata of a sample")
     except ValueError:
-        known = {}
-    known = known if isinstance(known, dict) else {}
-    return json.dumps({**known, "outputs": list(outputs)})
+        fields = {}
+    fields = fields if isinstance(fields, dict) else {}
+    return json.dumps({**fields, "outputs": list(outputs)})

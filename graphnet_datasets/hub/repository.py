@@ -11,12 +11,12 @@ import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..decoding import read_text
 from ..errors import FormatVersionError, GraphNetError, PushError, SchemaError
 from ..schema import SCHEMA_VERSION, TABLES, Table
 from ..schema.tables import table_of_file
@@ -146,9 +146,9 @@ class Repository:
         )
 
     def _readme(self, commit: str) -> str:
-        return Path(
+        return read_text(
             self.api.hf_hub_download(self.id, "README.md", repo_type=KIND, revision=commit)
-        ).read_text()
+        )
 
     def _concatenate(self, files: dict[str, str], table: Table) -> pa.Table:
         parts = [

@@ -15,6 +15,7 @@ import pyarrow as pa
 from ..analysis.splits import SPLITS
 from ..atomic import write_text
 from ..benchmark.handover import COMPILERS_VARIABLE
+from ..decoding import read_json_lines
 from ..errors import DatasetNotFoundError
 from ..isolation import Limits, Work, check_executor, open_pool
 from ..schema.tables import KERNELS
@@ -153,8 +154,7 @@ class _Collecting:
         if not self.staging.is_published:
             return None
         path = self.staging.target / REPORT_NAME
-        lines = path.read_text(encoding="utf-8").splitlines()
-        outcomes = tuple(GraphKernels(**json.loads(line)) for line in lines)
+        outcomes = tuple(GraphKernels(**fields) for fields in read_json_lines(path))
         self.staging.discard()
         return KernelReport(self.staging.target, path, outcomes, num_resumed=len(outcomes))
 

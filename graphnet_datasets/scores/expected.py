@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..decoding import load_json
 from ..schema import ExpectedVerdict, Reason, Status
 from .undecidable import undecidable_reason
 from .variants import TOLERANCE
@@ -75,7 +75,7 @@ def compare_with_expected(
     }
     expectations = []
     for record in records:
-        settings = json.loads(record["settings"] or "{}")
+        settings = load_json(record["settings"] or "{}", "the settings of a run")
         key = record["sample_id"], record["compiler"], settings.get("num_variations", 0)
         item = items.get(key)
         if item is not None and _agree(item["options"], record["compiler_options"]):
@@ -114,5 +114,8 @@ def describe_expectations(expectations: Sequence[Expectation]) -> str:
 
 def _agree(expected: str, actual: str | None) -> bool:
     """Return whether two JSON objects of options agree; a newer version may have more of them."""
-    options = json.loads(actual or "{}")
-    return all(options.get(name, value) == value for name, value in json.loads(expected).items())
+    options = load_json(actual or "{}", "the options of a run")
+    return all(
+        options.get(name, value) == value
+        for name, value in load_json(expected, "the options of an arm").items()
+    )

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from ..decoding import load_json
 from ..errors import FormatVersionError, SchemaError, ScoreError, raises_only
 from ..schema import RUNS_SCHEMA, SCHEMA_VERSION, Status
 from ..schema.run_files import find_run_files, read_run_file, without_copies
@@ -191,7 +192,7 @@ def _canonical_options(text: str) -> str:
     What is not an object of JSON stays as it is.
     """
     try:
-        options = json.loads(text)
+        options = load_json(text, "the options of a run")
         if not isinstance(options, dict):
             return text
         return json.dumps(options, sort_keys=True) if options else ""
@@ -248,7 +249,9 @@ def _differing_options(text: str, others: set[str]) -> list[str]:
     ['mode=max']
     """
     try:
-        parsed = [json.loads(each) if each else {} for each in (text, *others)]
+        parsed = [
+            load_json(each, "the options of a run") if each else {} for each in (text, *others)
+        ]
         said = [
             {name: json.dumps(value, sort_keys=True) for name, value in each.items()}
             for each in parsed

@@ -6,9 +6,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
+from ..decoding import check_parquet
+from ..errors import SchemaError
 
 _POOL_VARIABLE = "ARROW_DEFAULT_MEMORY_POOL"
 """Set by whoever chooses Arrow's pool of memory."""
@@ -25,6 +29,30 @@ def parquet_builder(**arguments: Any) -> Any:
 
     with _no_imports_to_compare():
         return datasets.load_dataset_builder("parquet", **arguments)
+
+
+def check_downloads(builder: Any) -> None:
+    """Have a builder check the sizes of the files that it downloads before it decodes them.
+
+    Raises:
+        SchemaError: The builder reads files of another format than Parquet.
+    """
+    from datasets.packaged_modules.parquet.parquet import Parquet
+
+    if not isinstance(builder, Parquet):
+        raise SchemaError(
+            f"`{builder.dataset_name}` holds no Parquet tables: `datasets` would read it with "
+            f"`{type(builder).__name__}`. Name a dataset of graphs or run records."
+        )
+    generate = builder._generate_tables
+
+    def generate_checked(files: Any, *rest: Any, **named: Any) -> Iterator[Any]:
+        for file in files:
+            if Path(file).is_file():  # streamed files stay URLs
+                check_parquet(file, builder.dataset_name)
+        yield from generate(files, *rest, **named)
+
+    builder._generate_tables = generate_checked  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

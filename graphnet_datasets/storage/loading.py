@@ -14,10 +14,10 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from ..collector import not_collecting
-from ..errors import DatasetNotFoundError, SchemaError, raises_only
+from ..errors import DatasetNotFoundError, DecodedSizeError, SchemaError, raises_only
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
-from .builders import parquet_builder, short_lived_memory
+from .builders import check_downloads, parquet_builder, short_lived_memory
 from .layout import layout_of
 from .questions import (
     check_columns,
@@ -203,6 +203,8 @@ def _load(
         builder = _url_builder(place, config, filters, columns)
     else:
         builder = _hub_builder(place, config, revision, filters, columns)
+    if not isinstance(place, Path):
+        check_downloads(builder)
     # Offline, `datasets` knows the splits that it has cached and no files.
     splits = list(builder.config.data_files or builder.info.splits or ())
     check_split(split, splits, place)
@@ -214,6 +216,8 @@ def _load(
                 verification_mode="no_checks", download_config=_download_config(place)
             )
     except DatasetGenerationError as error:
+        if isinstance(error.__cause__, DecodedSizeError):
+            raise error.__cause__ from error
         cause = (str(error.__cause__ or error).splitlines() or [""])[0].rstrip(".")
         raise SchemaError(
             f"`{place}` cannot be read: {cause}. Fetch its files again, or write them again."

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..atomic import write_bytes
+from ..decoding import load_json
 from ..schema import GRAPHS_SCHEMA
 from .staging import PART_SUFFIX
 
@@ -61,7 +62,7 @@ def read_notes(path: Path) -> dict[str, Any]:
     """
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
-            return json.loads((reader.schema.metadata or {})[_NOTES])
+            return load_json((reader.schema.metadata or {})[_NOTES], "the notes of a part")
     except (OSError, KeyError) as error:
         raise ValueError(f"`{path}` is no complete part: {error}.") from error
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.columns import hash_columns
+from ..decoding import read_bytes
 from ..errors import DatasetNotFoundError, GraphNetError, RunError, SchemaError, raises_only
 from ..sample import Sample
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
@@ -296,7 +297,7 @@ def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[Mappi
 def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
     """Yield the samples whose ids stand in a file, in its order; lines with a # are no ids."""
     try:
-        lines = [line.strip() for line in path.read_text().splitlines()]
+        lines = [line.strip() for line in read_bytes(path).decode().splitlines()]
     except FileNotFoundError as error:
         raise DatasetNotFoundError(
             f"There is no file `{path}` with ids of samples. `graphnet select --out` writes one."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ..analysis.columns import derived_columns
 from ..atomic import replaced
-from ..decoding import check_parquet
+from ..decoding import check_parquet, load_json
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError, raises_only
 from ..sample import Sample
 from ..schema import GRAPHS_SCHEMA, SCHEMA_VERSION, Table, sample_to_row
@@ -161,7 +160,8 @@ def unreadable(path: str | os.PathLike[str], error: Exception) -> SchemaError:
 
 def _version_of(schema: pa.Schema) -> int | None:
     try:
-        return int(json.loads((schema.metadata or {})[METADATA_KEY])["schema_version"])
+        metadata = load_json((schema.metadata or {})[METADATA_KEY], "the metadata of a table")
+        return int(metadata["schema_version"])
     except (KeyError, ValueError, TypeError):
         return None
 

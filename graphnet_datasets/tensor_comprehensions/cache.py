@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..atomic import replaced
-from ..decoding import check_parquet
+from ..decoding import check_parquet, load_json
 from ..errors import DecodedSizeError, TensorComprehensionError
 from ..schema import SCHEMA_VERSION
 from ..schema.tc_cache import TC_CACHE_SCHEMA
@@ -173,7 +173,7 @@ class TuningCache:
         found = []
         for row in sorted(same, key=lambda each: each["median_ms"]):
             with contextlib.suppress(TensorComprehensionError, ValueError, TypeError):
-                found.append(Options.from_dict(json.loads(row["options"])))
+                found.append(Options.from_dict(load_json(row["options"], self.path)))
         return found
 
     @contextlib.contextmanager

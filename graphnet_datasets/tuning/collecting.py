@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import write_text
+from ..decoding import read_json_lines
 from ..errors import CompilerUnavailableError, DatasetNotFoundError
 from ..isolation import Limits, LocalPool, Work, num_processors
 from ..schema.tables import TUNING_TASKS
@@ -192,8 +193,7 @@ class _Collecting:
             return None
         target = self.staging.target
         path = target / REPORT_NAME
-        lines = path.read_text(encoding="utf-8").splitlines()
-        outcomes = tuple(GraphTasks(**json.loads(line)) for line in lines)
+        outcomes = tuple(GraphTasks(**fields) for fields in read_json_lines(path))
         tasks = tuple(merge_tasks(read_tasks(target).tasks.values()))
         self.staging.discard()
         return TaskReport(target, path, tasks, outcomes, num_resumed=len(outcomes))

@@ -7,6 +7,7 @@ candidate starts, and one that was cut off is dropped when the run goes on.
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import os
 import secrets
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import write_text
+from ..decoding import load_json, read_bytes, read_json
 from ..errors import TuningError
 from .interfaces import State
 from .measurement import Measurement
@@ -105,12 +107,12 @@ def _read_rows(path: Path) -> tuple[list[Measurement], int]:
     end = 0
     if not path.exists():
         return rows, end
-    with path.open("rb") as file:
+    with io.BytesIO(read_bytes(path)) as file:
         for line in file:
             if not line.endswith(b"\n"):
                 break  # cut off by a kill or a full disk
             try:
-                columns = json.loads(line)
+                columns = load_json(line, path)
                 if columns.get("created_at"):
                     columns["created_at"] = datetime.datetime.fromisoformat(columns["created_at"])
                 rows.append(Measurement.from_row(columns))
@@ -125,12 +127,12 @@ def _read_rows(path: Path) -> tuple[list[Measurement], int]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text())
+        content = read_json(path)
     except ValueError as error:
         raise TuningError(f"`{path}` cannot be read: {error}. Remove its directory.") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise TuningError(f"`{path}` does not hold an object. Remove its directory.")
-    return found
+    return content
 
 
 def _short(value: Any) -> str:

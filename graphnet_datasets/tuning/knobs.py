@@ -7,13 +7,13 @@ of it is looked up, so that it may come from a stranger.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..decoding import load_json
 from ..errors import TuningError
 
 _MAX_KNOBS = 4096
@@ -35,7 +35,7 @@ def trace_knobs(trace_json: str) -> dict[str, float]:
     {'length': 2.0, 'tile.0.0': 5.0, 'tile.0.1': 2.0, 'category.0': 1.0}
     """
     try:
-        instructions, decisions = json.loads(trace_json)
+        instructions, decisions = load_json(trace_json, "a trace")
         by_index = {int(index): value for index, value in decisions}
         names = [str(instruction[0]) for instruction in instructions]
     except (ValueError, TypeError, IndexError, KeyError, RecursionError) as error:

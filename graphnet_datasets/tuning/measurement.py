@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..decoding import load_json
 from ..errors import TuningError
 from .candidate import Candidate, Origin, trace_hash
 
@@ -197,7 +197,7 @@ class Measurement:
             }
             if values.get("features") is not None:
                 values["features"] = np.asarray(values["features"], np.float32)
-            json.loads(values.get("tuner_options", "{}"))
+            load_json(values.get("tuner_options", "{}"), "the options of a tuner")
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, TuningError):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import write_text
+from ..decoding import read_json
 from ..errors import TuningError, UnverifiedProgramError
 from ..isolation import Limits
 from ..schema import CONFIGS
@@ -303,7 +304,7 @@ def _finished(staging: Staging) -> TuningRun | None:
     if not staging.is_published:
         return None
     found = read_records(staging.target)
-    report = json.loads((staging.target / REPORT_NAME).read_text(encoding="utf-8"))
+    report = read_json(staging.target / REPORT_NAME)
     rows = list(found.measurements)
     best: dict[str, Measurement] = {}
     for row in sorted(rows, key=lambda each: each.latency_ms):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..decoding import load_json
 from ..errors import TuningError
 from .candidate import Candidate, Origin, ProgramGraph
 from .extract import load_target, load_workload, replay, tool_versions, trace_text
@@ -132,7 +133,7 @@ class TvmSpace(Space):
             return None
         random = np.random.default_rng(seed)
         try:
-            ours, theirs = json.loads(first.trace_json), json.loads(second.trace_json)
+            ours, theirs = (load_json(trace.trace_json, "a trace") for trace in (first, second))
             if _kinds(ours) != _kinds(theirs):
                 return None
             other = dict((int(index), value) for index, value in theirs[1])

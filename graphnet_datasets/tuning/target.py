@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
+from ..decoding import load_json
 from ..errors import TuningError
 from .task import Task
 
@@ -25,9 +25,9 @@ def target_of(task: Task) -> TargetFacts:
         TuningError: the text is no target.
     """
     try:
-        found = json.loads(task.target_json)
+        fields = load_json(task.target_json, "a target")
         return TargetFacts(
-            str(found["kind"]), str(found.get("mcpu", "")), int(found.get("num-cores", 1))
+            str(fields["kind"]), str(fields.get("mcpu", "")), int(fields.get("num-cores", 1))
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TuningError(

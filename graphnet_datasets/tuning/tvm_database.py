@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import replaced
+from ..decoding import load_json, read_bytes
 from ..errors import TuningError, UnverifiedProgramError
 from .candidate import Candidate, Origin
 from .extract import (
@@ -95,9 +96,9 @@ def read_tvm_database(
         raise TuningError(f"There is no database of TVM in `{directory}`: no `{missing[0].name}`.")
     skipped: collections.Counter[str] = collections.Counter()
     workloads: list[Any] = []
-    for line in files[0].read_text().splitlines():
+    for line in read_bytes(files[0]).splitlines():
         try:
-            text = _workload_of_line(json.loads(line))
+            text = _workload_of_line(load_json(line, files[0]))
             workloads.append(load_workload(text, trust_remote_code=trust_remote_code))
         except UnverifiedProgramError as error:
             workloads.append(None)
@@ -107,9 +108,9 @@ def read_tvm_database(
             skipped["its workload cannot be read"] += 1
     tasks: dict[str, Task] = {}
     rows: list[Measurement] = []
-    for number, line in enumerate(files[1].read_text().splitlines()):
+    for number, line in enumerate(read_bytes(files[1]).splitlines()):
         try:
-            place, (trace, seconds, target_data, _) = json.loads(line)
+            place, (trace, seconds, target_data, _) = load_json(line, files[1])
             workload = workloads[place]
             if not trust_remote_code:
                 verify_trace(json.dumps(trace))

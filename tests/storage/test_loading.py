@@ -531,3 +531,13 @@ def test_a_filter_fetches_only_the_row_groups_that_it_needs(hub: Hub, tmp_path: 
     assert sum(counts.values()) < 0.1 * total
     found, counts = served(None)
     assert sum(counts.values()) > 0.9 * total
+
+
+def test_a_script_beside_the_tables_does_not_run(tmp_path: Path) -> None:
+    root = write_dataset(tmp_path / "graphnet")
+    mark = tmp_path / "ran"
+    for name in ("graphnet.py", "dataset.py", "cv.py", "__init__.py", "conftest.py", "setup.py"):
+        (root / name).write_text(f"open({str(mark)!r}, 'w')\n")
+    (root / "dataset_infos.json").write_text('{"default": {"builder_name": "graphnet"}}')
+    assert load_dataset(root, "cv", split="train").num_rows
+    assert not mark.exists()

@@ -10,19 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from graphnet_datasets import Sample, export_dataset, load_dataset
 from graphnet_datasets.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
+    DecodedSizeError,
     FormatVersionError,
     MissingExtraError,
     SchemaError,
 )
+from graphnet_datasets.storage.builders import check_downloads
 from graphnet_datasets.storage.table import write_table
 from tests.exact import exact
 from tests.tables import chain, rows, write_dataset
+from tests.test_decoding import with_other_footer
 
 
 @pytest.fixture
@@ -134,6 +139,24 @@ def test_another_format_version_or_a_torn_file_is_refused(memory: Any, tmp_path:
     memory.pipe_file("/torn/cv/train-0000.parquet", b"PAR1")
     with pytest.raises(SchemaError, match=r"^`memory://torn/cv/train-0000.parquet` is not a compl"):
         load_dataset("memory://torn", split="train")
+
+
+def test_a_table_that_lies_about_its_size_is_refused(memory: Any, tmp_path: Path) -> None:
+    path = tmp_path / "lie.parquet"
+    pq.write_table(pa.table({"id": ["x"] * 200_000}), path)
+    path.write_bytes(with_other_footer(path.read_bytes(), 200_000, 1000))
+    memory.pipe_file("/lies/cv/train-0.parquet", path.read_bytes())
+    with pytest.raises(DecodedSizeError, match=r"declares 1,000 values"):
+        load_dataset("memory://lies", "cv", split="train")
+
+
+def test_a_repository_of_other_files_is_refused(tmp_path: Path) -> None:
+    import datasets
+
+    (tmp_path / "a.json").write_text('{"a": 1}')
+    builder = datasets.load_dataset_builder("json", data_files=str(tmp_path / "a.json"))
+    with pytest.raises(SchemaError, match=r"holds no Parquet tables"):
+        check_downloads(builder)
 
 
 def test_a_protocol_that_nobody_knows_says_so() -> None:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...atomic import write_bytes
+from ...decoding import load_json
 from ...errors import RunError, raises_only
 from ...inputs.storage import STORAGE
 from ...sample.vocabulary import ITEM_SIZE_BYTES
@@ -150,7 +151,7 @@ def _read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
             raise ValueError("an entry is compressed or larger than the file")
         if archive.getinfo(_DESCRIPTION).file_size > _MAX_DESCRIPTION_BYTES:
             raise ValueError("the description is too long")
-        run = json.loads(_read_array(archive, _DESCRIPTION).tobytes())
+        run = load_json(_read_array(archive, _DESCRIPTION).tobytes(), path)
         described = run.pop("outputs")
         if not isinstance(described, list) or len(described) > MAX_OUTPUTS:
             raise ValueError("the outputs are not described")

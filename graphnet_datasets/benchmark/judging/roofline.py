@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ...atomic import write_text
+from ...decoding import read_json
 from ...errors import MissingExtraError, RunError
 from ...frameworks.runtime import find_device_problem
 from ...timing.caches import cache_bytes
@@ -215,7 +216,7 @@ def _cache_path(device: str, environment: str, num_threads: int) -> Path:
 
 def _read(path: Path) -> PeakRates | None:
     try:
-        peaks = PeakRates(**json.loads(path.read_text()))
+        peaks = PeakRates(**read_json(path))
     except (OSError, ValueError, TypeError):
         return None
     numbers = (peaks.bytes_per_s, *peaks.flops_per_s.values())

@@ -12,11 +12,11 @@ suspected in each run, at least once on a calm machine, is refused.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...decoding import load_json
 from ...isolation import Outcome
 from ...timing.calls import ARMS
 from ...timing.disturbance import (
@@ -115,7 +115,7 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
 
 def take_noise(record: dict[str, Any]) -> None:
     """Record whether the speedup is noisy, by its interval and the state of the machine."""
-    settings = json.loads(record["settings"] or "{}")
+    settings = load_json(record["settings"] or "{}", "the settings of a run")
     precision = settings.get("timing", {}).get("precision", STATED_PRECISION)
     interval = record["speedup_low"], record["speedup_high"]
     record["is_noisy"] = is_noisy(interval, precision, _machine_of(record))

@@ -8,9 +8,10 @@ told by the name of what differs: it stays, and the run is made once more.
 from __future__ import annotations
 
 import collections
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from ...json_text import parse_json
 
 ASKED_FOR = ("sample_id", "compiler", "compiler_options", "device", "settings")
 """Columns that say what was asked for; who asks for something else expects other runs."""
@@ -62,7 +63,7 @@ def describe_others(
 def find_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return what two runs differ in besides what was asked for, by name, with both values.
 
-    >>> one, other = ({"environment": json.dumps({"python": v})} for v in ("3.11", "3.12"))
+    >>> one, other = ({"environment": f'{{"python": "{v}"}}'} for v in ("3.11", "3.12"))
     >>> find_differences(one, other)
     ['`environment.python` (3.11, now 3.12)']
     """
@@ -83,10 +84,9 @@ def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
     flat = {name: run.get(name) for name in FOUND if name != "environment"}
     # An older record does not say of which source or sample it is.
     flat = {name: value for name, value in flat.items() if value is not None}
-    try:
-        pending = [("environment", json.loads(run.get("environment") or "{}"))]
-    except ValueError:
-        pending = []
+    pending: list[tuple[str, Any]] = [
+        ("environment", parse_json(run.get("environment") or "{}", {}))
+    ]
     while pending:
         name, value = pending.pop()
         if isinstance(value, dict):

@@ -10,6 +10,7 @@ beside it in `upstream_status`, so that upstream's variants of the scores give u
 from __future__ import annotations
 
 import functools
+import io
 import json
 import math
 import os
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ...decoding import read_text
 from ...errors import DatasetNotFoundError, RunError, SchemaError, raises_only
 from ...schema import ERROR_CODES, RUNS_SCHEMA, Status, empty_run
 from ...scores.tolerance import ATOL_RTOL_EXPONENTS, tolerances
@@ -73,8 +75,7 @@ def import_log(
     path = Path(path)
     if not path.is_file():
         raise DatasetNotFoundError(f"There is no log at `{path}`.")
-    with path.open(encoding="utf-8", errors="replace") as file:
-        rows = [to_row(block) for block in read_blocks(file)]
+    rows = [to_row(block) for block in read_blocks(io.StringIO(read_text(path), None))]
     if not rows:
         raise RunError(
             f"`{path}` holds no line with `{_PROCESSING} <path of a sample>`, with which each "

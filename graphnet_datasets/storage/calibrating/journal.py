@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...atomic import file_sha256
+from ...decoding import read_bytes
 from ...json_text import parse_json
 from ...schema.graphs import CALIBRATION_COLUMNS
 
@@ -33,7 +34,7 @@ class Journal:
 
     def read(self) -> dict[int, dict[str, Any]]:
         """Return the columns of the rows that are done, by their places."""
-        lines = self.path.read_bytes().splitlines() if self.path.is_file() else []
+        lines = read_bytes(self.path).splitlines() if self.path.is_file() else []
         if not lines or parse_json(lines[0]) != self._header:
             return {}
         found = {}

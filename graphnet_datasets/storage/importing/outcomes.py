@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...atomic import write_text
+from ...decoding import read_json_lines
 from ...terminal import counted
 
 Status = Literal["imported", "duplicate", "failed"]
@@ -92,5 +93,4 @@ def read_report(path: str | os.PathLike[str]) -> list[FolderOutcome]:
     ...     read_report(Path(directory) / "report.jsonl") == [outcome]
     True
     """
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return [FolderOutcome(**json.loads(line)) for line in lines]
+    return [FolderOutcome(**fields) for fields in read_json_lines(path)]

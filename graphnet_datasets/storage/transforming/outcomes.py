@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...atomic import write_text
+from ...decoding import read_json_lines
 from ...terminal import counted
 
 MAX_REASONS_SHOWN = 20
@@ -127,8 +128,7 @@ def read_report(path: str | os.PathLike[str]) -> list[GraphOutcome]:
     ...     read_report(Path(directory) / "report.jsonl") == [outcome]
     True
     """
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return [outcome_of(json.loads(line)) for line in lines]
+    return [outcome_of(fields) for fields in read_json_lines(path)]
 
 
 def outcome_of(fields: Mapping[str, Any]) -> GraphOutcome:

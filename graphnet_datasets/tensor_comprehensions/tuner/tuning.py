@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...decoding import load_json, read_text
 from ...errors import TensorComprehensionError
 from ..language.instance import Instance
 from ..options import Options
@@ -147,9 +148,9 @@ def _read_log(path: Path) -> dict[str, Candidate]:
     known: dict[str, Candidate] = {}
     if not path.exists():
         return known
-    for line in path.read_text().splitlines():
+    for line in read_text(path).splitlines():
         try:
-            entry = json.loads(line)
+            entry = load_json(line, path)
             candidate = Candidate(
                 Options.from_dict(entry["options"]),
                 tuple(float(each) for each in entry["times_ms"]),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...atomic import replaced
-from ...decoding import read_npz
+from ...decoding import load_json, read_npz
 from ...errors import GraphNetError, TuningError, raises_only
 
 _HEADER = "__header__"
@@ -34,7 +34,7 @@ def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, np.ndarray], dic
     """
     try:
         arrays = read_npz(path)
-        header = json.loads(arrays.pop(_HEADER).tobytes())
+        header = load_json(arrays.pop(_HEADER).tobytes(), path)
         if header.get("kind") != kind:
             raise TuningError(f"`{path}` holds `{header.get('kind')}`, not `{kind}`.")
     except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:

@@ -17,6 +17,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from ....decoding import load_json
 from ....sample import Provenance
 
 
@@ -32,7 +33,7 @@ def unchecked(provenance: Provenance) -> Provenance:
     >>> unchecked(Provenance()).metadata
     '{"is_checked": false}'
     """
-    metadata = {**json.loads(provenance.metadata), "is_checked": False}
+    metadata = {**load_json(provenance.metadata, "the metadata of a sample"), "is_checked": False}
     return dataclasses.replace(provenance, metadata=json.dumps(metadata))
 
 
