@@ -156,26 +156,29 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--library", action="append", help="default: every installed library")
-    parser.add_argument("--out", type=Path, help="a file of JSON lines, one per model")
+    parser.add_argument(
+        "--out", type=Path, default=Path("build/audit.jsonl"),
+        help="a JSON line per model; the same command goes on from there",
+    )  # fmt: skip
 
 
 def _audit(options: argparse.Namespace) -> int:
     """Capture models with weights and print a JSON object per model and a summary."""
-    from .audit import FAILED, Audit, audit, catalog_entries, draw, summary
+    from .audit import FAILED, Audit, audit, catalog_entries, draw, read_results, summary
 
     entries = [
         entry
         for entry in catalog_entries()
         if not options.library or entry.library in options.library
     ]
+    earlier = read_results(options.out, entries)
     results: list[Audit] = []
     lines: list[str] = []
-    for result in audit(draw(entries, options.seed), options.models, options.jobs):
+    for result in audit(draw(entries, options.seed), options.models, options.jobs, earlier):
         results.append(result)
         lines.append(json.dumps(result.to_json()))
         print(lines[-1], flush=True)
-        if options.out is not None:
-            write_text(options.out, "\n".join(lines) + "\n")
+        write_text(options.out, "\n".join(lines) + "\n")
     counts = summary(results)
     print(json.dumps(counts))
     return int(counts[FAILED] > 0 or counts["equal"] + counts["refused"] < options.models)

@@ -5,22 +5,30 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from graphnet_datasets.errors import MissingExtraError
 from graphnet_datasets.isolation import Finished, Limits, LocalPool, PoolJob, Work
+from graphnet_datasets.schema.tables import CONFIGS, GRAPHS
+from graphnet_datasets.storage.table import read_table
 
-from .capturing import LIBRARY_VARIABLE, PHASES, worker_of
-from .catalog import Entry, read_catalog
+from .capturing import EMBEDDED, LIBRARY_VARIABLE, PHASES, worker_of
+from .catalog import Entry, parse_line, read_catalog
 from .libraries import library_of
 from .sources import FILES
 
 BUILDER = Path(__file__).parent
 
-MEMORY_BYTES = 4 * 2**30
+MEMORY_BYTES = 5 * 2**30
+MAX_FLOPS = 10**10
+MAX_PARAMS = 10**8
+"""The largest operations and parameters of the models that are drawn, by their embedded graphs."""
+
 LIMITS = Limits(
     phase_timeouts_s={"build": 300.0, "capture": 600.0, "write": 120.0}, memory_bytes=MEMORY_BYTES
 )
@@ -52,16 +60,49 @@ class Audit:
             "num_graphs": self.num_graphs, "reason": self.reason,
         }  # fmt: skip
 
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any], entry: Entry) -> Audit:
+        """Return the result for an entry that `to_json` described."""
+        return cls(entry, record["verdict"], record["reason"], record["num_graphs"])
 
-def catalog_entries() -> list[Entry]:
-    """Return the entries of all catalog files whose library is installed, each name once."""
+
+def catalog_entries(dataset: Path = EMBEDDED) -> list[Entry]:
+    """Return the entries of all catalogs whose library is installed, each name once.
+
+    Entries of the catalog files come first. Those of libraries that are walked are the entries of
+    the embedded graphs. Models whose embedded graphs have more than `MAX_FLOPS` or `MAX_PARAMS` are
+    left out.
+    """
+    lines, large = _embedded(dataset)
+    files = dict.fromkeys(itertools.chain(*FILES.values()))
     entries: dict[str, Entry] = {}
-    for name in dict.fromkeys(itertools.chain(*FILES.values())):
-        for entry in read_catalog(BUILDER / name):
+    for entry in itertools.chain(
+        *(read_catalog(BUILDER / name) for name in files), map(parse_line, lines)
+    ):
+        if entry.line not in large:
             with contextlib.suppress(MissingExtraError):
                 library_of(entry).version  # noqa: B018 - raises for a missing library
                 entries.setdefault(entry.name, entry)
     return list(entries.values())
+
+
+def _embedded(dataset: Path) -> tuple[list[str], set[str]]:
+    """Return the catalog lines of the embedded graphs, and those of models that are too large."""
+    totals: dict[str, list[int]] = {}
+    for config in (name for name, config in CONFIGS.items() if config.table is GRAPHS):
+        for path in sorted((dataset / config).glob("*.parquet")):
+            table = read_table(path, columns=["catalog_line", "flops", "num_params"])
+            for row in table.to_pylist():
+                total = totals.setdefault(row["catalog_line"] or "", [0, 0])
+                total[0] += row["flops"] or 0
+                total[1] += row["num_params"] or 0
+    totals.pop("", None)
+    large = {
+        line
+        for line, (flops, num_params) in totals.items()
+        if flops > MAX_FLOPS or num_params > MAX_PARAMS
+    }
+    return list(totals), large
 
 
 def draw(entries: Iterable[Entry], seed: int) -> list[Entry]:
@@ -82,14 +123,35 @@ def draw(entries: Iterable[Entry], seed: int) -> list[Entry]:
     return [entry for turn in turns for entry in turn if entry is not None]
 
 
-def audit(entries: Sequence[Entry], count: int, jobs: int = 1) -> Iterator[Audit]:
+def read_results(path: Path, entries: Iterable[Entry]) -> list[Audit]:
+    """Return the results for entries that an earlier audit wrote to a file of JSON lines.
+
+    A file that does not exist has no results. Results for other entries are ignored.
+    """
+    if not path.exists():
+        return []
+    by_name = {entry.name: entry for entry in entries}
+    records = map(json.loads, path.read_text().splitlines())
+    return [
+        Audit.from_json(record, by_name[record["name"]])
+        for record in records
+        if record["name"] in by_name
+    ]
+
+
+def audit(
+    entries: Sequence[Entry], count: int, jobs: int = 1, earlier: Sequence[Audit] = ()
+) -> Iterator[Audit]:
     """Capture entries in order until `count` of them have a verdict, and yield every result.
 
-    A skipped model is replaced by the next entry.
+    A skipped model is replaced by the next entry. Results of an `earlier` audit count, and are
+    yielded first.
     """
-    waiting = iter(entries)
-    missing = count
-    while missing and (batch := list(itertools.islice(waiting, missing))):
+    yield from earlier
+    names = {result.entry.name for result in earlier}
+    waiting = (entry for entry in entries if entry.name not in names)
+    missing = count - sum(result.verdict != SKIPPED for result in earlier)
+    while missing > 0 and (batch := list(itertools.islice(waiting, missing))):
         for result in _audit_all(batch, jobs):
             missing -= result.verdict != SKIPPED
             yield result

@@ -223,7 +223,7 @@ DATA_DEPENDENT = (
 )  # fmt: skip
 """Names of torch's exceptions, and words of their messages, that say so."""
 
-SPECIALISED = ("ConstraintViolationError", "Constraints violated")
+SPECIALISED = ("ConstraintViolationError", "Constraints violated", "is marked as dynamic, but")
 """Likewise, of a dimension that was marked and is a constant of the model."""
 
 MAX_PIECES = 64

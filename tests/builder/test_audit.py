@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.audit import Audit, catalog_entries, draw, judge, summary
+from builder.audit import (
+    Audit,
+    _embedded,
+    audit,
+    catalog_entries,
+    draw,
+    judge,
+    read_results,
+    summary,
+)
+from builder.capturing import EMBEDDED
 from builder.catalog import parse_line
 from graphnet_datasets.isolation import Ending, Finished, Outcome, PoolJob
 
@@ -61,3 +73,20 @@ def test_the_summary_counts_verdicts_and_kinds() -> None:
         Audit(other, "skipped"),
     ]
     assert summary(results) == {"equal": 1, "refused": 1, "failed": 0, "skipped": 1, "kinds": 2}
+
+
+def test_results_are_read_back_and_count(tmp_path: Path) -> None:
+    results = [Audit(ENTRY, "equal", num_graphs=2)]
+    path = tmp_path / "audit.jsonl"
+    assert read_results(path, [ENTRY]) == []
+    lines = [result.to_json() for result in results] + [{"name": "torch/unknown"}]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert read_results(path, [ENTRY]) == results
+    assert list(audit([ENTRY], 1, earlier=results)) == results
+
+
+def test_large_models_are_not_drawn() -> None:
+    lines, large = _embedded(EMBEDDED)
+    assert large < set(lines)
+    entries = catalog_entries()
+    assert large.isdisjoint(entry.line for entry in entries)

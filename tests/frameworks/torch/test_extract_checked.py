@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
 import random
 from typing import Any
@@ -286,7 +287,7 @@ def test_graphs_that_compute_something_else_are_refused() -> None:
             return x + next(numbers)
 
     numbers = iter(range(1, 100))
-    with pytest.raises(CaptureError, match=r"do not compute what the module computes: `outputs"):
+    with pytest.raises(CaptureError, match=r"computes: `outputs.* A second call from the same"):
         capture(Generating(), torch.ones(3))
 
 
@@ -302,6 +303,142 @@ def test_the_padding_mask_of_an_encoder_layer_runs_again() -> None:
     assert "torch._transformer_encoder_layer_fwd" in targets(sample)
     (output,) = materialize(sample)(**make_inputs(sample))
     assert output.shape == (2, 5, 8)
+
+
+CONTEXTS = {
+    "grad": contextlib.nullcontext, "no_grad": torch.no_grad, "inference": torch.inference_mode,
+}  # fmt: skip
+PADDED = torch.tensor([[False] * 5, [False, False, False, True, True]])
+CAUSAL = torch.ones(5, 5).triu(1).bool()
+
+
+def encoder(**options: Any) -> nn.TransformerEncoder:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    return nn.TransformerEncoder(layer, 2, **options).eval()
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.parametrize(
+    ("module", "args", "kwargs"),
+    [
+        (encoder(enable_nested_tensor=False), [(2, 5, 8)], {"src_key_padding_mask": PADDED}),
+        (encoder(), [(2, 5, 8)], {"mask": CAUSAL, "src_key_padding_mask": PADDED}),
+        (
+            nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(),
+            [(2, 5, 8)],
+            {"src_key_padding_mask": PADDED},
+        ),
+        (
+            nn.MultiheadAttention(8, 2, batch_first=True).eval(),
+            [(2, 5, 8)] * 3,
+            {"key_padding_mask": PADDED, "need_weights": False},
+        ),
+        (
+            nn.Transformer(8, 2, 1, 1, 16, batch_first=True).eval(),
+            [(2, 5, 8), (2, 4, 8)],
+            {"memory_key_padding_mask": PADDED},
+        ),
+    ],
+    ids=["encoder", "encoder with causal mask", "layer", "attention", "transformer"],
+)
+def test_transformers_are_captured_in_every_mode(
+    module: nn.Module, args: list[tuple[int, ...]], kwargs: dict[str, Any], context: str
+) -> None:
+    first, *others = [torch.randn(shape) for shape in args]
+    inputs = [first, *(others if len(set(args)) > 1 else [first] * len(others))]
+    with CONTEXTS[context]():
+        expected = module(*inputs, **kwargs)
+        outputs, samples = capture(module, *inputs, **kwargs)
+    assert samples
+    for actual, other in zip(flat(outputs), flat(expected), strict=True):
+        assert torch.equal(actual, other)
+
+
+def flat(value: Any) -> list[torch.Tensor]:
+    return [value] if isinstance(value, torch.Tensor) else [*filter(torch.is_tensor, value)]
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_module_that_computes_something_else_in_a_trace_is_refused_with_the_reason() -> None:
+    class Asking(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.sin() if torch.compiler.is_compiling() else x.cos()
+
+    with pytest.raises(CaptureError, match=r"while `torch\.compiler\.is_compiling\(\)` is true"):
+        capture(Asking(), torch.ones(3))
+    with pytest.raises(CaptureError, match=r"while `torch\.compiler\.is_compiling\(\)` is true"):
+        extract_export(Asking(), (torch.ones(3),), name="test/asking")
+    with torch.no_grad(), pytest.raises(CaptureError, match="`enable_nested_tensor=False`"):
+        capture(encoder(), torch.randn(2, 5, 8), src_key_padding_mask=PADDED)
+    assert not torch.compiler.is_compiling()
+
+
+def test_a_branch_of_a_function_of_torch_breaks_the_graph_there() -> None:
+    outputs, samples = capture(encoder(), torch.randn(2, 5, 8), mask=CAUSAL)
+    assert outputs.shape == (2, 5, 8)
+    assert len(samples) == 3
+    assert "item()" in str(samples[0].provenance.break_reason)
+
+
+def test_problems_that_torch_logs_are_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    marked = torch.randn(2, 4)
+    torch._dynamo.mark_dynamic(marked, 1)
+    with pytest.raises(CaptureError):
+        capture(nn.Linear(4, 3), marked)
+    capture(encoder(), torch.randn(2, 5, 8), mask=CAUSAL)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_marked_dimension_that_is_a_constant_is_named() -> None:
+    x = torch.randn(2, 4)
+    torch._dynamo.mark_dynamic(x, 1)
+    with pytest.raises(
+        CaptureError, match=r"dimension 1 of `x` is marked .* works with the size 4 only\. Remove"
+    ):
+        capture(Affine(4, 3), x)
+    single = torch.randn(1, 4)
+    torch._dynamo.mark_dynamic(single, 0)
+    with pytest.raises(CaptureError, match=r"dimension 0 of `L_x_` .* the constant 1"):
+        capture(Affine(4, 3), single)
+    with pytest.raises(CaptureError, match="the size `n` is marked as dynamic"):
+        extract_export(
+            Affine(4, 3),
+            (torch.randn(2, 4),),
+            name="test/affine",
+            dynamic_shapes={"x": {1: torch.export.Dim("n")}},
+        )
+
+
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_nested_input_is_refused_before_the_call(layout: torch.layout) -> None:
+    class Counting(nn.Module):
+        calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return x * 2
+
+    nested = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)], layout=layout)
+    module = Counting()
+    with pytest.raises(CaptureError, match=r"takes a nested tensor .* `x\.to_padded_tensor"):
+        capture(module, nested)
+    with pytest.raises(CaptureError, match=r"takes a nested tensor .* `x\.to_padded_tensor"):
+        extract_export(module, (nested,), name="test/nested")
+    assert module.calls == 0
+
+
+def test_elements_that_are_indices_run_again() -> None:
+    from graphnet_datasets.frameworks import make_inputs, materialize
+
+    class Picking(nn.Module):
+        def forward(self, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+            return torch.stack([x[row] for row in rows.tolist()])
+
+    module, x, rows = Picking(), torch.randn(3, 4), torch.tensor([2, 0])
+    sample = capture_one(module, x, rows)
+    assert torch.equal(run_captured(sample, module, [rows, x])[0], x[rows])
+    assert materialize(sample)(**make_inputs(sample))[0].shape == (2, 4)
 
 
 def test_a_number_that_python_draws_is_no_tensor_from_elsewhere() -> None:

@@ -26,6 +26,8 @@ from ....sample.vocabulary import Role, Task
 from .convert import Binding, Conversion, Naming, convert, record, scalar_input
 from .fake_weights import FakeWeights, fake_weights, has_weights, unchecked
 from .initialisers import weight_statistics
+from .mismatches import cause_of_difference
+from .refusals import explain_specialised, refuse_constant_size, refuse_nested
 from .replay import Origins, describe, difference, first_difference, keep_leaves, replay
 from .state import State
 
@@ -39,6 +41,12 @@ _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "run_gc_after_compile": False,  # it is for what a compiler leaves behind
     "verbose": False,
 }
+
+_TOLERANT_SETTINGS: Mapping[str, Any] = {
+    "capture_scalar_outputs": False,  # numbers of tensors break graphs, so branches on them work
+    "dont_skip_tracing": True,  # the rest of a function of torch is traced after a break
+}
+"""Settings of a further trace, if the first one cannot be used."""
 
 _LOGGED = ("debug", "info", "warning", "error", "critical", "exception", "log")
 _ONCE = ("warning_once", "info_once", "warning_advice")
@@ -90,6 +98,7 @@ def capture(
             outside of the graphs, a graph holds something that a sample cannot, or the outputs of
             the samples differ from those of the module.
     """
+    refuse_nested(settings.name, args, kwargs)
     with contextlib.ExitStack() as stack:
         fakes = None
         if not has_weights(module):
@@ -106,8 +115,12 @@ def capture(
         return _Capturing(module, forward, args, kwargs, fakes, settings).capture()
 
 
+class _UntracedError(CaptureError):
+    """A part of the module, or all of it, ran outside of the captured graphs."""
+
+
 class _Capturing:
-    """The capture of one call: the call itself, and one or two traces of it."""
+    """The capture of one call: the call itself, and its traces."""
 
     def __init__(
         self,
@@ -141,7 +154,10 @@ class _Capturing:
         return State(self.module, self.forward, self.args, self.kwargs)
 
     def _samples(self, before: State, after: State, expected: Mapping[str, Any]) -> list[Sample]:
-        """Trace the call with the caches of a first call, or exactly as it was, or both."""
+        """Trace the call with the caches of a first call, or exactly as it was, or both.
+
+        If neither trace can be used, the call is traced once more with `_TOLERANT_SETTINGS`.
+        """
         can_start_cold = not before.is_lazy and not before.has_same_objects(after)
         is_warm = self.settings.warm_up or not can_start_cold
         if not is_warm:
@@ -152,8 +168,14 @@ class _Capturing:
             cold_samples, cold_error = self._trace(before, after, expected)
             if cold_error is None and (error is not None or len(cold_samples) < len(samples)):
                 return cold_samples
-        if error is not None:
+        if error is None:
+            return samples
+        if not isinstance(error, _UntracedError):
             raise error
+        with _dynamo_settings(_TOLERANT_SETTINGS):
+            samples, tolerant_error = self._trace(before, after, expected)
+        if tolerant_error is not None:
+            raise CaptureError(str(error)) from None
         return samples
 
     def _trace(
@@ -187,6 +209,8 @@ class _Capturing:
             except Exception as error:  # the call itself ran: tracing it is what fails
                 if backend.error is not None:
                     raise backend.error from error
+                if specialised := explain_specialised(str(error)):
+                    raise CaptureError(f"`{name}` cannot be traced: {specialised}") from error
                 raise CaptureError(
                     f"`{name}` runs, but cannot be traced: {_first_paragraph(str(error))} "
                     "Change this part of its `forward`, or capture its parts."
@@ -205,12 +229,15 @@ class _Capturing:
                 if text:
                     problem = f"a tensor that the call changes ({describe(tensor)}) {text}"
         if problem:
+            cause = cause_of_difference(self._call_again, before, expected)
             raise CaptureError(
                 f"The graphs captured for `{self.settings.name}` do not compute what the module "
-                f"computes: {problem}. A trace records neither the state of Python objects nor "
-                "random numbers from other generators than those of torch. Pass such values as "
-                "arguments, or capture the parts of the module that do not depend on them."
+                f"computes: {problem}. {cause}"
             )
+
+    def _call_again(self) -> Any:
+        with silent():
+            return self.forward(*self.args, **self.kwargs)
 
 
 def _traced_call(
@@ -354,10 +381,11 @@ class _Backend:
                     "captured graphs"
                 )
         if self._foreign:
-            raise CaptureError(
+            raise _UntracedError(
                 f"`{self.settings.name}` cannot be captured whole: {self._foreign}. "
-                f"{_torch_reasons(self._reasons)} Change this part of the module, or capture the "
-                "parts around it as modules of their own."
+                + (_torch_reasons(self._reasons) or "Torch reports no reason.")
+                + " Change this part of the module, or capture the parts around it as modules of "
+                "their own."
             )
 
     @functools.cached_property
@@ -369,10 +397,17 @@ class _Backend:
         """Return the samples, linked to each other where the capture broke into several."""
         name, count = self.settings.name, len(self._samples)
         if not count:
-            raise CaptureError(
-                f"No graph was captured for `{name}`. {_torch_reasons(_disabled(self._module))} "
-                "Check that the module computes on tensors, and that neither it nor its caller is "
-                "disabled with `torch.compiler.disable`."
+            reasons = _torch_reasons(_disabled(self._module))
+            raise _UntracedError(
+                f"No graph was captured for `{name}`. "
+                + (
+                    f"{reasons} Change this part of the module, or capture the parts around it as "
+                    "modules of their own."
+                    if reasons
+                    else "Torch reports no reason: it traced no function that computes on "
+                    "tensors. Check that the module computes on tensors, and that neither it nor "
+                    "its caller is disabled with `torch.compiler.disable`."
+                )
             )
         if count == 1:
             (sample,), (reason,) = self._samples, self._reasons
@@ -408,6 +443,8 @@ class _Backend:
         is_number = [
             bool(getattr(node.meta.get("grapharg"), "pass_arg_as_tensor", False)) for node in nodes
         ]
+        for name, node, example in zip(placeholders, nodes, example_inputs, strict=True):
+            refuse_constant_size(self.settings.name, name, example, node.meta.get("example_value"))
         bindings = list(map(self._binding, placeholders, example_inputs))
         settings = self.settings
         conversion = convert(
@@ -579,14 +616,22 @@ def _autocast_call(
 
 @contextlib.contextmanager
 def silent() -> Iterator[None]:
-    """Drop what the module prints and logs while it is called once more to be traced."""
+    """Drop the output of a module that is called once more, and the problems that torch logs.
 
-    def is_of_torch(record: logging.LogRecord) -> bool:
-        return record.name.startswith("torch")
+    Errors of the trace are raised. Messages that `TORCH_LOGS` asks for are kept.
+    """
 
-    handlers = list(logging.root.handlers)
+    def is_asked_for(record: logging.LogRecord) -> bool:
+        return record.name.startswith("torch") and record.levelno < logging.WARNING
+
+    loggers = [
+        logger
+        for name, logger in list(logging.root.manager.loggerDict.items())
+        if name.startswith("torch") and isinstance(logger, logging.Logger)
+    ]
+    handlers = {handler for logger in (logging.root, *loggers) for handler in logger.handlers}
     for handler in handlers:
-        handler.addFilter(is_of_torch)
+        handler.addFilter(is_asked_for)
     try:
         with (
             contextlib.redirect_stdout(io.StringIO()),
@@ -597,7 +642,7 @@ def silent() -> Iterator[None]:
             yield
     finally:
         for handler in handlers:
-            handler.removeFilter(is_of_torch)
+            handler.removeFilter(is_asked_for)
 
 
 @contextlib.contextmanager
@@ -605,12 +650,17 @@ def _quiet_dynamo() -> Iterator[None]:
     # A message is not part of a graph, and breaks none.
     said = {getattr(logging.Logger, name, logging.Logger.log) for name in (*_LOGGED, *_ONCE)}
     settings = {**_DYNAMO_SETTINGS, "ignore_logging_functions": said}
-    known = {name: value for name, value in settings.items() if _has_setting(name)}
-    with torch._dynamo.config.patch(known), warnings.catch_warnings():
+    with _dynamo_settings(settings), warnings.catch_warnings():
         # Breaks are recorded in the samples, and what else the tracer warns of (a gradient that it
         # looks for on a tensor that has none) is about itself, not about the module.
         warnings.filterwarnings("ignore", module=r"torch\.(_dynamo|_subclasses|fx)\.")
         yield
+
+
+def _dynamo_settings(settings: Mapping[str, Any]) -> contextlib.AbstractContextManager[Any]:
+    """Return a context with settings of dynamo; the installed torch may lack some of them."""
+    known = {name: value for name, value in settings.items() if _has_setting(name)}
+    return torch._dynamo.config.patch(known)
 
 
 def _has_setting(name: str) -> bool:
@@ -652,12 +702,15 @@ def _disabled(module: torch.nn.Module) -> list[str]:
 
 
 def _torch_reasons(reasons: Sequence[str]) -> str:
-    """Return the sentences with which torch explains why it broke graphs or skipped functions."""
+    """Return the sentences with which torch explains broken graphs and skipped functions.
+
+    The text is empty if torch explains nothing.
+    """
     texts = [*filter(None, reasons)]
     for kind in ("graph_break", "unimplemented", "resource_limit"):
         texts += map(_first_paragraph, counters.get(kind, {}))
     if not texts:
-        return "Torch reports no reason: it traced no function that computes on tensors."
+        return ""
     return "Torch reports: " + " ".join(
         text if text.endswith((".", ")", "!")) else f"{text}." for text in dict.fromkeys(texts)
     )
@@ -665,4 +718,5 @@ def _torch_reasons(reasons: Sequence[str]) -> str:
 
 def _first_paragraph(text: str) -> str:
     """Return the part of a message of dynamo's that says what happened, on one line."""
-    return " ".join(_FIRST_PARAGRAPH.split(text, maxsplit=1)[0].split())[:1000]
+    paragraph = " ".join(_FIRST_PARAGRAPH.split(text, maxsplit=1)[0].split())
+    return paragraph.removesuffix(" Explanation:")[:1000]

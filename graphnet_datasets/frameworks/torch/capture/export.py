@@ -18,6 +18,8 @@ from ..extract import describe_module
 from .convert import Binding, Conversion, Naming, convert
 from .dynamo import bind_weight, silent, source_name
 from .fake_weights import fake_weights, has_weights, unchecked
+from .mismatches import cause_of_difference
+from .refusals import explain_specialised, refuse_nested
 from .replay import first_difference, keep_leaves, leaves, replay
 from .state import State
 
@@ -40,6 +42,7 @@ def extract_export(
     provenance: Provenance = Provenance(),  # noqa: B008 - frozen
 ) -> Sample:
     """Return the sample that `torch.export` makes of one call; see `graphnet_datasets`."""
+    refuse_nested(name, args, kwargs or {})
     call = _Call(module, tuple(args), dict(kwargs or {}), name, dynamic_shapes)
     naming = Naming(name, task, describe_module(provenance, module, "export"))
     if not has_weights(module):
@@ -55,7 +58,7 @@ def extract_export(
             program = call.export()
             before.restore()
         conversion = call.convert(program, naming, is_without_weights=False)
-        call.check(conversion, program, expected)
+        call.check(conversion, program, expected, before)
     finally:
         before.restore()
     return conversion.sample
@@ -82,6 +85,8 @@ class _Call:
                 strict=False,
             )
         except Exception as error:  # torch.export documents no base class of what it raises
+            if specialised := explain_specialised(str(error)):
+                raise CaptureError(f"`{self.name}` cannot be exported: {specialised}") from error
             first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise CaptureError(
                 f"`{self.name}` cannot be exported: {first_line} Try `extract`, which captures in "
@@ -122,6 +127,7 @@ class _Call:
         conversion: Conversion,
         program: torch.export.ExportedProgram,
         expected: Mapping[str, Any],
+        before: State,
     ) -> None:
         """Run the sample on the arguments and raise `CaptureError` if its outputs differ."""
         try:
@@ -137,12 +143,15 @@ class _Call:
             {f"outputs[{index}]": leaf for index, leaf in wanted.items()},
         )
         if problem:
+            cause = cause_of_difference(self._call_again, before, expected)
             raise CaptureError(
                 f"The graph exported from `{self.name}` does not compute what the module "
-                f"computes: {problem}. A trace records neither the state of Python objects nor "
-                "random numbers from other generators than those of torch. Pass such values as "
-                "arguments, or capture the parts of the module that do not depend on them."
+                f"computes: {problem}. {cause}"
             )
+
+    def _call_again(self) -> Any:
+        with silent():
+            return self.module(*self.args, **self.kwargs)
 
     def _arguments(self, program: torch.export.ExportedProgram) -> list[Any]:
         """Return what the placeholders of an exported program are bound to, in order."""

@@ -140,14 +140,15 @@ def _tensor_form(tensor: torch.Tensor) -> tuple[Any, ...]:
     if tensor.layout is not torch.strided or tensor.is_quantized:
         raise _Unlike
     shape, stride = tuple(tensor.shape), tuple(tensor.stride())
-    if not all(type(size) is int for size in (*shape, *stride)):
+    offset = tensor.storage_offset()  # a symbol if an element of a tensor is an index
+    if not all(type(size) is int for size in (*shape, *stride, offset)):
         raise _Unlike
     return (
         shape,
         stride,
         tensor.dtype,
         tensor.device,
-        tensor.storage_offset(),
+        offset,
         tensor.is_conj(),
         tensor.is_neg(),
         tensor.requires_grad,

@@ -1,0 +1,76 @@
+"""Refusals of arguments that a trace cannot take as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ....errors import CaptureError
+from .replay import leaves
+
+_SPECIALISED = re.compile(
+    r"You marked (?P<size>.+?) as dynamic but your code specialized it to be a constant "
+    r"\((?P<constant>[^)]*)\)"
+)
+_SIZE = re.compile(r"L\['(?P<name>\w+)'\](?P<path>.*?)\.size\(\)\[(?P<dimension>\d+)\]\Z")
+
+
+def refuse_nested(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise `CaptureError` if an argument of a call is a nested tensor, jagged or strided."""
+    for path, value in (*leaves(list(args), "args"), *leaves(dict(kwargs), "kwargs")):
+        if isinstance(value, torch.Tensor) and value.is_nested:
+            layout = str(value.layout).removeprefix("torch.")
+            raise CaptureError(
+                f"`{name}` takes a nested tensor (`{path}`, layout {layout}); a sample holds "
+                "dense tensors only. Pass a padded tensor (`x.to_padded_tensor(0.0)`) and a mask "
+                "of its valid elements."
+            )
+
+
+def refuse_constant_size(name: str, argument: str, example: Any, traced: Any) -> None:
+    """Raise `CaptureError` if a size that `mark_dynamic` marks is a constant of the trace."""
+    if not isinstance(example, torch.Tensor) or not isinstance(traced, torch.Tensor):
+        return
+    for dimension in sorted(getattr(example, "_dynamo_dynamic_indices", ())):
+        size = traced.shape[dimension]
+        if isinstance(size, int):
+            raise CaptureError(
+                f"`{name}` cannot be traced: dimension {dimension} of `{argument}` is marked as "
+                f"dynamic, but torch traces it as the constant {size}. Sizes 0 and 1 are always "
+                "constants: pass a larger one. Otherwise use `torch._dynamo.maybe_mark_dynamic`, "
+                "or remove the mark."
+            )
+
+
+def explain_specialised(message: str) -> str:
+    """Return whole sentences about dynamic sizes that torch found to be constants.
+
+    The text is empty if `message`, an error of torch, is about something else.
+
+    >>> explain_specialised("- You marked L['x'].size()[0] as dynamic but your code specialized it "
+    ...                     "to be a constant (4). If you're using mark_dynamic, ...")[:75]
+    'dimension 0 of `x` is marked as dynamic, but the module works with the size'
+    """
+    found = dict.fromkeys(
+        (_described(match["size"]), match["constant"]) for match in _SPECIALISED.finditer(message)
+    )
+    if not found:
+        return ""
+    sizes = " and ".join(
+        f"{size} is marked as dynamic, but the module works with the size {constant} only"
+        for size, constant in found
+    )
+    return (
+        f"{sizes}. Remove the mark, use `torch._dynamo.maybe_mark_dynamic` (of `extract_export`: "
+        "`torch.export.Dim.AUTO`), or change the module so that it takes other sizes."
+    )
+
+
+def _described(size: str) -> str:
+    match = _SIZE.match(size)
+    if match is None:
+        return f"the size `{size}`"
+    return f"dimension {match['dimension']} of `{match['name']}{match['path']}`"
