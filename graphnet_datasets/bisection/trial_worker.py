@@ -42,17 +42,17 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
     """Run eager, compile, run what was compiled, and hand the outputs of both over."""
-    told = job.worker
+    worker_job = job.worker
     sample = with_elements(read_sample(directory), job.elements)
-    workload = load_workload(told, directory, sample)
+    workload = load_workload(worker_job, directory, sample)
     runtime = workload.runtime
     reporter.enter("baseline")
     workload.note_writes()
     baseline = Arm(workload, workload.module)
     sizes = _call(baseline, runtime, reporter, directory, "eager")
     draws = None
-    if told.plan is not None:
-        draws = choose_draws(told.plan, sizes, told.settings.num_input_sets)
+    if worker_job.plan is not None:
+        draws = choose_draws(worker_job.plan, sizes, worker_job.settings.num_input_sets)
     if draws is not None:
         # The inputs of a trial are those of the whole graph, which only the first set has.
         draws = dataclasses.replace(draws, set_index=0)
@@ -60,10 +60,10 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
         path = directory / EAGER_DRAWS
         hand_over_draws(baseline, runtime, reporter, path, more, EAGER_DRAWS)
     is_fresh = workload.is_fresh
-    hand_over_keys(told, sample, reporter, directory, [0], is_fresh=is_fresh)
+    hand_over_keys(worker_job, sample, reporter, directory, [0], is_fresh=is_fresh)
     reporter.enter("compile")
-    compiler = make_compiler(told.compiler, told.framework, told.options)
-    compiler.trust_remote_code = told.settings.trust_remote_code
+    compiler = make_compiler(worker_job.compiler, worker_job.framework, worker_job.options)
+    compiler.trust_remote_code = worker_job.settings.trust_remote_code
     compiler.use_caches(directory / "cache")
     own = workload.for_candidate()
     arguments = own.arguments(0)
@@ -82,8 +82,8 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
             times = measure_pairs(
                 baseline,
                 candidate,
-                settings=told.settings.timing,
-                clock=waiting_for(compiler, make_clock(told, runtime)),
+                settings=worker_job.settings.timing,
+                clock=waiting_for(compiler, make_clock(worker_job, runtime)),
                 before_each=lambda arm, _: arms[arm].prepare(0),
                 num_compilations=compiler.num_compilations,
             )

@@ -139,22 +139,22 @@ class TrialRunner(SampleRunner):
                 payload, directory, phases=(VALUES,), limits=limits, writes=(str(place),)
             )
         if outcome.ending is not Ending.FINISHED:
-            said = (outcome.error or {}).get("message", "")
+            message = (outcome.error or {}).get("message", "")
             raise BisectionError(
-                f"`{sample.id}` does not run under eager ({outcome.ending}): {said} Choose a graph "
-                "that runs; a compiler cannot be wrong on another."
+                f"`{sample.id}` does not run under eager ({outcome.ending}): {message} Choose a "
+                "graph that runs; a compiler cannot be wrong on another."
             )
-        found: dict[int, Stored] = {}
-        for name, told in outcome.merged().items():
+        stored: dict[int, Stored] = {}
+        for name, described in outcome.merged().items():
             value = int(name.rpartition(" ")[2])
-            measured = told["statistics"] and Statistics(**told["statistics"])
-            shape = tuple(told["shape"])
-            found[value] = Stored(
-                Value(told["dtype"], shape),
+            measured = described["statistics"] and Statistics(**described["statistics"])
+            shape = tuple(described["shape"])
+            stored[value] = Stored(
+                Value(described["dtype"], shape),
                 Observed(measured),
                 (str(place / f"{value}.bin"), shape),
             )
-        return found
+        return stored
 
     def run_trial(
         self, sample: Sample, elements: Sequence[FileOf | None], candidate: CandidateCompiler,

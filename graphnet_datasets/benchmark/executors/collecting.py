@@ -186,17 +186,17 @@ def read_candidate(outcome: Outcome, asked: CandidateCompiler, device: str) -> C
             f"The compiler `{compiler}` cannot be loaded ({outcome.ending}): "
             f"{error['type']}: {error['message']}"
         )
-    found = outcome.merged()
-    if found.get("device_problem"):
-        raise RunError(f"The device `{device}` cannot be used: {found['device_problem']}.")
-    if found.get("is_for_device") is not True:
+    messages = outcome.merged()
+    if messages.get("device_problem"):
+        raise RunError(f"The device `{device}` cannot be used: {messages['device_problem']}.")
+    if messages.get("is_for_device") is not True:
         raise CompilerUnavailableError(
             f"The compiler `{compiler}` does not produce code for the device `{device}`."
         )
     return CandidateCompiler(
         compiler,
         asked.framework,
-        dict(found["options"]),
-        str(found["version"]),
-        str(found["source"]),
+        dict(messages["options"]),
+        str(messages["version"]),
+        str(messages["source"]),
     )

@@ -423,9 +423,9 @@ class SampleRunner:
         if self._is_closed:  # by another thread, which has ended the job under way
             raise RunError("The runner is closed. Make another one for more runs.")
         if framework + role not in self._servers:
-            found = framework_named(framework)
-            if not found.is_installed:
-                raise found.missing(f"Running samples of {framework}")
+            library = framework_named(framework)
+            if not library.is_installed:
+                raise library.missing(f"Running samples of {framework}")
             threads = str(self._settings.threads)
             self._servers[framework + role] = ForkServer(
                 self.server_module,

@@ -410,9 +410,9 @@ class Run:
 
     def _warnings(self) -> list[str]:
         outcome = self._outcome
-        given = self._messages.get("warnings", self._messages.get("compile_warnings"))
+        texts = self._messages.get("warnings", self._messages.get("compile_warnings"))
         warnings = (
-            [read_message(each, 1000) for each in given[:100]] if isinstance(given, list) else []
+            [read_message(text, 1000) for text in texts[:100]] if isinstance(texts, list) else []
         )
         if outcome.num_leftovers:
             warnings.append(f"left {outcome.num_leftovers} processes running, which were killed")

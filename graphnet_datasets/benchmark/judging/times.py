@@ -336,35 +336,40 @@ def _has_drifted(
     since = centre / statistics.median(first_ms)
     drift = centre / statistics.median(alone_ms)
     is_as_before = 1 / ALLOWED_SHIFT <= since <= ALLOWED_SHIFT
-    return is_as_before and find_shift(paired_ms, [each * drift for each in alone_ms]) == 1
+    return (
+        is_as_before and find_shift(paired_ms, [elapsed_ms * drift for elapsed_ms in alone_ms]) == 1
+    )
 
 
 def _calm(times_ms: Sequence[float], preemptions: Sequence[int]) -> list[float]:
     """Return the times of calls that were not preempted, or all where those are too few."""
-    calm = [each for each, count in zip(times_ms, preemptions, strict=True) if not count]
+    calm = [
+        elapsed_ms for elapsed_ms, count in zip(times_ms, preemptions, strict=True) if not count
+    ]
     return calm if len(calm) >= MIN_CALM_PAIRS else list(times_ms)
 
 
-def read_machine(given: Any) -> dict[str, float] | None:
+def read_machine(message: Any) -> dict[str, float] | None:
     """Return the state of a machine with the keys `MACHINE_FIELDS`, or None."""
-    if not isinstance(given, dict):
+    if not isinstance(message, dict):
         return None
-    found = {name: read_number(given.get(name)) for name in MACHINE_FIELDS}
-    return None if None in found.values() else {key: float(found[key] or 0) for key in found}
+    numbers = [read_number(message.get(name)) for name in MACHINE_FIELDS]
+    figures = [float(number) for number in numbers if number is not None]
+    return dict(zip(MACHINE_FIELDS, figures, strict=True)) if len(figures) == len(numbers) else None
 
 
 def overhead_ms(
     first_ms: Sequence[float],
     messages: Mapping[str, Any],
     noted_ms: Sequence[float],
-    said_ms: Sequence[float],
+    reported_ms: Sequence[float],
     clock: str,
 ) -> float:
-    """Return what two stamps take, by the calls of eager that came before the candidate.
+    """Return how long two stamps take, by the calls of eager that came before the candidate.
 
-    Or by the timed calls, `noted_ms` by the kernel and `said_ms` by the worker, where that is less:
-    a machine that was busy only before, with the other process of two that take turns for
-    instance, would have too much taken off.
+    The timed calls, `noted_ms` by the kernel and `reported_ms` by the worker, count where they show
+    less: if the machine was busy only before, for instance with the other process of two that take
+    turns, too much would be subtracted.
 
     Raises:
         TimesError: the worker reports others than the kernel saw.
@@ -379,16 +384,18 @@ def overhead_ms(
     overhead = _stamping_ms(first_ms, walls)
     if not clock.startswith("perf_counter"):
         return overhead
-    return min(overhead, _stamping_ms(noted_ms, said_ms))
+    return min(overhead, _stamping_ms(noted_ms, reported_ms))
 
 
-def _stamping_ms(noted_ms: Sequence[float], said_ms: Sequence[float]) -> float:
+def _stamping_ms(noted_ms: Sequence[float], reported_ms: Sequence[float]) -> float:
     """Return what two stamps take: the lower quartile, as being interrupted only adds to it.
 
     >>> round(_stamping_ms([1.003, 1.004, 1.5, 1.9], [1.0] * 4), 3)
     0.004
     """
-    differences = sorted(noted - said for noted, said in zip(noted_ms, said_ms, strict=True))
+    differences = sorted(
+        noted - reported for noted, reported in zip(noted_ms, reported_ms, strict=True)
+    )
     return max(differences[len(differences) // 4], 0.0)
 
 
