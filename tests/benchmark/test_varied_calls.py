@@ -11,17 +11,26 @@ import numpy as np
 import pytest
 
 from graphnet_datasets.analysis.columns import derived_columns
+from graphnet_datasets.analysis.orders import find_orders
 from graphnet_datasets.benchmark import Settings, run
 from graphnet_datasets.benchmark.executors.sample_runner import (
     CandidateCompiler,
     SampleJob,
     SampleRunner,
 )
-from graphnet_datasets.benchmark.varied_calls import other_sizes, plan_calls
+from graphnet_datasets.benchmark.judging.correctness import Output
+from graphnet_datasets.benchmark.judging.varied_calls import EagerVaried, judge_varied
+from graphnet_datasets.benchmark.varied_calls import (
+    VariedCall,
+    VaryingPlan,
+    other_sizes,
+    plan_calls,
+)
 from graphnet_datasets.errors import RunError
+from graphnet_datasets.isolation import Ending, Outcome
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref
-from graphnet_datasets.schema import RUNS_SCHEMA, sample_to_row
+from graphnet_datasets.schema import RUNS_SCHEMA, empty_run, sample_to_row
 from tests.benchmark.samples import DROPOUT, LINEAR, make_sample, quick
 
 VARYING = quick(num_variations=3, has_oracle=False, has_profile=False)
@@ -209,6 +218,26 @@ def test_random_outputs_have_no_verdict(runner: SampleRunner) -> None:
     record = vary(runner, "right", DROPOUT)
     assert record["varied_verdict"] == "undecidable"
     assert "random numbers" in record["varied_message"]
+
+
+@pytest.mark.parametrize(
+    ("positions", "verdict"), [([1, 0, 2], "undecidable"), ([0, 1, 2], "ok"), ([2, 2, 2], "wrong")]
+)
+def test_other_orders_of_tied_elements_are_not_wrong(positions: list[int], verdict: str) -> None:
+    sort = Op("torch.argsort", (Ref(0),))
+    values = Op("torch.relu", (Ref(0),))
+    sample = make_sample("sort", sort, values, outputs=(Ref(1), Ref(2)))
+    eager = [Output("int64", np.array([0, 1, 2])), Output("float32", np.ones(3, np.float32))]
+    own = [
+        Output("int64", np.array(positions)),
+        Output("float32", np.full(3, 1.0 if verdict != "wrong" else 2.0, np.float32)),
+    ]
+    plan = VaryingPlan((VariedCall("base", {}, {}),))
+    messages = {"varied call 0": {"num_compilations": 0}}
+    ended = Outcome(Ending.FINISHED, "run", [messages], None, 0, "", 0, 1.0, {}, 0, 0)
+    record = {**empty_run(), "min_t": -math.inf, "warnings": []}
+    judge_varied(record, EagerVaried(plan, (eager,)), ended, {0: own}, find_orders(sample))
+    assert record["varied_verdict"] == verdict
 
 
 def test_run_takes_the_number_of_variations() -> None:

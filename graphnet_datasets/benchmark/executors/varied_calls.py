@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...analysis.orders import find_orders
 from ...isolation import Ending, Outcome
 from ...sample import Sample
 from ..handover import VARIED, HandoverError, read_all_outputs, varied_message
@@ -49,7 +50,7 @@ def vary_calls(
         except HandoverError as error:
             outcome.error = {"type": "HandoverError", "message": str(error)}
             outputs = {}
-        judge_varied(record, eager, outcome, outputs)
+        judge_varied(record, eager, outcome, outputs, find_orders(job.sample))
     return eager
 
 

@@ -8,12 +8,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...analysis.orders import Orders
 from ...isolation import Ending, Outcome
 from ...schema import ERROR_CODES, Reason, Status
 from ..varied_calls import DISTINCT_T, VERDICTS, VariedCall, VaryingPlan
+from .calls import Pair
 from .correctness import Output, compare_outputs, find_mismatch, overall_min_t
 from .endings import STATUS_OF_PHASE, reason_of
 from .reported import read_message, read_number
+from .ties import settle
 
 WRONG_T = -3.0
 """A call is wrong where its outputs pass at no t up to this one, and the timed run did better."""
@@ -43,10 +46,12 @@ def judge_varied(
     eager: EagerVaried,
     outcome: Outcome | None = None,
     outputs: Mapping[int, list[Output]] | None = None,
+    orders: Orders | None = None,
 ) -> None:
     """Write the verdicts on the calls of a run into its record.
 
-    A candidate that is wrong, stale or fails with other sizes or numbers fails the run.
+    A candidate that is wrong, stale or fails with other sizes or numbers fails the run. A call
+    whose outputs differ only where they depend on `orders`, those of tied elements, is undecidable.
     """
     plan = eager.plan
     if eager.problem or plan is None or outcome is None:
@@ -82,6 +87,8 @@ def judge_varied(
         row["num_compilations"] = read_number(report.get("num_compilations"))
         if number in (outputs or {}):
             _compare(row, number, eager, (outputs or {})[number], record["min_t"])
+            if row["verdict"] in ("wrong", "stale") and orders is not None:
+                _take_orders(row, (eager.outputs[number], (outputs or {})[number]), orders)
             if isinstance(report.get("written"), str):
                 row["verdict"] = "wrong"
                 row["message"] = f"The candidate wrote to the input `{report['written']}`."
@@ -150,6 +157,15 @@ def _compare(
         row["verdict"] = "stale"
         message = f"The outputs are eager's for other sizes or numbers. {message}"
     row["message"] = "" if row["verdict"] == "ok" else message
+
+
+def _take_orders(row: dict[str, Any], call: Pair, orders: Orders) -> None:
+    """Set the verdict on a call to undecidable if only the order of tied elements differs."""
+    if find_mismatch(*call)[0] is not Reason.NONE:
+        return
+    settled = settle([call], orders, [None])
+    if why_open := settled.take(compare_outputs(*settled.calls[0])):
+        row["verdict"], row["message"] = "undecidable", why_open
 
 
 def repeats(actual: Sequence[Output], expected: Sequence[Output], other: Sequence[Output]) -> bool:
