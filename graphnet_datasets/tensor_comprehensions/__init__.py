@@ -1,4 +1,4 @@
-"""Tensor comprehensions: operators written as index formulas, compiled to kernels.
+"""Tensor Comprehensions: operators written as index formulas and compiled to kernels.
 
 from graphnet_datasets import tensor_comprehensions as tc
 layer = tc.define("def mlp(float(B,M) I, float(M,N) W, float(N) C) -> (O) {"

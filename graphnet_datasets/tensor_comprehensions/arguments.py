@@ -1,7 +1,7 @@
-"""Arrays of NumPy, torch and paddle as kernels see them: dtype, shape, strides, address.
+"""Dtype, shape, strides and address of NumPy, torch and paddle arrays.
 
-Which framework an array belongs to is told by the module of its class, so that no framework is
-imported for an array of another.
+The framework of an array is derived from the module of its class, so no other framework has to be
+imported.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from .language.instance import row_major
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Framework:
-    """What bindings need of a framework.
+    """Functions on the arrays of one framework.
 
     Attributes:
-        describe: name of the dtype, shape and strides in elements of an array.
-        address: the address of its first element.
-        test: for a dtype name, shape and strides, a quick test whether an array has those; it may
-            raise AttributeError where it is given no array.
-        allocator: for a shape and dtype name, what makes such an array.
-        matching: returns the array with the given strides, copied if need be.
-        to_numpy: returns its elements; bfloat16 as float32.
-        from_numpy: the opposite, for a dtype name.
+        describe: Return the dtype name, the shape and the strides (in elements) of an array.
+        address: Return the address of the first element.
+        test: Return a fast predicate for arrays of a dtype name, shape and strides. It may
+            raise AttributeError for an object that is not an array.
+        allocator: Return a function that allocates an array of a shape and dtype name.
+        matching: Return the array with the requested strides; copy it if they differ.
+        to_numpy: Convert to NumPy; bfloat16 becomes float32.
+        from_numpy: Convert a NumPy array to a dtype name.
     """
 
     name: str
@@ -42,26 +42,28 @@ class Framework:
     to_numpy: Callable[[Any], np.ndarray[Any, Any]]
     from_numpy: Callable[[np.ndarray[Any, Any], str], Any]
     device: Any = None
-    """The GPU that its tensors lie on, None for the processor."""
+    """GPU of the tensors; None for the CPU."""
 
 
 def framework_of(arrays: Sequence[Any]) -> Framework:
-    """Return the framework that arrays belong to; numbers and lists are NumPy's.
+    """Return the framework of the arrays; numbers and lists count as NumPy arrays.
 
-    Tensors of torch on a GPU belong to a framework of their own for each GPU.
+    Torch tensors on a GPU have a separate `Framework` for each device.
 
     Raises:
-        KernelInputError: they belong to more than one.
+        KernelInputError: the arrays are a mix of torch and paddle tensors.
     """
-    found = {_root(each) for each in arrays} & {"torch", "paddle"}
-    if len(found) > 1:
-        raise KernelInputError("The inputs are tensors of torch and of paddle. Pass one kind.")
-    name = found.pop() if found else "numpy"
+    roots = {_root(array) for array in arrays} & {"torch", "paddle"}
+    if len(roots) > 1:
+        raise KernelInputError(
+            "The inputs mix torch and paddle tensors. Pass tensors of one framework."
+        )
+    name = roots.pop() if roots else "numpy"
     if name == "torch":
-        for each in arrays:
-            if _root(each) == "torch" and each.is_cuda:
-                return _made(f"torch on {each.device}", each.device)
-    return _made(name)
+        for array in arrays:
+            if _root(array) == "torch" and array.is_cuda:
+                return _cached(f"torch on {array.device}", array.device)
+    return _cached(name)
 
 
 def _root(array: Any) -> str:
@@ -71,35 +73,35 @@ def _root(array: Any) -> str:
 _frameworks: dict[str, Framework] = {}
 
 
-def _made(name: str, device: Any = None) -> Framework:
+def _cached(name: str, device: Any = None) -> Framework:
     if name not in _frameworks:
         makers = {"numpy": _numpy, "torch": _torch, "paddle": _paddle}
-        made = makers[name]() if device is None else _torch(name, device)
-        _frameworks[name] = made
+        framework = makers[name]() if device is None else _torch(name, device)
+        _frameworks[name] = framework
     return _frameworks[name]
 
 
 def _numpy() -> Framework:
     def describe(array: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
         array = np.asarray(array)
-        steps = tuple(each // array.itemsize for each in array.strides)
+        steps = tuple(stride // array.itemsize for stride in array.strides)
         return array.dtype.name, array.shape, steps
 
     def matching(array: Any, strides: Sequence[int]) -> Any:
-        made = np.asarray(array)
-        have = [each // made.itemsize for each in made.strides]
-        if _same_strides(made.shape, have, strides):
-            return made
-        size = 1 + sum((n - 1) * s for n, s in zip(made.shape, strides, strict=True))
-        buffer = np.empty(size, made.dtype)
-        steps = [each * made.itemsize for each in strides]
-        view = np.lib.stride_tricks.as_strided(buffer, made.shape, steps)
-        view[...] = made
+        array = np.asarray(array)
+        have = [stride // array.itemsize for stride in array.strides]
+        if _same_strides(array.shape, have, strides):
+            return array
+        size = 1 + sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True))
+        buffer = np.empty(size, array.dtype)
+        steps = [stride * array.itemsize for stride in strides]
+        view = np.lib.stride_tricks.as_strided(buffer, array.shape, steps)
+        view[...] = array
         return view
 
     def test(dtype: str, shape: Sequence[int], strides: Sequence[int]) -> Callable[[Any], bool]:
         kind, sizes = np.dtype("float32" if dtype == "bfloat16" else dtype), tuple(shape)
-        steps = tuple(each * kind.itemsize for each in strides)
+        steps = tuple(stride * kind.itemsize for stride in strides)
         return lambda array: (
             type(array) is np.ndarray
             and array.dtype == kind
@@ -125,25 +127,26 @@ def _numpy() -> Framework:
 
 def _torch(name: str = "torch", device: Any = None) -> Framework:
     torch: Any = sys.modules["torch"]
-    wanted = torch.device("cpu") if device is None else device
+    expected_device = torch.device("cpu") if device is None else device
 
     names = {
-        each: str(each).removeprefix("torch.")
-        for each in vars(torch).values()
-        if isinstance(each, torch.dtype)
+        dtype: str(dtype).removeprefix("torch.")
+        for dtype in vars(torch).values()
+        if isinstance(dtype, torch.dtype)
     }
 
     def describe(tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-        if tensor.device != wanted:
+        if tensor.device != expected_device:
             raise KernelInputError(
-                f"A tensor is on `{tensor.device}`; the kernel takes tensors on `{wanted}`."
+                f"A tensor is on `{tensor.device}`; the kernel takes tensors on "
+                f"`{expected_device}`. Move it there."
             )
         return names[tensor.dtype], tuple(tensor.shape), tensor.stride()
 
     def test(dtype: str, shape: Sequence[int], strides: Sequence[int]) -> Callable[[Any], bool]:
         kind, sizes, steps = getattr(torch, dtype), torch.Size(shape), tuple(strides)
         if steps == row_major(tuple(shape)):
-            # Asking for this costs half of comparing strides; a call takes microseconds.
+            # `is_contiguous` takes half as long as comparing strides; a call takes microseconds.
             return lambda tensor: (
                 tensor.dtype is kind
                 and tensor.shape == sizes
@@ -161,10 +164,10 @@ def _torch(name: str = "torch", device: Any = None) -> Framework:
         tensor = torch.as_tensor(tensor)
         if _same_strides(tensor.shape, tensor.stride(), strides):
             return tensor
-        made = torch.empty_strided(
-            tuple(tensor.shape), tuple(strides), dtype=tensor.dtype, device=wanted
+        copy = torch.empty_strided(
+            tuple(tensor.shape), tuple(strides), dtype=tensor.dtype, device=expected_device
         )
-        return made.copy_(tensor.detach())
+        return copy.copy_(tensor.detach())
 
     def to_numpy(tensor: Any) -> Any:
         tensor = torch.as_tensor(tensor).detach().cpu()
@@ -175,17 +178,19 @@ def _torch(name: str = "torch", device: Any = None) -> Framework:
         describe,
         torch.Tensor.data_ptr,
         test,
-        # With strides it takes half as long as `torch.empty`.
+        # `torch.empty_strided` takes half as long as `torch.empty`.
         lambda shape, dtype: functools.partial(
             torch.empty_strided,
             tuple(shape),
             row_major(tuple(shape)),
             dtype=getattr(torch, dtype),
-            device=wanted,
+            device=expected_device,
         ),
         matching,
         to_numpy,
-        lambda array, dtype: torch.from_numpy(np.asarray(array)).to(wanted, getattr(torch, dtype)),
+        lambda array, dtype: torch.from_numpy(np.asarray(array)).to(
+            expected_device, getattr(torch, dtype)
+        ),
         device,
     )
 
@@ -196,7 +201,8 @@ def _paddle() -> Framework:
     def describe(tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
         if not tensor.place.is_cpu_place():
             raise KernelInputError(
-                f"A tensor is on `{tensor.place}`; kernels of the CPU take tensors there."
+                f"A tensor is on `{tensor.place}`; the kernel takes CPU tensors. Call `.cpu()` on "
+                "it."
             )
         return str(tensor.dtype).rpartition(".")[2], tuple(tensor.shape), tuple(tensor.strides)
 
@@ -228,5 +234,5 @@ def _paddle() -> Framework:
 
 
 def _same_strides(shape: Sequence[int], have: Sequence[int], want: Sequence[int]) -> bool:
-    given = zip(shape, have, want, strict=True)
-    return all(size <= 1 or mine == theirs for size, mine, theirs in given)
+    dimensions = zip(shape, have, want, strict=True)
+    return all(size <= 1 or mine == theirs for size, mine, theirs in dimensions)

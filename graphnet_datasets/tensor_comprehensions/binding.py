@@ -1,4 +1,4 @@
-"""What the operators of torch and of paddle share: which definition is meant, shapes, gradients."""
+"""Definitions as framework operators: selection, shape inference and gradient checks."""
 
 from __future__ import annotations
 
@@ -12,46 +12,50 @@ from .language import CheckedDefinition, Instance, PreconditionWarning
 from .language.checked import Parameter
 
 
-def chosen(definition: Definition, name: str | None, framework: str) -> CheckedDefinition:
-    """Return the definition that becomes an operator.
+def select_definition(
+    definition: Definition, name: str | None, framework: str
+) -> CheckedDefinition:
+    """Return the checked definition that becomes an operator.
 
     Raises:
-        TensorComprehensionError: there are several and none is named, or it accumulates.
+        TensorComprehensionError: there are several definitions but no `name`, or the
+            definition accumulates into an output.
     """
     checked = definition.checked(name or only_name(definition))
-    if any(each.is_updated for each in checked.outputs):
+    if any(output.is_updated for output in checked.outputs):
         raise TensorComprehensionError(
-            f"`{checked.name}` accumulates into an output that nothing wrote before; an operator "
-            f"of {framework} has no such contents. Write `+=!`, or pass the tensor as an input."
+            f"`{checked.name}` accumulates into an output that it has not initialised, but outputs "
+            f"of a {framework} operator start without contents. Write `+=!`, or pass the tensor "
+            "as an input."
         )
     return checked
 
 
 def only_name(definition: Definition) -> str:
-    """Return the name of the only definition of a text.
+    """Return the name of the only definition in the source.
 
     Raises:
-        TensorComprehensionError: there are several.
+        TensorComprehensionError: the source has several definitions.
     """
     if len(definition.names) != 1:
         raise TensorComprehensionError(
-            f"The text has {len(definition.names)} definitions ({', '.join(definition.names)}). "
-            "Say which one is meant with `name=`."
+            f"The source has {len(definition.names)} definitions ({', '.join(definition.names)}). "
+            "Choose one with `name=`."
         )
     return definition.names[0]
 
 
 def is_int(parameter: Parameter) -> bool:
-    """Tell whether an input is passed as a Python int, which is a constant of the kernel."""
+    """Return whether the input is passed as a Python int, which becomes a kernel constant."""
     return not parameter.dimensions and parameter.type.is_integral
 
 
 def shaped_instance(definition: Definition, name: str, inputs: Sequence[Any]) -> Instance:
-    """Return the instance for inputs of which only shapes are known."""
+    """Return the instance for inputs with known shapes, which may be fake tensors."""
     checked = definition.checked(name)
     pairs = list(zip(checked.parameters, inputs, strict=True))
-    constants = {each.name: int(given) for each, given in pairs if is_int(each)}
-    shapes = [[int(n) for n in given.shape] for each, given in pairs if not is_int(each)]
+    constants = {parameter.name: int(value) for parameter, value in pairs if is_int(parameter)}
+    shapes = [[int(n) for n in value.shape] for parameter, value in pairs if not is_int(parameter)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PreconditionWarning)
         return definition.infer(name, *shapes, constants=constants).instance
@@ -60,24 +64,24 @@ def shaped_instance(definition: Definition, name: str, inputs: Sequence[Any]) ->
 def from_origin(
     definition: Definition, name: str, gradient: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return the gradient, which raises where a tensor does not begin at coordinate 0.
+    """Wrap a derived gradient so that it rejects tensors that do not begin at coordinate 0.
 
-    A gradient that is passed in knows no origin, so that a derived one would be shifted.
+    The gradient of such a tensor arrives without its origin and would be applied with an offset.
     """
     seen: set[Any] = set()
     count = len(definition.checked(name).parameters)
 
     def checked_gradient(*inputs: Any) -> Any:
         key = tuple(
-            tuple(each.shape) if hasattr(each, "shape") else each for each in inputs[:count]
+            tuple(value.shape) if hasattr(value, "shape") else value for value in inputs[:count]
         )
         if key not in seen:
             instance = shaped_instance(definition, name, inputs[:count])
-            shifted = [each.name for each in instance.tensors if any(each.origin)]
+            shifted = [tensor.name for tensor in instance.tensors if any(tensor.origin)]
             if shifted:
                 raise TensorComprehensionError(
-                    f"`{shifted[0]}` of `{name}` does not begin at coordinate 0, so that no "
-                    "gradient is derived. Let its ranges begin at 0, or give `backward=`."
+                    f"`{shifted[0]}` of `{name}` does not begin at coordinate 0, so the gradient "
+                    "cannot be derived. Let its ranges begin at 0, or pass `backward=`."
                 )
             seen.add(key)
         return gradient(*inputs)

@@ -1,8 +1,8 @@
-"""The cache of tuned options: a table that many processes write and that can be shared.
+"""Parquet cache of tuned options that processes and machines can share.
 
-A row is one set of options for one definition at one size on one kind of machine, with all measured
-times. It holds no code: options are checked against what each may be when they are read, and a
-kernel is always generated anew from the definition in hand.
+A row stores one set of options with all measured times, for one definition, one set of sizes and
+one kind of machine. Rows contain no code: options are validated when they are read, and the kernel
+is generated again from the definition.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from .options import Options
 from .tuner.config import Candidate
 
 GENERATOR_VERSION = 2
-"""Changes when the same options come to other code, so that old times no longer count."""
+"""Incremented when the code generated for the same options changes, which invalidates old times."""
 
 MAX_ROWS_PER_KEY = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CacheKey:
-    """What times depend on besides the options."""
+    """Everything but the options that measured times depend on."""
 
     definition: str
     inputs: tuple[str, ...]
@@ -55,7 +55,7 @@ class CacheKey:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all of it."""
+        """SHA-256 of all fields."""
         return hashlib.sha256(json.dumps(dataclasses.astuple(self)).encode()).hexdigest()
 
 
@@ -65,8 +65,8 @@ def cache_key(instance: Instance, options: Options | None = None) -> CacheKey:
     machine = this_machine()
     return CacheKey(
         hashlib.sha256(instance.canonical_text.encode()).hexdigest(),
-        tuple(map(_described, instance.inputs)),
-        tuple(map(_described, instance.outputs)),
+        tuple(map(_describe, instance.inputs)),
+        tuple(map(_describe, instance.outputs)),
         "cpu",
         machine.model,
         machine.isa,
@@ -75,13 +75,13 @@ def cache_key(instance: Instance, options: Options | None = None) -> CacheKey:
     )
 
 
-def _described(tensor: Tensor) -> str:
-    shape, strides = (",".join(map(str, each)) for each in (tensor.shape, tensor.strides))
+def _describe(tensor: Tensor) -> str:
+    shape, strides = (",".join(map(str, numbers)) for numbers in (tensor.shape, tensor.strides))
     return f"{tensor.dtype.name}[{shape}]/{strides}"
 
 
 class TuningCache:
-    """A table of tuned options in a Parquet file, safe for many processes at once.
+    """Tuned options in a Parquet file that several processes may write at once.
 
     >>> import tempfile
     >>> from graphnet_datasets.tensor_comprehensions.language import check, instantiate
@@ -100,7 +100,7 @@ class TuningCache:
         """Return all rows.
 
         Raises:
-            TensorComprehensionError: the file is not such a table.
+                TensorComprehensionError: the file is not a table of tuned options.
         """
         if not self.path.exists():
             return TC_CACHE_SCHEMA.empty_table()
@@ -112,18 +112,21 @@ class TuningCache:
             raise
         except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, OSError, ValueError) as error:
             raise TensorComprehensionError(
-                f"`{self.path}` is not a table of tuned options: {error}. Take another path, or "
+                f"`{self.path}` is not a table of tuned options: {error}. Choose another path, or "
                 "delete it."
             ) from error
 
     def add(self, key: CacheKey, candidates: Iterable[Candidate]) -> None:
-        """Add candidates that ran; the best few of a key are kept, equal options once."""
-        rows = [_row(key, each) for each in candidates if each.times_ms]
+        """Add candidates that ran successfully.
+
+        Candidates with equal options are merged, and only the fastest of each key are kept.
+        """
+        rows = [_row(key, candidate) for candidate in candidates if candidate.times_ms]
         if rows:
             self.merge(pa.Table.from_pylist(rows, schema=TC_CACHE_SCHEMA))
 
     def merge(self, other: pa.Table | TuningCache) -> None:
-        """Add all rows of another table: times of equal options are put together."""
+        """Add all rows of another table; times of equal options are pooled."""
         table = other.table() if isinstance(other, TuningCache) else other.cast(TC_CACHE_SCHEMA)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
@@ -131,50 +134,51 @@ class TuningCache:
             self._write(pa.Table.from_pylist(merged, schema=TC_CACHE_SCHEMA))
 
     def merge_dataset(self, name: str | Path, *, revision: str | None = None) -> int:
-        """Add what others tuned: the config `tc_cache` of a dataset; return how many rows it has.
+        """Add the `tc_cache` configuration of a dataset and return its number of rows.
 
         Args:
-            name: a repository on the Hub, or a directory or file, as `load_dataset` takes it.
+            name: a Hub repository, directory or file, as in `load_dataset`.
             revision: a branch, tag or commit of a repository.
 
         Raises:
-            DatasetNotFoundError: there is no such dataset, or it has no such config.
-            TensorComprehensionError: its rows are no tuned options.
+            DatasetNotFoundError: there is no such dataset, or it has no `tc_cache`
+                configuration.
+            TensorComprehensionError: its rows are not tuned options.
         """
         from ..storage.loading import load_dataset
 
-        found = load_dataset(str(name), "tc_cache", split="train", revision=revision)
+        dataset = load_dataset(str(name), "tc_cache", split="train", revision=revision)
         try:
-            rows: Any = found.with_format("arrow")[:]
+            rows: Any = dataset.with_format("arrow")[:]
             table: pa.Table = rows.select(TC_CACHE_SCHEMA.names).cast(TC_CACHE_SCHEMA)
         except (pa.ArrowInvalid, KeyError, ValueError) as error:
             raise TensorComprehensionError(
-                f"`{name}` has a config `tc_cache` that holds no tuned options: {error}."
+                f"The `tc_cache` configuration of `{name}` does not contain tuned options: {error}"
             ) from error
         self.merge(table)
         return table.num_rows
 
     def best(self, key: CacheKey, *, any_machine: bool = False) -> Options | None:
-        """Return the fastest options of a key, None if there are none.
+        """Return the fastest options for a key, or None.
 
         Args:
-            any_machine: where this machine has none, take those of another processor with the same
-                vectors and threads.
+            any_machine: without options for this machine, fall back to another processor with the
+                same vector instructions and number of threads.
         """
-        found = self.ranked(key, any_machine=any_machine)
-        return found[0] if found else None
+        options = self.ranked(key, any_machine=any_machine)
+        return options[0] if options else None
 
     def ranked(self, key: CacheKey, *, any_machine: bool = False) -> list[Options]:
-        """Return all options of a key, fastest first; rows that cannot be options are left out."""
-        rows = [each for each in self.table().to_pylist() if each["median_ms"] > 0]
-        same = [each for each in rows if each["key"] == key.digest]
+        """Return all options for a key, fastest first; rows with invalid options are skipped."""
+        rows = [row for row in self.table().to_pylist() if row["median_ms"] > 0]
+        same = [row for row in rows if row["key"] == key.digest]
         if not same and any_machine:
-            same = [each for each in rows if _is_alike(each, key)]
-        found = []
-        for row in sorted(same, key=lambda each: each["median_ms"]):
+            same = [row for row in rows if _is_similar(row, key)]
+        options = []
+        for row in sorted(same, key=lambda candidate: candidate["median_ms"]):
             with contextlib.suppress(TensorComprehensionError, ValueError, TypeError):
-                found.append(Options.from_dict(load_json(row["options"], self.path)))
-        return found
+                options.append(Options.from_dict(load_json(row["options"], self.path)))
+        return options
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -208,14 +212,14 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _is_alike(row: dict[str, Any], key: CacheKey) -> bool:
+def _is_similar(row: dict[str, Any], key: CacheKey) -> bool:
     mine = dataclasses.asdict(key)
     names = ("definition", "inputs", "outputs", "backend", "isa", "threads", "generator_version")
     return all(row[name] == _plain(mine[name]) for name in names)
 
 
 def _pruned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the best rows of each key, in the order of the keys; equal options become one row."""
+    """Merge rows with equal options and return the best rows of each key, sorted by key."""
     merged: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         same = merged.get((row["key"], row["options"]))
@@ -227,8 +231,8 @@ def _pruned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     by_key: dict[str, list[dict[str, Any]]] = {}
     for row in merged.values():
         by_key.setdefault(row["key"], []).append(row)
-    kept = []
+    best = []
     for key in sorted(by_key):
-        ranked = sorted(by_key[key], key=lambda each: (each["median_ms"], each["options"]))
-        kept += ranked[:MAX_ROWS_PER_KEY]
-    return kept
+        ranked = sorted(by_key[key], key=lambda row: (row["median_ms"], row["options"]))
+        best += ranked[:MAX_ROWS_PER_KEY]
+    return best

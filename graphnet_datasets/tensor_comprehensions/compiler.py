@@ -1,4 +1,4 @@
-"""The compiler `tc`: graphs as tensor comprehensions, the rest with eager."""
+"""The `tc` compiler: graphs as Tensor Comprehensions, the remaining operators in eager."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .presets import PRESETS, preset
 
 
 class TensorComprehensions(Compiler):
-    """Turn what the rules cover into definitions, compile those, and leave the rest to eager.
+    """Compile the supported operators of a graph with Tensor Comprehensions.
 
-    Every kernel is compared with eager on the example inputs; one that fails to compile or
-    disagrees is left out, and counted as left to eager.
+    Every kernel is compared with eager on the example inputs. A kernel that fails to compile or
+    disagrees is dropped, and its operators run in eager and count as fallback.
     """
 
     name = "tc"
@@ -33,18 +33,20 @@ class TensorComprehensions(Compiler):
     package = "islpy"
     extra = "tc"
     option_table: ClassVar[Mapping[str, Option]] = {
-        "preset": Option("default", "Options of all kernels.", PRESETS),
-        "min_ops": Option(1, "Groups of fewer operators stay with eager."),
+        "preset": Option("default", "Options for all kernels.", PRESETS),
+        "min_ops": Option(1, "Run smaller groups of operators in eager."),
         "contractions": Option(
-            "auto", "Whether products and convolutions are compiled.", ("auto", "always", "never")
+            "auto",
+            "Whether to compile matrix products and convolutions.",
+            ("auto", "always", "never"),
         ),
-        "tune_s": Option(0.0, "Seconds of tuning for each kernel; 0 for none."),
-        "cache": Option(None, "A file of tuned options to take and to add to."),
-        "compile_timeout_s": Option(60.0, "How long the C compiler may take for one kernel."),
+        "tune_s": Option(0.0, "Tuning time per kernel in seconds; 0 disables tuning."),
+        "cache": Option(None, "A file of tuned options to read and extend."),
+        "compile_timeout_s": Option(60.0, "Time limit of the C compiler per kernel, in seconds."),
     }
 
     kept: list[tuple[LoweredGroup, GroupKernel]]
-    """The groups of the last compilation that have kernels, and those kernels."""
+    """Compiled groups of the last compilation with their kernels."""
 
     @classmethod
     def is_available(cls) -> tuple[bool, str]:
@@ -58,7 +60,7 @@ class TensorComprehensions(Compiler):
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
         first = _form(example_inputs)
-        # Kernels are made for sizes: a call of another form has kernels of its own.
+        # Kernels are specialised to sizes, so inputs of another form are compiled again.
         by_form = {first: self._compile(module, example_inputs)}
 
         @torch.no_grad()
@@ -73,7 +75,7 @@ class TensorComprehensions(Compiler):
     def _compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[[Mapping[str, Any]], Any]:
-        """Return a callable for inputs of the examples' sizes, dtypes and numbers."""
+        """Return a callable for inputs with the sizes, dtypes and numbers of the examples."""
         captured = capture_graph(self.name, module, example_inputs)
         self.fixed_inputs = captured.flat.fixed_inputs
         flat = captured.flat
@@ -108,14 +110,14 @@ class TensorComprehensions(Compiler):
             for node, reason in kernels.plan.refused.items()
             if is_counted(node)
         )
-        for text, count in counts.most_common(20):
-            self.warnings.append(f"left to eager {count} times: {text}")
+        for message, count in counts.most_common(20):
+            self.warnings.append(f"left to eager {count} times: {message}")
         for reason, count in collections.Counter(kernels.failures.values()).most_common(10):
             self.warnings.append(f"{count} groups were left to eager: {reason}")
 
 
 def _form(inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what kernels are made for: shape and dtype of each tensor, every other value."""
+    """Return the values that kernels are specialised to: shapes, dtypes and non-tensor values."""
     return tuple(
         (name, value.shape, value.dtype) if isinstance(value, torch.Tensor) else (name, value)
         for name, value in inputs.items()

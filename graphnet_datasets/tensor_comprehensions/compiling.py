@@ -1,4 +1,4 @@
-"""From an instance to a kernel: fusion, nests, plans, a checked schedule, C, a shared object."""
+"""Compilation of an instance: fusion, loop nests, plans, a checked schedule, C, a shared object."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ MAX_SOURCE_CHARACTERS = 4 << 20
 
 
 class FusionWarning(UserWarning):
-    """A definition was too large for the fusion asked for, so its statements stay apart."""
+    """The definition is too large for the requested fusion, so its statements are not fused."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Compiled:
-    """What is known of a kernel before the C compiler has seen it.
+    """Result of code generation, before the C compiler runs.
 
     Attributes:
-        plans: how each nest is computed.
-        seconds: what each step took.
+        plans: the plan of each nest.
+        seconds: duration of each step.
     """
 
     program: Program
@@ -58,30 +58,36 @@ def compile_instance(
     timeout_s: float = 60.0,
     memory_bytes: int = 2 << 30,
 ) -> Kernel:
-    """Return a kernel that computes an instance on this machine's processor.
+    """Compile an instance for this machine's CPU.
 
     Args:
-        options: how; the defaults are chosen by a model of the processor.
-        timeout_s: how long the C compiler may take.
-        memory_bytes: how much memory it may take.
+        options: compile options; by default a model of the processor chooses them.
+        timeout_s: time limit of the C compiler in seconds.
+        memory_bytes: memory limit of the C compiler.
 
     Raises:
         KernelCompileError: the C compiler is missing, fails or reaches a limit.
         MissingExtraError: `islpy` is not installed.
     """
     options = options or Options()
-    made = generate(instance, options)
+    generated = generate(instance, options)
     start = time.perf_counter()
     path = compile_object(
-        made.program,
+        generated.program,
         options.compiler,
         options.extra_flags,
         timeout_s=timeout_s,
         memory_bytes=memory_bytes,
     )
-    seconds = {**made.seconds, "compile": time.perf_counter() - start}
+    seconds = {**generated.seconds, "compile": time.perf_counter() - start}
     return Kernel(
-        instance, options, made.program.source, made.schedule, path, made.threads, seconds
+        instance,
+        options,
+        generated.program.source,
+        generated.schedule,
+        path,
+        generated.threads,
+        seconds,
     )
 
 
@@ -92,17 +98,17 @@ def generate(
     *,
     max_operations: int = MAX_OPERATIONS,
 ) -> Compiled:
-    """Return the C of an instance and its checked schedule, without compiling it.
+    """Generate the C source of an instance and check its schedule, without compiling.
 
-    Where the dependences of all statements together would take too long, none are merged and only
-    those of each statement on itself are computed; a warning says so.
+    If the dependence analysis of all statements exceeds its limit, the statements are not fused,
+    only the dependences of each statement on itself are computed, and a `FusionWarning` is issued.
 
     Args:
-        max_operations: what isl may do for each of these steps.
+        max_operations: limit on isl operations for each step.
 
     Raises:
-        IllegalScheduleError: the schedule breaks a dependence; this is an error of the generator.
-        SchedulingLimitError: a single statement would take too long as well.
+        IllegalScheduleError: the schedule breaks a dependence, which is a bug of the generator.
+        SchedulingLimitError: even the analysis of a single statement exceeds its limit.
         KernelCompileError: the source would be too long.
     """
     options = options or Options()
@@ -110,73 +116,76 @@ def generate(
     threads = options.threads or default_threads()
     start = time.perf_counter()
     try:
-        needed = relations(instance, max_operations=max_operations)
-        return _generated(instance, options, machine, threads, needed, start)
+        dependences = relations(instance, max_operations=max_operations)
+        return _generate(instance, options, machine, threads, dependences, start)
     except SchedulingLimitError as error:
         warnings.warn(
-            f"The {len(instance.statements)} statements of `{instance.name}` stay apart, each with "
-            f"loops of its own: {error}",
+            f"The {len(instance.statements)} statements of `{instance.name}` are not fused: "
+            f"{error}",
             FusionWarning,
             stacklevel=3,
         )
     options = options.with_fusion("min")
     try:
-        needed = relations(instance, is_whole=False, max_operations=max_operations)
-        return _generated(instance, options, machine, threads, needed, start)
+        dependences = relations(instance, is_whole=False, max_operations=max_operations)
+        return _generate(instance, options, machine, threads, dependences, start)
     except SchedulingLimitError as error:
         raise SchedulingLimitError(
-            f"A statement of `{instance.name}` cannot be compiled: {error} Write it as several "
-            "statements of fewer indices and accesses."
+            f"A statement of `{instance.name}` cannot be compiled: {error} Split it into several "
+            "statements with fewer indices and accesses."
         ) from error
 
 
-def _generated(
+def _generate(
     instance: Instance,
     options: Options,
     machine: Machine,
     threads: int,
-    needed: Relations,
+    dependences: Relations,
     start: float,
 ) -> Compiled:
     analysed = time.perf_counter()
-    between = needed.parts[0][1]
-    parallel = needed.parallel_loops()
-    with limited(needed.max_operations):
+    between = dependences.parts[0][1]
+    parallel = dependences.parallel_loops()
+    with limited(dependences.max_operations):
         groups = fuse(instance, between, options.intra_fusion, parallel)
         nests = _cheapest(instance, groups, machine, choices_of(options, threads))
         fused = fuse_outer(instance, between, nests, options.outer_fusion, machine, threads)
     choices = choices_of(options, threads)
-    placed = [(each, [coalesce(nest) for nest in each.nests]) for each in fused]
+    placed_groups = [(group, [coalesce(nest) for nest in group.nests]) for group in fused]
     planned_groups = [
         (
-            each.dims,
-            inside,
+            group.dims,
+            placed_nests,
             [
                 choose_plan(
                     nest.nest,
                     machine,
-                    dataclasses.replace(choices, parallel_depth=0) if each.dims else choices,
+                    dataclasses.replace(choices, parallel_depth=0) if group.dims else choices,
                 )
-                for nest in inside
+                for nest in placed_nests
             ],
         )
-        for each, inside in placed
+        for group, placed_nests in placed_groups
     ]
-    plans = tuple(plan for _, _, inside in planned_groups for plan in inside)
+    plans = tuple(plan for _, _, placed_nests in planned_groups for plan in placed_nests)
     schedule = schedule_of(instance, planned_groups, machine)
     planned = time.perf_counter()
-    needed.check(schedule)
+    dependences.check(schedule)
     checked = time.perf_counter()
     program = write_program(
         instance,
-        [(dims, [each.nest for each in inside], own) for dims, inside, own in planned_groups],
+        [
+            (dims, [placed.nest for placed in placed_nests], group_plans)
+            for dims, placed_nests, group_plans in planned_groups
+        ],
         machine,
         threads,
     )
     if len(program.source) > MAX_SOURCE_CHARACTERS:
         raise KernelCompileError(
-            f"The generated code of `{instance.name}` has {len(program.source)} characters; at "
-            f"most {MAX_SOURCE_CHARACTERS} are compiled. Split the definition."
+            f"The generated source of `{instance.name}` has {len(program.source)} characters; at "
+            f"most {MAX_SOURCE_CHARACTERS} are allowed. Split the definition."
         )
     seconds = {
         "dependences": analysed - start,
@@ -190,27 +199,28 @@ def _generated(
 def _cheapest(
     instance: Instance, groups: Sequence[Sequence[int]], machine: Machine, choices: Choices
 ) -> list[Nest]:
-    """Return the nests of all groups; two reductions of one input are one pass where that pays.
+    """Return the nests of all groups.
 
-    One pass reads the input once. Apart, each can have an operand of its own packed.
+    Two reductions of the same input run in one pass, which reads the input once, unless separate
+    passes are cheaper because each can pack its own operand.
     """
-    found = []
+    nests = []
     for group in groups:
         joined = gather_nests(instance, [group])
-        if any(len(each.updates) > 1 for each in joined):
+        if any(len(nest.updates) > 1 for nest in joined):
             apart = gather_nests(instance, [group], joins_reductions=False)
             joined = min(
                 (joined, apart),
-                key=lambda nests: sum(
-                    choose_plan(coalesce(each).nest, machine, choices).cycles for each in nests
+                key=lambda candidates: sum(
+                    choose_plan(coalesce(nest).nest, machine, choices).cycles for nest in candidates
                 ),
             )
-        found += [piece for nest in joined for piece in split(nest)]
-    return found
+        nests += [piece for nest in joined for piece in split(nest)]
+    return nests
 
 
 def choices_of(options: Options, threads: int) -> Choices:
-    """Return the part of the options that plans depend on."""
+    """Return the options that affect plans."""
     return Choices(
         threads=threads,
         micro=options.micro,

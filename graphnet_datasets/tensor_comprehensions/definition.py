@@ -1,4 +1,4 @@
-"""`define`: from text to operators that are called like functions."""
+"""`define`: source text as operators that are called like functions."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from .options import Options
 from .tuner import Progress, TunerConfig, autotune
 
 MAX_MEMOISED = 256
-"""Kernels that a definition keeps; the one made longest ago goes first."""
+"""Kernels cached per definition; the oldest is evicted first."""
 
 
 def define(source: str) -> Definition:
-    """Read definitions out of a text.
+    """Parse and check the definitions in a source string.
 
     >>> tc = define("def axpy(float a, float(N) X, float(N) Y) -> (Z) { Z(i) = a * X(i) + Y(i) }")
     >>> tc.names
     ('axpy',)
 
     Raises:
-        DefinitionError: the text is wrong; the message points at the place.
+        DefinitionError: the source is invalid; the message points at the place.
     """
     return Definition(source)
 
 
 class Definition:
-    """The definitions of a text, each an operator: `definition.name(tensors…)`.
+    """Definitions as operators: call `definition.name(tensors…)`.
 
-    The first call with new sizes compiles a kernel, which later calls find again.
+    The first call with new sizes compiles a kernel, which later calls reuse.
     """
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self._checked = {each.name: each for each in check(source)}
+        self._checked = {checked.name: checked for checked in check(source)}
         self._kernels: dict[Any, BoundKernel] = {}
         self._last: dict[str, tuple[Options | None, bool | None, BoundKernel]] = {}
 
@@ -57,14 +57,14 @@ class Definition:
         return tuple(self._checked)
 
     def checked(self, name: str) -> CheckedDefinition:
-        """Return the checked definition of that name.
+        """Return a checked definition by name.
 
         Raises:
-            TensorComprehensionError: there is none.
+            TensorComprehensionError: there is no such definition.
         """
         if name not in self._checked:
             raise TensorComprehensionError(
-                f"There is no definition `{name}`; there are {', '.join(self.names)}."
+                f"There is no definition `{name}`; choose from {', '.join(self.names)}."
             )
         return self._checked[name]
 
@@ -76,14 +76,14 @@ class Definition:
         strict: bool = False,
         check_bounds: bool = False,
     ) -> Inference:
-        """Return ranges and shapes for inputs of the given shapes; prints readably.
+        """Infer ranges and output shapes for input shapes; the result prints readably.
 
         Args:
             name: the definition.
-            shapes: a shape or a tensor for each input.
-            constants: values of integral scalar inputs, which are then left out of the shapes.
-            strict: raise instead of warning where a precondition cannot be proven.
-            check_bounds: limit such subscripts to their tensors.
+            shapes: a shape or tensor for each input.
+            constants: values of integral scalar inputs, which are then omitted from `shapes`.
+            strict: raise instead of warn if a precondition cannot be proven.
+            check_bounds: clamp subscripts without a proof to their tensors.
 
         >>> print(define("def f(float(N) A) -> (B) { B(i) = A(i) + A(i+1) }").infer("f", (8,)))
         B(i) = A(i) + A(i+1)
@@ -91,12 +91,12 @@ class Definition:
         float32 B(N - 1) = (7,)
 
         Raises:
-            KernelInputError: the shapes do not fit.
+            KernelInputError: the shapes do not match the definition.
             RangeInferenceError: a range cannot be inferred or is empty.
         """
         return infer(
             self.checked(name),
-            [getattr(each, "shape", each) for each in shapes],
+            [getattr(shape, "shape", shape) for shape in shapes],
             constants=constants,
             strict=strict,
             check_bounds=check_bounds,
@@ -111,12 +111,12 @@ class Definition:
         constants: Mapping[str, int] | None = None,
         check_bounds: bool = False,
     ) -> Any:
-        """Compute with NumPy what the definition means; slow, and what kernels are compared with.
+        """Evaluate a definition with NumPy: slow, but the reference for kernels.
 
         Args:
-            inputs: tensors of NumPy, torch or paddle.
-            outputs: the contents of outputs that are accumulated into; not changed.
-            float64: compute and return all floats in float64.
+            inputs: NumPy, torch or paddle tensors.
+            outputs: initial contents of accumulated outputs; not modified.
+            float64: compute and return every float as float64.
 
         Returns:
             The output, or a tuple of them, in the framework of the inputs.
@@ -126,18 +126,21 @@ class Definition:
         """
         checked = self.checked(name)
         framework, inputs, constants = self._prepared(checked, inputs, constants)
-        arrays = [framework.to_numpy(each) for each in inputs]
+        arrays = [framework.to_numpy(tensor) for tensor in inputs]
         instance = instantiate(
-            checked, [each.shape for each in arrays], constants=constants, check_bounds=check_bounds
+            checked,
+            [array.shape for array in arrays],
+            constants=constants,
+            check_bounds=check_bounds,
         )
-        given = {each: framework.to_numpy(value) for each, value in (outputs or {}).items()}
-        found = interpret(instance, arrays, given, float64=float64)
-        made = [
-            framework.from_numpy(each, "float64" if wide else tensor.dtype.name)
-            for each, tensor in zip(found, instance.outputs, strict=True)
+        initial = {name: framework.to_numpy(value) for name, value in (outputs or {}).items()}
+        results = interpret(instance, arrays, initial, float64=float64)
+        outputs = [
+            framework.from_numpy(result, "float64" if wide else tensor.dtype.name)
+            for result, tensor in zip(results, instance.outputs, strict=True)
             for wide in [float64 and tensor.dtype.is_float]
         ]
-        return made[0] if len(made) == 1 else tuple(made)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def compile(
         self,
@@ -149,32 +152,32 @@ class Definition:
         check_bounds: bool | None = None,
         timeout_s: float = 60.0,
     ) -> BoundKernel:
-        """Return a kernel for inputs like the given ones, on the device where these lie.
+        """Compile a kernel for inputs like the examples, on the device of the examples.
 
         Args:
-            examples: tensors whose shapes, types and strides the kernel is made for. A Python int
-                for an integral scalar becomes a constant of the kernel.
-            options: how to compile; the defaults follow a model of the processor.
-            check_bounds: None limits subscripts that depend on data to their tensors, and raises
-                where a subscript leaves its tensor for these sizes; True limits that subscript too.
-                False trusts all subscripts: wrong ones read foreign memory or end the process.
-            timeout_s: how long the C compiler may take.
+            examples: tensors with the shapes, dtypes and strides of the inputs. A Python int for an
+                integral scalar becomes a constant of the kernel.
+            options: compile options; by default a model of the processor chooses them.
+            check_bounds: None clamps data-dependent subscripts to their tensors and raises if any
+                other subscript leaves its tensor for these sizes; True clamps those as well. False
+                trusts all subscripts: wrong ones read foreign memory or crash the process.
+            timeout_s: time limit of the C compiler in seconds.
 
         Raises:
-            KernelInputError: the examples do not fit the definition.
+            KernelInputError: the examples do not match the definition.
             RangeInferenceError: a range cannot be inferred, or a subscript would be out of range
                 for these sizes.
             KernelCompileError: the C compiler is missing, fails or reaches a limit.
         """
         checked = self.checked(name)
         framework, examples, constants = self._prepared(checked, examples, constants)
-        described = [framework.describe(each) for each in examples]
+        described = [framework.describe(example) for example in examples]
         instance = self._instance(checked, described, constants, strict, check_bounds)
         for tensor, (dtype, _, _) in zip(instance.inputs, described, strict=True):
             if dtype != tensor.dtype.name:
                 raise KernelInputError(
-                    f"The input `{tensor.name}` of `{name}` is {dtype}; it has to be "
-                    f"{tensor.dtype}."
+                    f"The input `{tensor.name}` of `{name}` is {dtype}; it must be "
+                    f"{tensor.dtype}. Convert it first."
                 )
         if framework.device is not None:
             kernel = torch_kernel(instance, options, framework.device)
@@ -189,10 +192,10 @@ class Definition:
         constants: Mapping[str, int] | None = None,
         check_bounds: bool | None = None,
     ) -> Instance:
-        """Return a definition specialised to inputs like the given ones; what compilers take."""
+        """Return a definition specialised to inputs like the examples, ready for a compiler."""
         checked = self.checked(name)
         framework, examples, constants = self._prepared(checked, examples, constants)
-        described = [framework.describe(each) for each in examples]
+        described = [framework.describe(example) for example in examples]
         return self._instance(checked, described, constants, False, check_bounds)
 
     def autotune(
@@ -208,30 +211,30 @@ class Definition:
         log: str | Path | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Options:
-        """Search for the fastest options for inputs like the given ones and return them.
+        """Search for the fastest options for inputs like the examples.
 
         Args:
-            examples: tensors to check and time candidates on.
-            start: options to begin with.
-            config: how long and how the search goes.
+            examples: tensors to check and time candidates with.
+            start: options to try first.
+            config: search strategy and budget.
             check_bounds: see `compile`.
-            cache: a file of tuned options.
-            load: begin with the cache's options for this definition, these sizes and this machine.
-            store: put the best into the cache.
-            log: a file of candidates, by which an interrupted search goes on.
+            cache: path of a file of tuned options.
+            load: start from cached options for the same definition, sizes and machine.
+            store: add the best options to the cache.
+            log: path of a file of candidates; an interrupted search resumes from it.
             progress: called after each candidate.
 
         Raises:
-            TensorComprehensionError: no candidate ran.
+            TensorComprehensionError: no candidate ran successfully.
         """
         checked = self.checked(name)
         framework, inputs, constants = self._prepared(checked, examples, None)
         if framework.device is not None:
             raise KernelInputError(
-                f"Options are searched for on a processor, and these inputs are on "
-                f"`{framework.device}`. Pass tensors of the CPU."
+                f"Options are tuned on CPU tensors, but these inputs are on `{framework.device}`. "
+                "Move them to the CPU."
             )
-        described = [framework.describe(each) for each in inputs]
+        described = [framework.describe(array) for array in inputs]
         instance = self._instance(checked, described, constants, False, check_bounds)
         first = [start] if isinstance(start, Options) else list(start)
         table = TuningCache(cache) if cache is not None else None
@@ -239,7 +242,7 @@ class Definition:
         if table is not None and load:
             first += table.ranked(key, any_machine=True)
         config = config or TunerConfig()
-        arrays = [framework.to_numpy(each) for each in inputs]
+        arrays = [framework.to_numpy(array) for array in inputs]
         result = autotune(instance, arrays, start=first, config=config, log=log, progress=progress)
         if table is not None and store:
             table.add(key, result.ranked()[: config.num_saved])
@@ -248,9 +251,10 @@ class Definition:
     def cached_options(
         self, name: str, *examples: Any, cache: str | Path, check_bounds: bool | None = None
     ) -> Options | None:
-        """Return the fastest options that a cache has for inputs like these, None if it has none.
+        """Return the fastest options in a cache for inputs like the examples, or None.
 
-        Where it has none of this machine, those of another with the same vectors are taken.
+        Without options for this machine, those of another machine with the same vector instructions
+        are returned.
         """
         instance = self.instance(name, *examples, check_bounds=check_bounds)
         return TuningCache(cache).best(cache_key(instance), any_machine=True)
@@ -263,28 +267,29 @@ class Definition:
         options: Options | None = None,
         check_bounds: bool | None = None,
     ) -> Any:
-        """Compute a definition; `definition.name(…)` is the same.
+        """Compute a definition; the same as `definition.name(…)`.
 
-        The kernel for these sizes, types and strides is compiled at the first call and memoised.
+        The first call for a combination of sizes, dtypes and strides compiles a kernel, which is
+        cached.
 
         Args:
-            inputs: tensors of one framework; numbers for scalars. A Python int for an integral
+            inputs: tensors of one framework, and numbers for scalars. A Python int for an integral
                 scalar becomes a constant of the kernel.
-            outputs: what is written to, or accumulated into; see `BoundKernel`.
+            outputs: tensors to write to or accumulate into; see `BoundKernel`.
             check_bounds: see `compile`.
 
         Raises:
-            KernelInputError: the inputs do not fit the definition.
+            KernelInputError: the inputs do not match the definition.
         """
         last_options, last_check, last = self._last.get(name, (None, None, None))
         is_same = options is last_options and check_bounds is last_check
         if last is not None and is_same and last.fits(inputs):
             return last(*inputs, outputs=outputs, unchecked=True)
         constants: dict[str, int] = {}
-        if any(_is_literal(each) for each in inputs):
+        if any(_is_literal(value) for value in inputs):
             _, inputs, constants = self._prepared(self.checked(name), inputs, None)
         framework = framework_of(inputs)
-        described = tuple([framework.describe(each) for each in inputs])
+        described = tuple([framework.describe(tensor) for tensor in inputs])
         key = (name, framework.name, described, tuple(constants.items()), options, check_bounds)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -300,7 +305,9 @@ class Definition:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or name not in self._checked:
-            raise AttributeError(f"There is no definition `{name}`.")
+            raise AttributeError(
+                f"There is no definition `{name}`; choose from {', '.join(self._checked)}."
+            )
         return self[name]
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -314,26 +321,26 @@ class Definition:
     def _prepared(
         self, checked: CheckedDefinition, inputs: Sequence[Any], constants: Mapping[str, int] | None
     ) -> tuple[Framework, tuple[Any, ...], dict[str, int]]:
-        """Return the framework, the inputs that stay, and the constants, Python ints among them."""
+        """Return the framework, the tensor inputs, and the constants including Python ints."""
         values = dict(constants or {})
-        remaining = [each for each in checked.parameters if each.name not in values]
+        remaining = [parameter for parameter in checked.parameters if parameter.name not in values]
         if len(inputs) != len(remaining):
-            names = ", ".join(each.name for each in remaining)
+            names = ", ".join(parameter.name for parameter in remaining)
             raise KernelInputError(
-                f"`{checked.name}` takes {len(remaining)} inputs ({names}) but was given "
-                f"{len(inputs)}."
+                f"`{checked.name}` takes {len(remaining)} inputs ({names}), got "
+                f"{len(inputs)}. Pass one value for each input."
             )
-        framework, kept = framework_of(inputs), []
-        for parameter, given in zip(remaining, inputs, strict=True):
-            is_int = isinstance(given, int) and not isinstance(given, bool)
+        framework, tensors = framework_of(inputs), []
+        for parameter, value in zip(remaining, inputs, strict=True):
+            is_int = isinstance(value, int) and not isinstance(value, bool)
             if is_int and not parameter.dimensions and parameter.type.is_integral:
-                values[parameter.name] = int(given)
-            elif _is_literal(given):
+                values[parameter.name] = int(value)
+            elif _is_literal(value):
                 dtype = parameter.type.name
-                kept.append(framework.from_numpy(_number(given, dtype), dtype))
+                tensors.append(framework.from_numpy(_number(value, dtype), dtype))
             else:
-                kept.append(given)
-        return framework, tuple(kept), values
+                tensors.append(value)
+        return framework, tuple(tensors), values
 
     def _instance(
         self,
@@ -358,11 +365,11 @@ class Definition:
             strict=strict,
             check_bounds=check_bounds is not False,
         )
-        violated = [each.text for each in instance.preconditions if each.is_violated]
+        violated = [condition.text for condition in instance.preconditions if condition.is_violated]
         if violated and not check_bounds:
             raise KernelInputError(
-                f"`{checked.name}` would read outside of a tensor: {violated[0]} does not hold for "
-                "these sizes. Pass `check_bounds=True` to limit the subscript."
+                f"`{checked.name}` would read out of bounds: {violated[0]} does not hold for "
+                "these sizes. Pass `check_bounds=True` to clamp the subscript."
             )
         return instance
 

@@ -1,4 +1,4 @@
-"""A compiled kernel: called with arrays, or with addresses by those who have checked them."""
+"""Compiled CPU kernels, called with NumPy arrays or with raw addresses."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Array = np.ndarray[Any, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Profile:
-    """How long calls of a kernel took, in milliseconds."""
+    """Latencies of kernel calls in milliseconds."""
 
     times_ms: tuple[float, ...]
 
     @property
     def median_ms(self) -> float:
-        """The median."""
+        """Median latency."""
         return statistics.median(self.times_ms)
 
     @property
     def least_ms(self) -> float:
-        """The shortest."""
+        """Smallest latency."""
         return min(self.times_ms)
 
 
@@ -45,14 +45,14 @@ class Kernel:
     """An instance compiled for this machine.
 
     Attributes:
-        instance: what it computes, for which sizes.
-        options: what it was compiled with.
-        source: the generated C.
-        schedule: the order of execution, checked against the dependences; prints as a tree.
-        threads: how many threads it uses.
-        seconds: what each step of compiling took.
+        instance: the computation and its sizes.
+        options: options of the compilation.
+        source: generated C source.
+        schedule: execution order, checked against the dependences; prints as a tree.
+        threads: number of threads.
+        seconds: duration of each compilation step.
 
-    A kernel may be called from several threads at once: temporaries belong to the calling thread.
+    A kernel may be called from several threads at once: temporaries are thread-local.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Kernel:
         self._function.restype = None
         self._local = threading.local()
         self._has_temporaries = bool(instance.temporaries)
-        # Bytes are ten times as fast to make as an array of ctypes, and as good for reading.
+        # Packing into bytes is ten times as fast as building a ctypes array.
         self._pack = struct.Struct(f"{max(1, len(instance.tensors))}P").pack
 
     def __call__(
@@ -92,40 +92,42 @@ class Kernel:
         """Compute the outputs.
 
         Args:
-            arrays: the inputs, of exactly the instance's shapes, dtypes and strides; what NumPy
-                makes an array of without copying is taken as well.
-            outputs: arrays to write to, by name or all in order; what is not given is allocated.
-                An output that is accumulated into has to be given.
+            arrays: inputs with exactly the instance's shapes, dtypes and strides. Objects that
+                NumPy converts without copying are accepted.
+            outputs: arrays to write to, by name or all in order; missing ones are allocated.
+                Required for outputs that are accumulated into.
             unchecked: skip the checks; wrong arguments then corrupt memory.
 
         Raises:
-            KernelInputError: an argument does not fit.
+            KernelInputError: an argument has the wrong shape, dtype, strides or memory.
         """
-        given = self._outputs(outputs)
-        inputs = [each if isinstance(each, np.ndarray) else np.asarray(each) for each in arrays]
+        buffers = self._outputs(outputs)
+        inputs = [array if isinstance(array, np.ndarray) else np.asarray(array) for array in arrays]
         if not unchecked:
-            self._check(inputs, given)
+            self._check(inputs, buffers)
         results = [
-            np.empty(tensor.shape, storage_dtype(tensor)) if each is None else each
-            for tensor, each in zip(self.instance.outputs, given, strict=True)
+            np.empty(tensor.shape, storage_dtype(tensor)) if buffer is None else buffer
+            for tensor, buffer in zip(self.instance.outputs, buffers, strict=True)
         ]
-        self.launch([each.ctypes.data for each in (*inputs, *results)])
+        self.launch([array.ctypes.data for array in (*inputs, *results)])
         return tuple(results)
 
     def launch(self, addresses: Sequence[int]) -> None:
-        """Run on memory at the given addresses: the inputs', then the outputs', in order.
+        """Run the kernel on raw memory addresses: the inputs, then the outputs, in order.
 
-        Nothing is checked. The caller keeps the memory alive and of the sizes and strides of the
-        instance; outputs must not overlap anything else.
+        Nothing is checked. The caller guarantees that the memory stays alive and has the sizes and
+        strides of the instance, and that outputs do not overlap any other argument.
         """
         self._function(self._pack(*addresses, *self._temporaries()), self.threads)
 
     def profile(self, *arrays: Any, num_runs: int = 10, num_warm_up: int = 2) -> Profile:
-        """Call the kernel some times and return how long each call took, allocation left out."""
-        inputs = [np.asarray(each) for each in arrays]
-        outputs = [np.zeros(each.shape, storage_dtype(each)) for each in self.instance.outputs]
+        """Time repeated calls of the kernel, without allocation."""
+        inputs = [np.asarray(array) for array in arrays]
+        outputs = [
+            np.zeros(tensor.shape, storage_dtype(tensor)) for tensor in self.instance.outputs
+        ]
         self._check(inputs, outputs)
-        addresses = [each.ctypes.data for each in (*inputs, *outputs)]
+        addresses = [array.ctypes.data for array in (*inputs, *outputs)]
         times = []
         for run in range(num_warm_up + num_runs):
             start = time.perf_counter()
@@ -135,7 +137,7 @@ class Kernel:
         return Profile(tuple(times))
 
     def __repr__(self) -> str:
-        shapes = ", ".join(f"{each.name}{list(each.shape)}" for each in self.instance.inputs)
+        shapes = ", ".join(f"{tensor.name}{list(tensor.shape)}" for tensor in self.instance.inputs)
         return f"Kernel({self.instance.name}: {shapes}; {self.threads} threads)"
 
     def _temporaries(self) -> Sequence[int]:
@@ -144,9 +146,12 @@ class Kernel:
         try:
             return self._local.addresses
         except AttributeError:
-            held = [np.empty(each.shape, storage_dtype(each)) for each in self.instance.temporaries]
-            self._local.arrays = held
-            self._local.addresses = [each.ctypes.data for each in held]
+            arrays = [
+                np.empty(tensor.shape, storage_dtype(tensor))
+                for tensor in self.instance.temporaries
+            ]
+            self._local.arrays = arrays
+            self._local.addresses = [array.ctypes.data for array in arrays]
             return self._local.addresses
 
     def _outputs(self, outputs: Mapping[str, Any] | Sequence[Any] | None) -> list[Array | None]:
@@ -154,17 +159,18 @@ class Kernel:
         if outputs is None:
             return [None] * len(tensors)
         if isinstance(outputs, Mapping):
-            names = {each.name for each in tensors}
+            names = {tensor.name for tensor in tensors}
             for name in outputs:
                 if name not in names:
                     raise KernelInputError(
-                        f"`{self.instance.name}` has no output `{name}`; its outputs are "
+                        f"`{self.instance.name}` has no output `{name}`; choose from "
                         f"{', '.join(sorted(names))}."
                     )
-            return [outputs.get(each.name) for each in tensors]
+            return [outputs.get(tensor.name) for tensor in tensors]
         if len(outputs) != len(tensors):
             raise KernelInputError(
-                f"`{self.instance.name}` has {len(tensors)} outputs but was given {len(outputs)}."
+                f"`{self.instance.name}` has {len(tensors)} outputs, got {len(outputs)}. Pass one "
+                "array for each output."
             )
         return list(outputs)
 
@@ -172,7 +178,8 @@ class Kernel:
         tensors = self.instance.inputs
         if len(inputs) != len(tensors):
             raise KernelInputError(
-                f"`{self.instance.name}` takes {len(tensors)} inputs but was given {len(inputs)}."
+                f"`{self.instance.name}` takes {len(tensors)} inputs, got {len(inputs)}. Pass one "
+                "array for each input."
             )
         for tensor, array in zip(tensors, inputs, strict=True):
             _check_array(tensor, array, "input")
@@ -180,51 +187,53 @@ class Kernel:
             if array is None:
                 if tensor.is_updated:
                     raise KernelInputError(
-                        f"The output `{tensor.name}` is accumulated into, so its contents have to "
-                        f"be given: `outputs={{'{tensor.name}': array}}`."
+                        f"The output `{tensor.name}` is accumulated into, so it needs initial "
+                        "contents. "
+                        f"Pass `outputs={{'{tensor.name}': array}}`."
                     )
                 continue
             _check_array(tensor, array, "output")
             if not array.flags.writeable:
-                raise KernelInputError(f"The output `{tensor.name}` is an array that is read-only.")
-        given = [each for each in outputs if each is not None]
-        for place, array in enumerate(given):
-            for other in (*inputs, *given[:place]):
+                raise KernelInputError(
+                    f"The output `{tensor.name}` is a read-only array. Pass a writable copy."
+                )
+        results = [array for array in outputs if array is not None]
+        for place, array in enumerate(results):
+            for other in (*inputs, *results[:place]):
                 if np.may_share_memory(array, other):
                     raise KernelInputError(
-                        "An array given as output shares memory with another argument. Pass "
-                        "memory of its own."
+                        "An output array shares memory with another argument. Pass separate memory."
                     )
 
 
 def storage_dtype(tensor: Tensor) -> np.dtype[Any]:
-    """Return the dtype of a tensor's array; bfloat16, which NumPy lacks, is stored as uint16."""
+    """Return the NumPy dtype of a tensor; bfloat16, which NumPy lacks, is stored as uint16."""
     return np.dtype("uint16" if tensor.dtype.name == "bfloat16" else tensor.dtype.name)
 
 
-def _check_array(tensor: Tensor, array: Array, what: str) -> None:
+def _check_array(tensor: Tensor, array: Array, role: str) -> None:
     expected = storage_dtype(tensor)
     is_same = array.dtype == expected or (
         tensor.dtype.name == "bfloat16" and str(array.dtype) == "bfloat16"
     )
     if not is_same:
         raise KernelInputError(
-            f"The {what} `{tensor.name}` has dtype {array.dtype}; the kernel was compiled for "
-            f"{tensor.dtype.name}."
+            f"The {role} `{tensor.name}` has dtype {array.dtype}; the kernel was compiled for "
+            f"{tensor.dtype.name}. Convert the array first."
         )
     if array.shape != tensor.shape:
         raise KernelInputError(
-            f"The {what} `{tensor.name}` has shape {array.shape}; the kernel was compiled for "
-            f"{tensor.shape}."
+            f"The {role} `{tensor.name}` has shape {array.shape}; the kernel was compiled for "
+            f"{tensor.shape}. Compile a kernel for the new shape."
         )
-    steps = tuple(each * array.itemsize for each in tensor.strides)
+    steps = tuple(stride * array.itemsize for stride in tensor.strides)
     if array.strides != steps and any(
         have != want
         for have, want, size in zip(array.strides, steps, array.shape, strict=True)
         if size > 1
     ):
         raise KernelInputError(
-            f"The {what} `{tensor.name}` has strides {array.strides} bytes; the kernel was "
+            f"The {role} `{tensor.name}` has strides {array.strides} bytes; the kernel was "
             f"compiled for {steps}. Pass a contiguous copy (`numpy.ascontiguousarray`)."
         )
 
@@ -234,9 +243,9 @@ _has_threads = False
 
 
 def _provide_threads() -> None:
-    """Make one OpenMP runtime visible to kernels: torch's if it is loaded, else the system's.
+    """Share one OpenMP runtime among kernels: torch's if it is loaded, otherwise the system's.
 
-    Two runtimes would each keep threads that wait for work by spinning, on the same processors.
+    With two runtimes, the idle threads of both would spin on the same cores.
     """
     global _has_threads
     with _threads_lock:

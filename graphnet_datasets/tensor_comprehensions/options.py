@@ -1,4 +1,4 @@
-"""Options of a compilation: what the tuner varies and a user can set by hand."""
+"""Compile options, set by hand or searched by the tuner."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _BACKENDS = ("tiles", "scalar")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CudaOptions:
-    """How a schedule is mapped to a GPU.
+    """Mapping of a schedule to a GPU.
 
     Attributes:
-        blocks, threads: extents of the grid and of a block, x first, 1 to 3 of each; a block has
-            at most 1024 threads.
-        use_shared, use_private: copies of what is read again in shared memory and in registers.
-        unroll_copy_shared: whether copies to shared memory are unrolled.
-        use_readonly_cache: whether inputs are read through `__ldg`.
-        max_shared: bytes of shared memory to use, None for the device's.
-        private_depth, shared_depth: below how many members of the band copies are made, None for
-            all that are mapped.
+        blocks, threads: extents of the grid and of a block, x first, 1 to 3 values each. A block
+            has at most 1024 threads.
+        use_shared, use_private: copy data that is read repeatedly to shared memory, to registers.
+        unroll_copy_shared: unroll the copies to shared memory.
+        use_readonly_cache: read inputs through `__ldg`.
+        max_shared: limit on shared memory in bytes; None for the limit of the device.
+        private_depth, shared_depth: number of band members below which copies are placed; None for
+            all mapped members.
     """
 
     blocks: tuple[int, ...] = (256, 256)
@@ -43,11 +43,11 @@ class CudaOptions:
     def __post_init__(self) -> None:
         for name in ("blocks", "threads"):
             values = getattr(self, name)
-            if not 1 <= len(values) <= 3 or any(each < 1 for each in values):
-                raise _wrong(name, values, "1 to 3 whole numbers of at least 1")
+            if not 1 <= len(values) <= 3 or any(value < 1 for value in values):
+                raise _wrong(name, values, "1 to 3 positive integers")
         product = 1
-        for each in self.threads:
-            product *= each
+        for extent in self.threads:
+            product *= extent
         if product > 1024:
             raise _wrong("threads", self.threads, "a product of at most 1024")
         _check_range(self, "private_depth", 0, 10)
@@ -57,37 +57,40 @@ class CudaOptions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """Options of a compilation. Every setter returns a changed copy, so they can be chained.
+    """Options of a compilation. Setters return a changed copy, so they can be chained.
 
     >>> Options().with_tile(32, 32).with_unroll(4).with_micro(12, 2).tile
     (32, 32)
 
     Attributes:
-        outer_fusion: which neighbouring nests share their outermost parallel loops: those whose
-            common data then stays in a cache ("max"), only where all of it would not
-            ("preserve3"), none ("min").
-        intra_fusion: which neighbouring statements become one nest, where a bias or an activation
-            is applied while the product still is in registers: all that keep one parallel loop
-            ("max"), that keep their parallel loops or three of them ("preserve3"), none ("min").
-        fix_parameters_before_scheduling, tile_imperfectly_nested, match_library_calls: of the
-            paper's compiler; here sizes are always fixed first and no library is called, so they
-            are kept for the sake of stored options and change nothing on a CPU.
-        tile: sizes of tiles along the outermost loops, 0 for none. On a processor they are blocks
-            of register tiles, rounded up to whole ones, that share what a cache holds and are
-            shared out over threads; loops that every access walks as one count as one. On a GPU a
-            block of threads has one, and one more size is of the terms between two copies. None:
-            no blocks on a processor, 32 by 32 by 32 on a GPU.
-        unroll: how often the innermost reduction is unrolled, 1 to 256.
-        backend: "tiles" for register tiles in vector types, "scalar" for plain loops.
-        parallel_depth: how many outermost loops are shared out over threads, None for enough.
-        micro: at most so many rows, and so many vectors, in a register tile; None: by the model.
-        k_block: terms of a product between two stores where its operand is packed.
-        vector_index: the place of the output's index along which lanes run; None: by the model.
-        pack: whether operands are packed: where it pays, where it can be done, or not at all.
-        prefetch: how many terms ahead a gather is asked for; None: 8, 0 for never.
-        threads: how many threads a kernel uses, None for torch's number, or all processors.
+        outer_fusion: neighbouring nests that share their outermost parallel loops: all whose shared
+            data then stays in a cache ("max"), only those whose shared data would otherwise not fit
+            in a cache ("preserve3"), or none ("min").
+        intra_fusion: neighbouring statements that become one nest, so that a bias or an activation
+            is applied while the product is still in registers: all that keep one parallel loop
+            ("max"), all that keep their parallel loops or three of them ("preserve3"), or none
+            ("min").
+        fix_parameters_before_scheduling, tile_imperfectly_nested, match_library_calls: options of
+            the paper's compiler, accepted for compatibility with stored options. They have no
+            effect on a CPU, where sizes are always fixed first and no library is called.
+        tile: tile sizes along the outermost loops, 0 for an untiled loop. On a CPU a tile is a
+            block of register tiles, rounded up to whole register tiles, that share the contents of
+            a cache and are distributed over threads; loops that all accesses traverse as one loop
+            take one size. On a GPU a tile belongs to a block of threads, and an additional size
+            sets the number of reduction terms between two copies. None: no tiles on a CPU, (32, 32,
+            32) on a GPU.
+        unroll: unroll factor of the innermost reduction, 1 to 256.
+        backend: "tiles" for register tiles of vectors, "scalar" for plain loops.
+        parallel_depth: number of outermost loops distributed over threads; None chooses enough.
+        micro: largest number of rows and of vectors in a register tile; None for the model's
+            choice.
+        k_block: reduction terms of a product between two stores, if an operand is packed.
+        vector_index: position of the vectorised index in the output; None for the model's choice.
+        pack: pack operands if it pays ("auto"), if it is possible ("always"), or not ("never").
+        prefetch: prefetch distance of a gather in terms; 0 disables prefetching, None means 8.
+        threads: number of threads; None for torch's setting, or all processors without torch.
         compiler: gcc or clang.
-        extra_flags: more flags, out of a closed list (see `codegen.toolchain.ALLOWED_FLAGS`).
+        extra_flags: additional compiler flags from `codegen.toolchain.ALLOWED_FLAGS`.
         cuda: the mapping to a GPU.
     """
 
@@ -121,8 +124,10 @@ class Options:
             if getattr(self, name) not in allowed:
                 raise _wrong(name, getattr(self, name), f"one of {', '.join(allowed)}")
         tile = self.tile or ()
-        if len(tile) > 16 or any(each < 0 for each in tile):
-            raise _wrong("tile", self.tile, "at most 16 whole numbers, 0 for a loop left alone")
+        if len(tile) > 16 or any(size < 0 for size in tile):
+            raise _wrong(
+                "tile", self.tile, "at most 16 non-negative integers, 0 for an untiled loop"
+            )
         _check_range(self, "unroll", 1, 256)
         _check_range(self, "k_block", 1, 1 << 20)
         _check_range(self, "parallel_depth", 0, 16)
@@ -136,29 +141,29 @@ class Options:
             raise _wrong("micro", micro, "(rows, vectors), vectors from 1 to 8")
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with other values of the named options.
+        """Return a copy with other values for the named options.
 
         Raises:
-            TensorComprehensionError: a value is outside what the option allows.
+            TensorComprehensionError: an option is unknown or its value is not allowed.
         """
-        unknown = set(changes) - {each.name for each in dataclasses.fields(self)}
+        unknown = set(changes) - {field.name for field in dataclasses.fields(self)}
         if unknown:
             raise TensorComprehensionError(
                 f"There is no option `{sorted(unknown)[0]}`. The options are "
-                f"{', '.join(each.name for each in dataclasses.fields(self))}."
+                f"{', '.join(field.name for field in dataclasses.fields(self))}."
             )
         return dataclasses.replace(self, **changes)
 
     def with_tile(self, *sizes: int) -> Self:
-        """Set the sizes of tiles."""
+        """Set the tile sizes."""
         return self.replace(tile=tuple(sizes))
 
     def with_unroll(self, factor: int) -> Self:
-        """Set how often the innermost reduction is unrolled."""
+        """Set the unroll factor of the innermost reduction."""
         return self.replace(unroll=factor)
 
     def with_fusion(self, outer: Fusion, intra: Fusion | None = None) -> Self:
-        """Set the fusion of outermost loops, and of points if that is to differ."""
+        """Set the fusion of outermost loops and of statements; `intra` defaults to `outer`."""
         return self.replace(outer_fusion=outer, intra_fusion=intra or outer)
 
     def with_micro(self, rows: int, vectors: int) -> Self:
@@ -170,62 +175,63 @@ class Options:
         return self.replace(threads=threads)
 
     def with_cuda(self, **changes: Any) -> Self:
-        """Set options of the mapping to a GPU."""
+        """Set options of the GPU mapping."""
         return self.replace(cuda=dataclasses.replace(self.cuda, **changes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options as JSON can hold them."""
+        """Return the options as a JSON-serialisable dictionary."""
         return _plain(dataclasses.asdict(self))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the options that `to_dict` wrote; what is missing has its default.
+        """Return options from the result of `to_dict`; missing options have their defaults.
 
         Raises:
-            TensorComprehensionError: an option is unknown or has a value that it cannot have.
+            TensorComprehensionError: an option is unknown or its value is not allowed.
         """
-        given = dict(values)
-        cuda = given.pop("cuda", None)
-        fields = {each.name: each for each in dataclasses.fields(cls)}
-        for name, value in given.items():
+        arguments = dict(values)
+        cuda = arguments.pop("cuda", None)
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        for name, value in arguments.items():
             if name not in fields:
                 raise TensorComprehensionError(
-                    f"There is no option `{name}`; these options are of another version."
+                    f"There is no option `{name}`; it belongs to another version of the library. "
+                    "Remove it."
                 )
-            given[name] = _checked(name, value, getattr(cls(), name))
+            arguments[name] = _checked(name, value, getattr(cls(), name))
         if cuda is not None:
-            known = {each.name for each in dataclasses.fields(CudaOptions)}
-            if not isinstance(cuda, Mapping) or not set(cuda) <= known:
-                raise _wrong("cuda", cuda, f"a mapping of {', '.join(sorted(known))}")
+            names = {field.name for field in dataclasses.fields(CudaOptions)}
+            if not isinstance(cuda, Mapping) or not set(cuda) <= names:
+                raise _wrong("cuda", cuda, f"a mapping of {', '.join(sorted(names))}")
             defaults = CudaOptions()
             cuda = {
                 name: _checked(name, value, getattr(defaults, name)) for name, value in cuda.items()
             }
-            given["cuda"] = CudaOptions(**cuda)
-        return cls(**given)
+            arguments["cuda"] = CudaOptions(**cuda)
+        return cls(**arguments)
 
 
 _OPTIONAL_TUPLES = ("micro", "tile")
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:
-    """Return a value from stored options in the type of its option."""
+    """Return a stored value converted to the type of its option."""
     if isinstance(default, tuple) or (name in _OPTIONAL_TUPLES and value is not None):
         items = value if isinstance(value, list | tuple) else [value]
         kind = str if name == "extra_flags" else int
-        if not all(type(each) is kind for each in items):
-            raise _wrong(name, value, f"a list of {'texts' if kind is str else 'whole numbers'}")
+        if not all(type(item) is kind for item in items):
+            raise _wrong(name, value, f"a list of {'strings' if kind is str else 'integers'}")
         return tuple(items)
     kinds = (type(default),) if default is not None else (int, type(None))
     if type(value) not in kinds:
-        raise _wrong(name, value, f"of type {' or '.join(each.__name__ for each in kinds)}")
+        raise _wrong(name, value, f"of type {' or '.join(kind.__name__ for kind in kinds)}")
     return value
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _check_range(options: Any, name: str, least: int, greatest: int) -> None:
@@ -235,4 +241,4 @@ def _check_range(options: Any, name: str, least: int, greatest: int) -> None:
 
 
 def _wrong(name: str, value: object, allowed: str) -> TensorComprehensionError:
-    return TensorComprehensionError(f"The option `{name}` is {value!r}; it has to be {allowed}.")
+    return TensorComprehensionError(f"The option `{name}` is {value!r}; it must be {allowed}.")

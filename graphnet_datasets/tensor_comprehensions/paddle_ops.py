@@ -1,4 +1,4 @@
-"""Definitions as functions of paddle: differentiable, in dynamic graphs."""
+"""Definitions as differentiable functions of paddle tensors in dynamic mode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import paddle
 from paddle.autograd import PyLayer
 
-from .binding import chosen, from_origin, only_name
+from .binding import from_origin, only_name, select_definition
 from .definition import Definition, define
 from .gradients.deriving import derive_backward
 from .language import CheckedDefinition
@@ -24,56 +24,60 @@ def as_paddle_op(
     options: Options | None = None,
     check_bounds: bool | None = None,
 ) -> Callable[..., Any]:
-    """Return a definition as a function of paddle's tensors with gradients.
+    """Return a definition as a differentiable function of paddle tensors.
 
-    Its inputs are tensors; integral scalars are Python ints and constants of the kernel. It is
-    called as it is, so not inside of `paddle.jit.to_static`, which would have to read it.
+    Inputs are tensors; integral scalars are Python ints and become constants of the kernel. The
+    function cannot be called in `paddle.jit.to_static`, which would have to parse it.
 
     Args:
-        definition: the text that the definition is in.
-        name: which one; may be left out where there is one only.
-        backward: how gradients are computed, where they are not to be derived: a definition that
-            takes the inputs and then the gradients of the outputs, or a function that does. It
-            returns a gradient for each input of floats.
-        options: how kernels are compiled.
-        check_bounds: whether subscripts are limited to their tensors; see `Definition.compile`.
+        definition: the parsed source.
+        name: the definition to use; optional if the source has only one.
+        backward: custom gradient: a definition or function that takes the inputs followed by the
+            output gradients and returns a gradient for each floating-point input. None derives
+            the gradient.
+        options: compile options.
+        check_bounds: whether to clamp subscripts; see `Definition.compile`.
 
     Raises:
-        TensorComprehensionError: no gradient can be derived and none is given, or an output
-            would be accumulated into.
+        TensorComprehensionError: the gradient cannot be derived and no `backward` is passed, or the
+            definition accumulates into an output.
 
     >>> tc = define("def double_it(float(N) A) -> (B) { B(i) = 2 * A(i) }")
     >>> as_paddle_op(tc)(paddle.ones([3])).tolist()
     [2.0, 2.0, 2.0]
     """
-    checked = chosen(definition, name, "paddle")
+    checked = select_definition(definition, name, "paddle")
     gradient = _gradient(checked, backward, options, check_bounds)
-    is_float = [each.type.is_float for each in checked.parameters]
+    is_float = [parameter.type.is_float for parameter in checked.parameters]
 
     class Function(PyLayer):
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> Any:
-            ctx.save_for_backward(*(each for each in inputs if isinstance(each, paddle.Tensor)))
-            ctx.others = [None if isinstance(each, paddle.Tensor) else each for each in inputs]
+            ctx.save_for_backward(*(value for value in inputs if isinstance(value, paddle.Tensor)))
+            ctx.others = [None if isinstance(value, paddle.Tensor) else value for value in inputs]
             return definition(checked.name, *inputs, options=options, check_bounds=check_bounds)
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             saved = iter(ctx.saved_tensor())
-            inputs = [next(saved) if each is None else each for each in ctx.others]
-            found = gradient(*inputs, *(each.contiguous() for each in gradients))
-            remaining = iter(found if isinstance(found, tuple | list) else (found,))
-            made = [next(remaining) if each else None for each in is_float]
-            pairs = zip(made, ctx.others, strict=True)
-            kept = tuple(each for each, other in pairs if other is None)
-            return kept[0] if len(kept) == 1 else kept
+            inputs = [next(saved) if other is None else other for other in ctx.others]
+            results = gradient(*inputs, *(gradient.contiguous() for gradient in gradients))
+            remaining = iter(results if isinstance(results, tuple | list) else (results,))
+            padded = [next(remaining) if wanted else None for wanted in is_float]
+            pairs = zip(padded, ctx.others, strict=True)
+            tensor_gradients = tuple(result for result, other in pairs if other is None)
+            return tensor_gradients[0] if len(tensor_gradients) == 1 else tensor_gradients
 
-    # Before anything runs: paddle wraps what is raised in a backward pass beyond recognition.
+    # Check before anything runs: paddle hides errors raised in a backward pass.
     check = from_origin(definition, checked.name, lambda *_: None) if backward is None else None
 
     def operator(*inputs: Any) -> Any:
-        given = [each for each in inputs if isinstance(each, paddle.Tensor)]
-        if check and paddle.is_grad_enabled() and any(not each.stop_gradient for each in given):
+        tensors = [value for value in inputs if isinstance(value, paddle.Tensor)]
+        if (
+            check
+            and paddle.is_grad_enabled()
+            and any(not tensor.stop_gradient for tensor in tensors)
+        ):
             check(*inputs)
         return Function.apply(*inputs)
 

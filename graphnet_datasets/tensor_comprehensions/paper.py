@@ -1,4 +1,4 @@
-"""The kernels of the paper (Vasilache et al., 2018, and its code): definitions and sizes."""
+"""Kernels and sizes of the Tensor Comprehensions paper (Vasilache et al., 2018) and its code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class PaperKernel:
     """A kernel at one size.
 
     Attributes:
-        name: the kernel's name in the paper and its code.
-        size: what tells it from the same kernel at other sizes.
-        source: the definition, of one function.
-        shapes: the shapes of the inputs, in order.
-        gathers: for inputs that hold subscripts, below what their values lie.
+        name: name of the kernel in the paper and its code.
+        size: label of the size.
+        source: source of a single definition.
+        shapes: shapes of the inputs, in order.
+        gathers: `(input, bound)` for each input of subscripts, whose values are below `bound`.
     """
 
     name: str
@@ -152,20 +152,20 @@ def layer_norm(float(N, K) I, float(K) gamma, float(K) beta) -> (O, mean, varian
 
 
 def kernels(num_embeddings: int = 100_000) -> tuple[PaperKernel, ...]:
-    """Return every kernel of the paper at every size; 23 pairs, and layer norm.
+    """Return every kernel of the paper at every size (23 pairs), and layer norm.
 
     Args:
-        num_embeddings: rows of each table of the look-ups; the paper's is 10 million.
+        num_embeddings: rows of each embedding table; the paper uses 10 million.
 
     >>> len(kernels()), kernels()[0].label
     (24, 'tmm 128,256,32')
     """
-    found = [
+    kernels = [
         PaperKernel("tmm", f"{m},{n},{k}", TMM, ((m, k), (n, k)))
         for m, n, k in ((128, 256, 32), (128, 1024, 1024), (128, 16384, 4096))
     ]
-    found.append(PaperKernel("tbmm", "500,26,72,26", TBMM, ((500, 26, 72), (500, 72, 26))))
-    found += [
+    kernels.append(PaperKernel("tbmm", "500,26,72,26", TBMM, ((500, 26, 72), (500, 72, 26))))
+    kernels += [
         PaperKernel(
             "gconv",
             f"{channels},{size}",
@@ -176,35 +176,35 @@ def kernels(num_embeddings: int = 100_000) -> tuple[PaperKernel, ...]:
     ]
     rows = num_embeddings
     tables: tuple[Shape, ...] = ((rows, 64), (128, 50))
-    found.append(PaperKernel("1LUT", "128,64,50", LUT1, tables, ((1, rows),)))
-    found.append(PaperKernel("2LUT", "128,64,50", LUT2, tables * 2, ((1, rows), (3, rows))))
+    kernels.append(PaperKernel("1LUT", "128,64,50", LUT1, tables, ((1, rows),)))
+    kernels.append(PaperKernel("2LUT", "128,64,50", LUT2, tables * 2, ((1, rows), (3, rows))))
     c3: tuple[Shape, ...] = ((128, 1000), (1024, 1000))
-    found.append(PaperKernel("C3", "128,1000,1024", C3, c3))
+    kernels.append(PaperKernel("C3", "128,1000,1024", C3, c3))
     mlp1: tuple[Shape, ...] = ((128, 2000), (2000, 128), (128,))
-    found.append(PaperKernel("MLP1", "128,2000,128", MLP1, mlp1))
+    kernels.append(PaperKernel("MLP1", "128,2000,128", MLP1, mlp1))
     layers: tuple[Shape, ...] = ((64, 128), (64,), (32, 64), (32,), (2, 32), (2,))
-    found.append(PaperKernel("MLP3", "128,128,64,32,2", MLP3, ((128, 128), *layers)))
+    kernels.append(PaperKernel("MLP3", "128,128,64,32,2", MLP3, ((128, 128), *layers)))
     production = (*tables, *tables, *c3, *mlp1, *layers)
     gathers = ((1, rows), (3, rows))
-    found.append(PaperKernel("production", "128", PRODUCTION, production, gathers))
+    kernels.append(PaperKernel("production", "128", PRODUCTION, production, gathers))
     for sizes in ((32, 32, 32), (64, 64, 64), (64, 128, 128)):
-        weights = tuple((16, each) for each in sizes)
-        found.append(
+        weights = tuple((16, size) for size in sizes)
+        kernels.append(
             PaperKernel(
                 "Kronecker3", ",".join(map(str, sizes)), KRONECKER3, (*weights, (256, *sizes))
             )
         )
-    found += [
+    kernels += [
         PaperKernel("moments", f"{n},{k}", MOMENTS, ((n, k),))
         for n, k in ((128, 2304), (1024, 36864))
     ]
-    found += [
+    kernels += [
         PaperKernel(
             "group norm", f"{n},512,{s},{s}", GROUP_NORM, ((n, 32, 16, s, s), (32, 16), (32, 16))
         )
         for n, s in ((4, 12), (32, 48))
     ]
-    found += [
+    kernels += [
         PaperKernel(
             "WaveNet",
             f"d{d}",
@@ -216,7 +216,7 @@ def kernels(num_embeddings: int = 100_000) -> tuple[PaperKernel, ...]:
         )
         for d in (1, 32)
     ]
-    found.append(
+    kernels.append(
         PaperKernel("layer norm", "1024,1024", LAYER_NORM, ((1024, 1024), (1024,), (1024,)))
     )
-    return tuple(found)
+    return tuple(kernels)

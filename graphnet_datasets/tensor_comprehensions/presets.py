@@ -1,4 +1,4 @@
-"""Options to start from, for kinds of operators."""
+"""Named starting options for kinds of operators."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PRESETS: dict[str, Options] = {
     "single_thread": Options(tile=(1,), threads=1, cuda=CudaOptions(threads=(1,), blocks=(1,))),
 }
 PRESETS = tuple(_PRESETS)
-"""The names that `preset` knows."""
+"""Names accepted by `preset`."""
 
 
 def preset(name: str) -> Options:
-    """Return the options of that name.
+    """Return the options of a preset.
 
     Raises:
         TensorComprehensionError: there is no such preset.
@@ -33,5 +33,5 @@ def preset(name: str) -> Options:
         return _PRESETS[name]
     except KeyError:
         raise TensorComprehensionError(
-            f"There is no preset `{name}`. The presets are {', '.join(PRESETS)}."
+            f"There is no preset `{name}`. Choose from {', '.join(PRESETS)}."
         ) from None

@@ -1,4 +1,4 @@
-"""Definitions as operators of torch: traced by shape, differentiable, under `torch.compile`."""
+"""Definitions as differentiable torch operators that `torch.compile` and `torch.export` trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch._library.custom_ops import CustomOpDef
 
-from .binding import chosen, from_origin, is_int, only_name, shaped_instance
+from .binding import from_origin, is_int, only_name, select_definition, shaped_instance
 from .definition import Definition, define
 from .gradients.deriving import derive_backward
 from .language import CheckedDefinition
@@ -25,31 +25,31 @@ def as_torch_op(
     options: Options | None = None,
     check_bounds: bool | None = None,
 ) -> Callable[..., Any]:
-    """Register a definition as the operator `namespace::name` of torch and return it.
+    """Register a definition as the torch operator `namespace::name` and return the operator.
 
-    It works under `torch.compile(fullgraph=True)` and `torch.export`. Its inputs are tensors;
-    integral scalars are Python ints and constants of the kernel.
+    The operator works under `torch.compile(fullgraph=True)` and `torch.export`. Inputs are tensors;
+    integral scalars are Python ints and become constants of the kernel.
 
     Args:
-        definition: the text that the definition is in.
-        name: which one; may be left out where there is one only.
-        backward: how gradients are computed, where they are not to be derived: a definition that
-            takes the inputs and then the gradients of the outputs, or a function that does. It
-            returns a gradient for each input of floats.
-        differentiable: False for an operator without gradients.
-        options: how kernels are compiled.
-        check_bounds: whether subscripts are limited to their tensors; see `Definition.compile`.
+        definition: the parsed source.
+        name: the definition to register; optional if the source has only one.
+        backward: custom gradient: a definition or function that takes the inputs followed by the
+            output gradients and returns a gradient for each floating-point input. None derives
+            the gradient.
+        differentiable: False registers an operator without gradients.
+        options: compile options.
+        check_bounds: whether to clamp subscripts; see `Definition.compile`.
 
     Raises:
-        TensorComprehensionError: no gradient can be derived and none is given, or an output
-            would be accumulated into.
+        TensorComprehensionError: the gradient cannot be derived and no `backward` is passed, or the
+            definition accumulates into an output.
 
     >>> tc = define("def double_it(float(N) A) -> (B) { B(i) = 2 * A(i) }")
     >>> op = as_torch_op("doctest_tc::double_it", tc)
     >>> op(torch.ones(3))
     tensor([2., 2., 2.])
     """
-    checked = chosen(definition, name, "torch")
+    checked = select_definition(definition, name, "torch")
     operator = _register(qualified_name, definition, checked.name, options, check_bounds)
     if differentiable:
         gradient = _gradient(qualified_name, definition, checked, backward, options, check_bounds)
@@ -58,12 +58,12 @@ def as_torch_op(
 
 
 def make_autograd(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of tensors whose gradients a second function computes.
+    """Return a differentiable function whose gradients are computed by a second function.
 
     Args:
-        forward: takes tensors, returns a tensor or a tuple of them.
-        backward: takes the same inputs and then a contiguous gradient of each output; returns a
-            gradient for each input, None for those that need none.
+        forward: takes tensors and returns a tensor or a tuple of tensors.
+        backward: takes the same inputs followed by contiguous gradients of the outputs; returns a
+            gradient for each input, or None for inputs without a gradient.
 
     >>> tc = define("def f(float(N) A) -> (B) { B(i) = A(i) * A(i) }"
     ...             "def g(float(N) A, float(N) D) -> (G) { G(i) = 2 * A(i) * D(i) }")
@@ -77,25 +77,30 @@ def make_autograd(forward: Callable[..., Any], backward: Callable[..., Any]) -> 
     class Function(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> Any:
-            ctx.save_for_backward(*(each for each in inputs if isinstance(each, torch.Tensor)))
-            ctx.others = [None if isinstance(each, torch.Tensor) else each for each in inputs]
-            detached = [e.detach() if isinstance(e, torch.Tensor) else e for e in inputs]
+            ctx.save_for_backward(*(value for value in inputs if isinstance(value, torch.Tensor)))
+            ctx.others = [None if isinstance(value, torch.Tensor) else value for value in inputs]
+            detached = [
+                value.detach() if isinstance(value, torch.Tensor) else value for value in inputs
+            ]
             return forward(*detached)
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             saved = iter(ctx.saved_tensors)
-            inputs = [next(saved) if each is None else each for each in ctx.others]
-            found = backward(*inputs, *(each.contiguous() for each in gradients))
-            found = list(found) if isinstance(found, tuple) else [found]
-            missing = [None] * (len(inputs) - len(tuple(found)))
-            return (*found, *missing)
+            inputs = [next(saved) if other is None else other for other in ctx.others]
+            results = backward(*inputs, *(gradient.contiguous() for gradient in gradients))
+            results = list(results) if isinstance(results, tuple) else [results]
+            missing = [None] * (len(inputs) - len(tuple(results)))
+            return (*results, *missing)
 
     return Function.apply
 
 
 def _schema(checked: CheckedDefinition) -> str:
-    parts = [f"{'int' if is_int(each) else 'Tensor'} {each.name}" for each in checked.parameters]
+    parts = [
+        f"{'int' if is_int(parameter) else 'Tensor'} {parameter.name}"
+        for parameter in checked.parameters
+    ]
     returned = ", ".join("Tensor" for _ in checked.outputs)
     results = returned if len(checked.outputs) == 1 else f"({returned})"
     return f"({', '.join(parts)}) -> {results}"
@@ -115,11 +120,11 @@ def _register(
 
     def fake(*inputs: Any) -> Any:
         instance = shaped_instance(definition, name, inputs)
-        made = tuple(
-            inputs_device(inputs).new_empty(each.shape, dtype=getattr(torch, each.dtype.name))
-            for each in instance.outputs
+        outputs = tuple(
+            inputs_device(inputs).new_empty(tensor.shape, dtype=getattr(torch, tensor.dtype.name))
+            for tensor in instance.outputs
         )
-        return made[0] if len(made) == 1 else made
+        return outputs[0] if len(outputs) == 1 else outputs
 
     operator = torch.library.custom_op(
         qualified_name, compute, mutates_args=(), schema=_schema(checked)
@@ -135,22 +140,22 @@ _current_transform = torch._C._functorch.peek_interpreter_stack  # pyright: igno
 
 
 class _Operator(CustomOpDef):
-    """An operator that is called directly where nothing but its result is wanted.
+    """An operator that bypasses the dispatcher for plain calls.
 
-    Through torch's dispatcher a call takes some 15 µs more, which is more than a small kernel does.
+    The dispatcher adds about 15 µs per call, more than a small kernel takes.
     """
 
     compute: Callable[..., Any]
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
-        """Call the kernel, through the dispatcher wherever somebody may look on."""
+        """Call the kernel directly if nothing traces, records or differentiates the call."""
         if torch.compiler.is_compiling() or named or not _is_plain(inputs):
             return self._opoverload(*inputs, **named)
         return self.compute(*inputs)
 
 
 def _is_plain(inputs: tuple[Any, ...]) -> bool:
-    """Tell whether a call is neither recorded, traced, transformed nor differentiated."""
+    """Return whether a call is neither recorded, traced, transformed nor differentiated."""
     if (
         torch._C._len_torch_dispatch_stack()
         or torch._C._len_torch_function_stack()
@@ -160,10 +165,10 @@ def _is_plain(inputs: tuple[Any, ...]) -> bool:
     ):
         return False
     wants_gradients = torch.is_grad_enabled()
-    for each in inputs:
-        kind = type(each)
+    for value in inputs:
+        kind = type(value)
         if kind is torch.Tensor or kind is torch.nn.Parameter:
-            if wants_gradients and each.requires_grad:
+            if wants_gradients and value.requires_grad:
                 return False
         elif kind is not int:
             return False
@@ -171,8 +176,8 @@ def _is_plain(inputs: tuple[Any, ...]) -> bool:
 
 
 def inputs_device(inputs: Sequence[Any]) -> torch.Tensor:
-    """Return the first tensor among inputs, an empty one if there is none."""
-    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+    """Return the first tensor among the inputs, or an empty tensor."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
     return tensors[0] if tensors else torch.empty(0)
 
 
@@ -184,7 +189,7 @@ def _gradient(
     options: Options | None,
     check_bounds: bool | None,
 ) -> Callable[..., Any]:
-    """Return the function of inputs and output gradients; a definition becomes an operator too."""
+    """Return the gradient function; a gradient given as a definition is registered too."""
     if backward is not None and not isinstance(backward, Definition):
         return backward
     if backward is None:
@@ -201,18 +206,18 @@ def _gradient(
 def _register_autograd(
     operator: Any, checked: CheckedDefinition, gradient: Callable[..., Any]
 ) -> None:
-    is_float = [each.type.is_float for each in checked.parameters]
+    is_float = [parameter.type.is_float for parameter in checked.parameters]
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         del output
-        ctx.save_for_backward(*(each for each in inputs if isinstance(each, torch.Tensor)))
-        ctx.others = [None if isinstance(each, torch.Tensor) else each for each in inputs]
+        ctx.save_for_backward(*(value for value in inputs if isinstance(value, torch.Tensor)))
+        ctx.others = [None if isinstance(value, torch.Tensor) else value for value in inputs]
 
     def compute(ctx: Any, *gradients: Any) -> Any:
         saved = iter(ctx.saved_tensors)
-        inputs = [next(saved) if each is None else each for each in ctx.others]
-        found = gradient(*inputs, *(each.contiguous() for each in gradients))
-        remaining = iter(found if isinstance(found, tuple | list) else (found,))
-        return tuple(next(remaining) if each else None for each in is_float)
+        inputs = [next(saved) if other is None else other for other in ctx.others]
+        results = gradient(*inputs, *(gradient.contiguous() for gradient in gradients))
+        remaining = iter(results if isinstance(results, tuple | list) else (results,))
+        return tuple(next(remaining) if wanted else None for wanted in is_float)
 
     operator.register_autograd(compute, setup_context=setup_context)

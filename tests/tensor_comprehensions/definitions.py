@@ -122,7 +122,7 @@ def cases(draw: st.DrawFn) -> Case:
     try:
         definition = check(source)[0]
     except ValueError as error:
-        assume("no statement reads it" not in str(error) and "boolean" not in str(error))
+        assume("neither an output nor read" not in str(error) and "boolean" not in str(error))
         raise
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

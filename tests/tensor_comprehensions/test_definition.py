@@ -77,7 +77,7 @@ def test_accumulating_goes_on_from_what_is_given(definition) -> None:
     found = definition.add_to(x, outputs={"O": held})
     assert found is held
     torch.testing.assert_close(held, x + 1)
-    with pytest.raises(KernelInputError, match="accumulated into, so its contents have to be"):
+    with pytest.raises(KernelInputError, match="accumulated into, so it needs initial contents"):
         definition.add_to(x)
 
 
@@ -92,11 +92,11 @@ def test_python_ints_of_integral_scalars_are_constants(definition) -> None:
 @pytest.mark.parametrize(
     ("name", "inputs", "message"),
     [
-        ("axpy", (1.0, torch.ones(3)), "takes 3 inputs (a, X, Y) but was given 2"),
+        ("axpy", (1.0, torch.ones(3)), "takes 3 inputs (a, X, Y), got 2"),
         ("axpy", (1.0, torch.ones(3).double(), torch.ones(3)), "`X` of `axpy` is float64"),
         ("axpy", (1.0, torch.ones(3), torch.ones(4)), "Dimension 0 of the input `Y` is 4"),
-        ("axpy", (1.0, torch.ones(3, 1), torch.ones(3)), "has 1 dimensions but was given 2"),
-        ("outside", (torch.ones(3),), "would read outside of a tensor: 0 <= i+1 < N (= 3)"),
+        ("axpy", (1.0, torch.ones(3, 1), torch.ones(3)), "has 1 dimensions but got 2"),
+        ("outside", (torch.ones(3),), "would read out of bounds: 0 <= i+1 < N (= 3)"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::graphnet_datasets.tensor_comprehensions.PreconditionWarning")
@@ -111,7 +111,7 @@ def test_a_kernel_refuses_what_it_was_not_compiled_for(definition) -> None:
     kernel = definition.compile("two", x)
     with pytest.raises(KernelInputError, match=r"shape \(5,\); the kernel was compiled for \(6,\)"):
         kernel(x[:5])
-    with pytest.raises(KernelInputError, match="is float64; it has to be float32"):
+    with pytest.raises(KernelInputError, match="is float64; it must be float32"):
         kernel(x.double())
     with pytest.raises(KernelInputError, match="has no output `Q`"):
         kernel(x, outputs={"Q": x})
@@ -154,7 +154,7 @@ def test_gathers_are_trusted_on_request(definition) -> None:
 
 def test_subscripts_that_leave_their_tensor_are_limited_on_request(definition) -> None:
     x = torch.ones(3)
-    with pytest.raises(KernelInputError, match="would read outside of a tensor"):
+    with pytest.raises(KernelInputError, match="would read out of bounds"):
         definition.outside(x)
     assert definition.outside(x, check_bounds=True).shape
 

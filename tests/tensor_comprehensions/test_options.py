@@ -42,9 +42,9 @@ def test_presets_are_options(name: str) -> None:
     ("values", "message"),
     [
         ({"tile": [-1]}, "The option `tile` is \\(-1,\\)"),
-        ({"unroll": 0}, "it has to be from 1 to 256"),
-        ({"unroll": "2"}, "it has to be of type int"),
-        ({"micro": [8]}, r"it has to be \(rows, vectors\)"),
+        ({"unroll": 0}, "it must be from 1 to 256"),
+        ({"unroll": "2"}, "it must be of type int"),
+        ({"micro": [8]}, r"it must be \(rows, vectors\)"),
         ({"compiler": "sh"}, "one of gcc, clang"),
         ({"colour": 1}, "There is no option `colour`"),
         ({"cuda": {"threads": [2048]}}, "a product of at most 1024"),

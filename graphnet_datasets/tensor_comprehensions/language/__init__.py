@@ -1,4 +1,4 @@
-"""The language: from text to instances that a compiler or the interpreter takes."""
+"""The Tensor Comprehensions language: parsing, checking, range inference and interpretation."""
 
 from .affine import Affine
 from .builtins import BUILTIN_ARITIES, register_function

@@ -1,4 +1,4 @@
-"""The scalar types of the language in NumPy; bfloat16 is float32 that was rounded."""
+"""NumPy dtypes of the language's scalar types; bfloat16 is stored as rounded float32."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .types import BFLOAT16, BOOL, ScalarType
 
 
 def numpy_dtype(type_: ScalarType, *, float64: bool = False) -> np.dtype[Any]:
-    """Return the dtype that holds values of a type; with `float64` every float is one."""
+    """Return the dtype that stores a type; with `float64`, every float type maps to float64."""
     if type_.is_float and float64:
         return np.dtype(np.float64)
     return np.dtype("float32" if type_ == BFLOAT16 else type_.name)
 
 
 def convert(array: Any, type_: ScalarType, *, float64: bool = False) -> Any:
-    """Return values converted as the language's casts do: truncated, wrapped or rounded."""
+    """Convert values like the language's casts: truncate, wrap around or round."""
     if type_ == BOOL:
         return np.asarray(array) != 0
     if type_ == BFLOAT16 and not float64:
@@ -26,7 +26,7 @@ def convert(array: Any, type_: ScalarType, *, float64: bool = False) -> Any:
 
 
 def round_to_bfloat16(array: Any) -> Any:
-    """Return float32 values rounded to the nearest that bfloat16 holds, ties to even.
+    """Round float32 values to the nearest bfloat16, ties to even.
 
     >>> round_to_bfloat16(np.float32([1.001, 3.0])).tolist()
     [1.0, 3.0]

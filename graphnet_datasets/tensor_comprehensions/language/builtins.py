@@ -1,4 +1,4 @@
-"""The functions that a definition can call, and how many arguments each takes."""
+"""Functions that definitions can call, and their arities."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ BUILTIN_ARITIES: Mapping[str, int] = MappingProxyType(
     | dict.fromkeys(_BINARY.split(), 2)
     | {"fma": 3, "norm3d": 3, "rnorm3d": 3, "norm4d": 4, "rnorm4d": 4}
 )
-"""CUDA's names; a function takes float32 or float64 and returns the same."""
+"""Arity of each built-in by its CUDA name; arguments and result are float32 or float64."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RegisteredFunction:
-    """A function that the user added.
+    """A function registered by the user.
 
     Attributes:
         c: C expression of the arguments `x0`, `x1`, …; `real` is the type (float or double).
-        cuda: the same for CUDA, "" if the C expression serves both.
-        numpy: the function of NumPy arrays that the interpreter calls, None if it has none.
+        cuda: CUDA expression; "" means the C expression.
+        numpy: implementation on NumPy arrays for the interpreter, or None.
     """
 
     name: str
@@ -56,30 +56,30 @@ def register_function(
     *,
     replace: bool = False,
 ) -> RegisteredFunction:
-    """Let definitions call `name`.
+    """Register a function that definitions can call as `name`.
 
-    The expressions become part of generated source: they are code, so pass only your own.
+    The expressions become part of generated source code, so pass only expressions you trust.
 
     Args:
-        name: the name in definitions.
-        arity: the number of arguments, at least 1.
-        c: a C expression of `x0`, `x1`, … (each of type `real`, float or double), such as
+        name: name of the function in definitions.
+        arity: number of arguments, at least 1.
+        c: C expression of `x0`, `x1`, … (all of type `real`, float or double), such as
             `"x0 / (1 + (x0 < 0 ? -x0 : x0))"`.
-        cuda: the same for CUDA where C's does not serve.
-        numpy: what the interpreter calls instead, on float32 or float64 arrays.
-        replace: whether an earlier registration may be overwritten; a built-in never is.
+        cuda: CUDA expression; by default the C expression.
+        numpy: implementation for the interpreter, on float32 or float64 arrays.
+        replace: whether to replace an earlier registration; built-ins cannot be replaced.
 
     Raises:
-        TensorComprehensionError: the name is taken or no identifier, or `arity` is below 1.
+        TensorComprehensionError: the name is taken or invalid, or `arity` is below 1.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in WORDS or name in SPELLINGS:
         raise TensorComprehensionError(
-            f"A function cannot be named {name!r}. Take a name of letters, digits and `_` that "
+            f"A function cannot be named {name!r}. Choose a name of letters, digits and `_` that "
             "the language does not reserve."
         )
     if name in BUILTIN_ARITIES or (name in _registered and not replace):
-        what = "is built in" if name in BUILTIN_ARITIES else "is registered already"
-        raise TensorComprehensionError(f"The function `{name}` {what}. Choose another name.")
+        conflict = "is built in" if name in BUILTIN_ARITIES else "is already registered"
+        raise TensorComprehensionError(f"The function `{name}` {conflict}. Choose another name.")
     if arity < 1:
         raise TensorComprehensionError(f"The function `{name}` needs at least one argument.")
     _registered[name] = RegisteredFunction(name, arity, c, cuda, numpy)
@@ -87,12 +87,12 @@ def register_function(
 
 
 def registered_function(name: str) -> RegisteredFunction | None:
-    """Return the function that was registered under this name, None if there is none."""
+    """Return a registered function by name, or None."""
     return _registered.get(name)
 
 
 def arity_of(name: str) -> int | None:
-    """Return how many arguments a function takes, None if there is no such function.
+    """Return the number of arguments of a function, or None if there is no such function.
 
     >>> arity_of("atan2"), arity_of("system")
     (2, None)

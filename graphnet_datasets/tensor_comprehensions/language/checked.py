@@ -1,4 +1,4 @@
-"""A definition whose names and types are known; sizes are still symbols."""
+"""Definitions with resolved names and types; sizes are still symbolic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .types import ScalarType
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parameter:
-    """An input: its type and per dimension the name of the size or the size itself."""
+    """An input; each dimension is the name of a size or a fixed size."""
 
     name: str
     type: ScalarType
@@ -22,11 +22,11 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Variable:
-    """What statements write: an output or a temporary.
+    """An output or temporary, written by statements.
 
     Attributes:
-        dimensions: the declared sizes, None where the definition leaves them to inference.
-        is_updated: it is read or accumulated into before anything wrote it.
+        dimensions: declared sizes; None if they are inferred.
+        is_updated: it is read or accumulated into before any statement writes it.
     """
 
     name: str
@@ -49,12 +49,12 @@ class IndexRange:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement; names that `where` gave are inlined.
+    """A statement in which names defined by `where` are inlined.
 
     Attributes:
-        value: of type `type`, in which it is accumulated.
-        reductions: the indices that are not on the left side, in order of first appearance.
-        exists: expressions that only feed inference.
+        value: has type `type`, in which it is accumulated.
+        reductions: indices missing from the left side, in order of first appearance.
+        exists: expressions used only for range inference.
     """
 
     output: str
@@ -71,11 +71,11 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckedDefinition:
-    """A definition that is free of errors which do not depend on sizes.
+    """A definition without errors that can be detected before its sizes are known.
 
     Attributes:
         outputs: in the order of the returns.
-        temporaries: in the order of first writing.
+        temporaries: in the order in which they are first written.
     """
 
     name: str
@@ -87,6 +87,6 @@ class CheckedDefinition:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all tensors: inputs, outputs, temporaries."""
+        """Names of all tensors: inputs, outputs, temporaries."""
         tensors = (*self.parameters, *self.outputs, *self.temporaries)
-        return tuple(each.name for each in tensors)
+        return tuple(tensor.name for tensor in tensors)

@@ -1,4 +1,4 @@
-"""The value of an expression at all points of a piece of a box, as one NumPy array."""
+"""Evaluation of expressions with NumPy over a piece of a box."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OPERATORS: dict[str, Any] = {
 
 
 class Evaluator:
-    """Evaluates expressions over one piece; arrays have one axis per index of the statement."""
+    """Evaluates expressions over a piece; arrays have one axis per index of the statement."""
 
     def __init__(
         self, instance: Instance, arrays: dict[str, Array], piece: Box, float64: bool
@@ -53,7 +53,7 @@ class Evaluator:
         self.axes = {name: axis for axis, name in enumerate(piece)}
 
     def value(self, node: Expression, mask: Any = True) -> Any:
-        """Return the value where `mask` holds; elsewhere it may be anything."""
+        """Return the value of a node at the points of `mask`; other points are unspecified."""
         match node:
             case Constant():
                 return numpy_dtype(node.type, float64=self.float64).type(node.value)
@@ -77,7 +77,9 @@ class Evaluator:
             case Load():
                 return self.load(node, mask)
             case _:
-                raise TensorComprehensionError(f"{type(node).__name__} stands in no instance.")
+                raise TensorComprehensionError(
+                    f"{type(node).__name__} cannot occur in an instance."
+                )
 
     def index(self, name: str) -> Array:
         """Return the values of an index along its axis, as int64."""
@@ -87,7 +89,7 @@ class Evaluator:
         return np.arange(begin, end, dtype=np.int64).reshape(shape)
 
     def binary(self, node: Binary, mask: Any) -> Any:
-        """Return the value of an operator."""
+        """Return the value of a binary operator."""
         left = self.value(node.left, mask)
         if node.operator in ("&&", "||"):
             is_and = node.operator == "&&"
@@ -104,43 +106,45 @@ class Evaluator:
         return _OPERATORS[node.operator](left, right)
 
     def call(self, node: Call, mask: Any) -> Any:
-        """Return the value of a function, computed in float64."""
+        """Return the value of a function call, computed in float64."""
         function = numpy_function(node.function)
         if function is None:
             raise TensorComprehensionError(
-                f"The interpreter does not know `{node.function}`. Register it with `numpy=`."
+                f"The interpreter cannot evaluate `{node.function}`. Register the function with "
+                "`numpy=`."
             )
         dtype = numpy_dtype(node.type, float64=self.float64)
-        arguments = [np.asarray(self.value(each, mask)) for each in node.arguments]
-        if node.function != "nextafter":  # the neighbour in float64 is another number
-            arguments = [each.astype(np.float64) for each in arguments]
+        arguments = [np.asarray(self.value(argument, mask)) for argument in node.arguments]
+        if node.function != "nextafter":  # the neighbour in float64 is a different number
+            arguments = [argument.astype(np.float64) for argument in arguments]
         return np.asarray(function(*arguments)).astype(dtype)
 
     def load(self, node: Load, mask: Any) -> Any:
-        """Return elements of a tensor."""
+        """Return the elements of a tensor that a load reads."""
         tensor = self.instance.tensor(node.tensor)
         array = self.arrays[node.tensor]
         view = strided_view(array, node, tensor, self.piece)
         if view is not None:
             return view
-        places = []
+        coordinates = []
         for dimension, subscript in enumerate(node.subscripts):
-            place = self.subscript(subscript, mask) - tensor.origin[dimension]
+            coordinate = self.subscript(subscript, mask) - tensor.origin[dimension]
             last = tensor.shape[dimension] - 1
-            limited = np.clip(place, 0, last)
-            wrong = (limited != place) & mask
-            if node.checks[dimension] != "clamp" and np.any(wrong):
+            clamped = np.clip(coordinate, 0, last)
+            is_outside = (clamped != coordinate) & mask
+            if node.checks[dimension] != "clamp" and np.any(is_outside):
                 value = (
-                    np.broadcast_to(place, wrong.shape)[wrong].flat[0] + tensor.origin[dimension]
+                    np.broadcast_to(coordinate, is_outside.shape)[is_outside].flat[0]
+                    + tensor.origin[dimension]
                 )
                 raise KernelInputError(
                     f"`{self.instance.name}` reads `{node.tensor}` at {value} along dimension "
                     f"{dimension}, which has the range {tensor.origin[dimension]}:"
                     f"{tensor.origin[dimension] + tensor.shape[dimension]}. Pass "
-                    "`check_bounds=True` to limit the subscript."
+                    "`check_bounds=True` to clamp the subscript."
                 )
-            places.append(limited)
-        return array[tuple(places)]
+            coordinates.append(clamped)
+        return array[tuple(coordinates)]
 
     def subscript(self, subscript: Affine | Expression, mask: Any) -> Array:
         """Return the values of a subscript as int64."""
@@ -155,10 +159,10 @@ class Evaluator:
 def strided_view(
     array: Array, load: Load, tensor: Tensor, box: Box, *, dry: bool = False
 ) -> Array | None:
-    """Return the elements of a load over a box as a view, None if some are out of range.
+    """Return the elements of a load over a box as a view, or None if some are out of range.
 
-    The view has an axis per index of the box, of size 1 where the load does not depend on it.
-    `array` has to be contiguous.
+    The view has an axis for every index of the box, of size 1 if the load does not depend on it.
+    `array` must be contiguous. With `dry`, only the range is checked and `array` is returned.
     """
     offset = 0
     strides = dict.fromkeys(box, 0)

@@ -1,11 +1,11 @@
-"""Typed expressions: what the checker makes of the text, and what a compiler reads.
+"""Typed expressions, produced by the checker and consumed by compilers.
 
 All conversions are explicit: both operands of a `Binary` have the same type, both branches of a
-`Select` have its type, the arguments of a `Call` have its type, and the condition of a `Select` is
-`bool`. A 16-bit float is only ever loaded and stored: it is converted to float32 (`Cast`) where it
-is loaded. Integers wrap around as two's complement; `/` and `%` round towards minus infinity (for
-floats too `%` takes the sign of the divisor) and give 0 where the divisor is the integer 0. `Min`
-and `max` are `a < b ? a : b` and `a > b ? a : b`, so that the second operand wins over a NaN.
+`Select` and the arguments of a `Call` have the type of the node, and the condition of a `Select` is
+`bool`. A 16-bit float is only loaded and stored; it is converted to float32 (`Cast`) when it is
+loaded. Integers wrap around in two's complement. `/` and `%` round towards minus infinity (`%`
+takes the sign of the divisor, also for floats) and return 0 if the divisor is the integer 0. `min`
+and `max` are `a < b ? a : b` and `a > b ? a : b`, so the second operand wins over a NaN.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Constant:
-    """A number of the given type; `inf` and `nan` occur as floats."""
+    """A number; floats may be `inf` or `nan`."""
 
     value: int | float | bool
     type: ScalarType
@@ -35,7 +35,7 @@ class Constant:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Index:
-    """The value of an index of the statement, an int32."""
+    """The value of a statement's index, an int32."""
 
     name: str
     type: ScalarType = INT32
@@ -44,9 +44,9 @@ class Index:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Size:
-    """The size of an input's dimension by its name, or of any tensor as `T.k`; an int32.
+    """A size: the name of an input's dimension, or `T.k` for any tensor; an int32.
 
-    It occurs in definitions only: an instance has the number in its place.
+    It occurs only in definitions; an instance has the number instead.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Size:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unary:
-    """`-x` or, of a bool, `!x`."""
+    """`-x`, or `!x` for a bool."""
 
     operator: Literal["-", "!"]
     operand: Expression
@@ -67,7 +67,7 @@ class Unary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Binary:
-    """An operator of two operands of one type; comparisons give bool."""
+    """A binary operator with operands of equal type; comparisons return bool."""
 
     operator: BinaryOperator
     left: Expression
@@ -78,7 +78,7 @@ class Binary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Select:
-    """`condition ? positive : negative`; only the branch that is taken may be evaluated."""
+    """`condition ? positive : negative`; only the selected branch may be evaluated."""
 
     condition: Expression
     positive: Expression
@@ -89,7 +89,7 @@ class Select:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cast:
-    """The operand converted to `type`; a float to an integer truncates, to bool is `!= 0`."""
+    """A conversion to `type`; floats are truncated to integers, and bool means `!= 0`."""
 
     operand: Expression
     type: ScalarType
@@ -98,7 +98,9 @@ class Cast:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
-    """A built-in or registered function; `type` is float32 or float64, and so are the arguments."""
+    """A built-in or registered function; `type`, float32 or float64, is also its arguments'
+    type.
+    """
 
     function: str
     arguments: tuple[Expression, ...]
@@ -108,7 +110,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Access:
-    """An element of a tensor; subscripts are integral expressions. In definitions only."""
+    """An element of a tensor with integral subscripts; only in definitions."""
 
     tensor: str
     subscripts: tuple[Expression, ...]
@@ -120,16 +122,16 @@ class Access:
 class Load:
     """An element of a tensor in an instance.
 
-    Subscripts are logical coordinates: subtract the tensor's origin for the place in memory. An
-    `Affine` one is in range wherever the load is executed; any other expression is a gather, of
-    which `Load.checks` says what has to be done about its range.
+    Subscripts are logical coordinates: subtract the tensor's origin to get the position in memory.
+    An `Affine` subscript is in range wherever the load is executed. Any other expression is a
+    gather, whose range is described by `checks`.
 
     Attributes:
-        checks: per dimension, "" where the subscript is known to be in range wherever the load is
-            executed, "assumed" where it is a precondition that nobody checks, "clamp" where it
-            has to be limited to the dimension (`check_bounds=True`).
-        is_guarded: some points of the statement's box are out of range and are kept from this
-            load by a condition around it, so that it must not be executed (or be masked) there.
+        checks: for each dimension, "" if the subscript is known to be in range wherever the load is
+            executed, "assumed" if that is an unchecked precondition, "clamp" if the subscript must
+            be clamped to the dimension (`check_bounds=True`).
+        is_guarded: a condition around the load excludes points of the statement's box that are out
+            of range. The load must not be executed (or must be masked) at these points.
     """
 
     tensor: str
@@ -144,7 +146,7 @@ Expression = Constant | Index | Size | Unary | Binary | Select | Cast | Call | A
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
-    """Return the operands of a node in order; affine subscripts are none."""
+    """Return the operands of a node in order, without affine subscripts."""
     match node:
         case Unary() | Cast():
             return (node.operand,)
@@ -157,18 +159,20 @@ def children(node: Expression) -> tuple[Expression, ...]:
         case Access():
             return node.subscripts
         case Load():
-            return tuple(each for each in node.subscripts if not isinstance(each, Affine))
+            return tuple(
+                subscript for subscript in node.subscripts if not isinstance(subscript, Affine)
+            )
         case _:
             return ()
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """Yield a node and all below it, each before its operands."""
+    """Yield a node and its descendants in pre-order."""
     stack = [node]
     while stack:
-        each = stack.pop()
-        yield each
-        stack.extend(reversed(children(each)))
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(children(current)))
 
 
 def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
@@ -193,7 +197,8 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
             return dataclasses.replace(
                 node,
                 subscripts=tuple(
-                    each if isinstance(each, Affine) else change(each) for each in node.subscripts
+                    subscript if isinstance(subscript, Affine) else change(subscript)
+                    for subscript in node.subscripts
                 ),
             )
         case _:
@@ -201,7 +206,7 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
 
 
 def cast(node: Expression, target: ScalarType) -> Expression:
-    """Return the node converted to `target`, itself if it has that type; literals convert here."""
+    """Return the node converted to `target`; constants are converted immediately."""
     if node.type == target:
         return node
     if isinstance(node, Constant) and target.bits >= 32 and not node.type.is_bool:

@@ -1,4 +1,4 @@
-"""The built-in functions in NumPy, computed in float64: what the interpreter calls."""
+"""NumPy implementations of the built-in functions, computed in float64."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANGLES = np.arange(512) * (2 * np.pi / 512)
 
 
 def numpy_function(name: str) -> Function | None:
-    """Return the function of float64 arrays under a name, None if the interpreter has none.
+    """Return the implementation of a function on float64 arrays, or None.
 
     >>> float(numpy_function("exp2")(3.0))
     8.0
@@ -32,12 +32,12 @@ def numpy_function(name: str) -> Function | None:
     return _FUNCTIONS.get(name)
 
 
-def _each(function: Callable[..., float], arity: int = 1) -> Function:
-    """Return a function of arrays out of one of numbers; a domain error gives NaN."""
+def _elementwise(function: Callable[..., float], arity: int = 1) -> Function:
+    """Vectorise a function of numbers; a domain error becomes NaN."""
 
     def guarded(*numbers: float) -> float:
         try:
-            return function(*(float(each) for each in numbers))
+            return function(*(float(number) for number in numbers))
         except (ValueError, statistics.StatisticsError):
             return math.nan
         except OverflowError:
@@ -56,7 +56,7 @@ def _libm(name: str) -> Function:
     library = ctypes.CDLL(ctypes.util.find_library("m"))
     function = getattr(library, name)
     function.argtypes, function.restype = [ctypes.c_double], ctypes.c_double
-    return _each(function)
+    return _elementwise(function)
 
 
 def _from_libm(name: str) -> Function:
@@ -145,29 +145,29 @@ _FUNCTIONS: dict[str, Function] = {
     "cospi": lambda x: np.cos(np.pi * np.remainder(x, 2.0)),
     "cyl_bessel_i0": _bessel_i(0),
     "cyl_bessel_i1": _bessel_i(1),
-    "erf": _each(math.erf),
-    "erfc": _each(math.erfc),
-    "erfcinv": _each(_erfcinv),
-    "erfcx": _each(_erfcx),
-    "erfinv": _each(_erfinv),
+    "erf": _elementwise(math.erf),
+    "erfc": _elementwise(math.erfc),
+    "erfcinv": _elementwise(_erfcinv),
+    "erfcx": _elementwise(_erfcx),
+    "erfinv": _elementwise(_erfinv),
     "exp10": lambda x: np.power(10.0, x),
     "fdim": lambda x, y: np.where(x > y, x - y, np.where(np.isnan(x + y), np.nan, 0.0)),
     "fdivide": lambda x, y: np.divide(x, y),
     "fma": lambda x, y, z: x * y + z,
-    "lgamma": _each(_lgamma),
+    "lgamma": _elementwise(_lgamma),
     "logb": _logb,
     "norm3d": _norm,
     "norm4d": _norm,
-    "normcdf": _each(lambda x: 0.5 * math.erfc(-x / math.sqrt(2))),
-    "normcdfinv": _each(_normcdfinv),
+    "normcdf": _elementwise(lambda x: 0.5 * math.erfc(-x / math.sqrt(2))),
+    "normcdfinv": _elementwise(_normcdfinv),
     "pow": np.power,
     "rcbrt": lambda x: 1 / np.cbrt(x),
-    "remainder": _each(math.remainder, 2),
+    "remainder": _elementwise(math.remainder, 2),
     "rhypot": lambda x, y: 1 / np.hypot(x, y),
     "rnorm3d": lambda *xs: 1 / _norm(*xs),
     "rnorm4d": lambda *xs: 1 / _norm(*xs),
     "round": _round,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sinpi": lambda x: np.sin(np.pi * np.remainder(x, 2.0)),
-    "tgamma": _each(_tgamma),
+    "tgamma": _elementwise(_tgamma),
 }

@@ -1,4 +1,4 @@
-"""Conditions around an access: what they prove about its subscripts."""
+"""Conditions around an access, and the facts they prove about its subscripts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from .linear import Sizes, linear
 
 Box = Mapping[str, tuple[int, int]]
 Guards = tuple[Affine, ...]
-"""Affine expressions that are not negative wherever the guarded expression is evaluated."""
+"""Affine expressions that are non-negative wherever the guarded expression is evaluated."""
 
 
 def guarded_accesses(
     node: Expression, sizes: Sizes, guards: Guards = ()
 ) -> Iterator[tuple[Access, Guards]]:
-    """Yield every access below a node with the conditions under which it is evaluated."""
+    """Yield each access below a node with the conditions under which it is evaluated."""
     match node:
         case Select():
             yield from guarded_accesses(node.condition, sizes, guards)
-            held = conditions(node.condition, sizes, True)
-            yield from guarded_accesses(node.positive, sizes, guards + held)
-            refused = conditions(node.condition, sizes, False)
-            yield from guarded_accesses(node.negative, sizes, guards + refused)
+            satisfied = conditions(node.condition, sizes, True)
+            yield from guarded_accesses(node.positive, sizes, guards + satisfied)
+            violated = conditions(node.condition, sizes, False)
+            yield from guarded_accesses(node.negative, sizes, guards + violated)
         case Binary(operator="&&" | "||"):
             yield from guarded_accesses(node.left, sizes, guards)
             more = conditions(node.left, sizes, node.operator == "&&")
@@ -36,7 +36,7 @@ def guarded_accesses(
 
 
 def conditions(node: Expression, sizes: Sizes, outcome: bool) -> Guards:
-    """Return what is not negative where a condition has that outcome; () if nothing affine is."""
+    """Return affine expressions that are non-negative if a condition has this outcome."""
     match node:
         case Unary(operator="!"):
             return conditions(node.operand, sizes, not outcome)
@@ -72,9 +72,9 @@ def _comparison(operator: str, gap: Affine, outcome: bool) -> Guards:
 
 
 def is_proven(constraint: Affine, box: Box, guards: Guards) -> bool:
-    """Tell whether an affine expression is not negative on the part of a box the guards leave.
+    """Return whether guards prove an affine expression non-negative on a box.
 
-    Sound, not complete: a False may only mean that no proof was found.
+    The test is sound but incomplete: False may only mean that no proof was found.
 
     >>> is_proven(Affine.of({"i": 1}, -1), {"i": (0, 9)}, (Affine.of({"i": 1}, -1),))
     True
@@ -84,11 +84,11 @@ def is_proven(constraint: Affine, box: Box, guards: Guards) -> bool:
     tightened = tighten(box, guards)
     if tightened is None:
         return True
-    return any((constraint - each).bounds(tightened)[0] >= 0 for each in (Affine(), *guards))
+    return any((constraint - guard).bounds(tightened)[0] >= 0 for guard in (Affine(), *guards))
 
 
 def tighten(box: Box, guards: Guards) -> dict[str, tuple[int, int]] | None:
-    """Return the smallest box that interval arithmetic finds for the guards, None if empty."""
+    """Return the smallest box that interval arithmetic derives from guards, or None if empty."""
     result = dict(box)
     for _ in range(4):
         before = dict(result)
@@ -101,7 +101,7 @@ def tighten(box: Box, guards: Guards) -> dict[str, tuple[int, int]] | None:
             for name, factor in guard.coefficients:
                 begin, end = result[name]
                 own = max(factor * begin, factor * (end - 1))
-                # factor * x >= own - greatest, the rest at its best
+                # factor * x >= own - greatest: the other terms contribute at most greatest - own
                 least = own - greatest
                 if factor > 0:
                     begin = max(begin, -(-least // factor))

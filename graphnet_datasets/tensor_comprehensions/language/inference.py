@@ -1,4 +1,4 @@
-"""Specialise a checked definition to sizes: bind sizes, infer ranges, place tensors."""
+"""Specialisation of a checked definition: bind sizes, infer ranges, place tensors."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _MAX_SIZE = (1 << 31) - 1
 
 
 class PreconditionWarning(UserWarning):
-    """A definition demands something of sizes or values that is not checked."""
+    """A precondition on sizes or values that is not checked."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inference:
-    """What range inference found.
+    """Result of range inference.
 
     Attributes:
         instance: the definition at these sizes.
-        ranges: per statement and index the range as text in the names of the sizes.
-        symbolic_shapes: per output and temporary the sizes as text.
+        ranges: for each statement and index, the range as a string of symbolic sizes.
+        symbolic_shapes: for each output and temporary, the sizes as strings.
     """
 
     instance: Instance
@@ -52,7 +52,7 @@ class Inference:
             tensor = self.instance.tensor(name)
             origin = f", origin {tensor.origin}" if any(tensor.origin) else ""
             lines.append(f"{tensor.dtype} {name}({', '.join(sizes)}) = {tensor.shape}{origin}")
-        lines += [f"unchecked: {each.text}" for each in self.instance.preconditions]
+        lines += [f"unchecked: {condition.text}" for condition in self.instance.preconditions]
         return "\n".join(lines)
 
 
@@ -65,7 +65,7 @@ def instantiate(
     strict: bool = False,
     check_bounds: bool = False,
 ) -> Instance:
-    """Return the definition at these sizes; see `infer` for the arguments and errors."""
+    """Return the definition specialised to sizes; see `infer` for the arguments and errors."""
     return infer(
         definition,
         shapes,
@@ -89,19 +89,19 @@ def infer(
 
     Args:
         definition: the checked definition.
-        shapes: the shape of each input in order, those in `constants` left out.
-        constants: values of integral scalar inputs that are fixed; they are not inputs any more,
-            and ranges and subscripts may be made of them.
-        strides: in elements, of each input that does not lie row-major; None for those that do.
-        strict: raise where a precondition cannot be proven, instead of a warning.
-        check_bounds: limit unproven subscripts to their dimension instead of trusting them.
+        shapes: shapes of the inputs in order, without those in `constants`.
+        constants: values of integral scalar inputs. They are no longer inputs, and ranges and
+            subscripts may depend on them.
+        strides: strides in elements; None for row-major inputs.
+        strict: raise instead of warn if a precondition cannot be proven.
+        check_bounds: clamp unproven subscripts instead of trusting them.
 
     Raises:
-        KernelInputError: the shapes do not fit the parameters or each other.
+        KernelInputError: the shapes do not match the parameters or each other.
         RangeInferenceError: a range is empty or cannot be inferred, or ranges contradict.
 
     Warns:
-        PreconditionWarning: for every precondition.
+        PreconditionWarning: for each unproven precondition.
     """
     return _Inferring(definition, constants or {}, check_bounds).run(shapes, strides, strict)
 
@@ -119,7 +119,7 @@ class _Inferring:
         self.preconditions: list[Precondition] = []
         self.check_bounds = check_bounds
         self.variables = {
-            each.name: each for each in (*definition.outputs, *definition.temporaries)
+            variable.name: variable for variable in (*definition.outputs, *definition.temporaries)
         }
 
     def run(
@@ -128,25 +128,25 @@ class _Inferring:
         strides: Sequence[Sequence[int] | None] | None,
         strict: bool,
     ) -> Inference:
-        """Do all of it."""
+        """Bind the inputs, infer all statements and report preconditions."""
         self.bind(shapes, strides)
         statements, ranges = [], []
         for number, statement in enumerate(self.definition.statements):
-            made, texts = self.statement(number, statement)
-            statements.append(made)
+            instance_statement, texts = self.statement(number, statement)
+            statements.append(instance_statement)
             ranges.append(texts)
         self.report(strict)
         ordered = [*self.inputs, *self.definition.outputs, *self.definition.temporaries]
         instance = Instance(
             self.definition.name,
-            tuple(self.tensors[each.name] for each in ordered),
+            tuple(self.tensors[tensor.name] for tensor in ordered),
             tuple(statements),
             tuple(self.sizes.named.items()),
             tuple(self.preconditions),
             canonical_text(self.definition, self.sizes.constants),
         )
         symbolic = tuple(
-            (name, tuple(str((each.end - each.begin).symbolic) for each in self.bounds[name]))
+            (name, tuple(str((bound.end - bound.begin).symbolic) for bound in self.bounds[name]))
             for name in self.variables
         )
         return Inference(instance, tuple(ranges), symbolic)
@@ -154,40 +154,42 @@ class _Inferring:
     def bind(
         self, shapes: Sequence[Sequence[int]], strides: Sequence[Sequence[int] | None] | None
     ) -> None:
-        """Bind the names of sizes to the shapes of the inputs and place the inputs."""
+        """Bind the names of sizes to the shapes of the inputs, and register the inputs."""
         constants = self.sizes.constants
         for name in constants:
             self.check_constant(name)
-        inputs = [each for each in self.definition.parameters if each.name not in constants]
+        inputs = [
+            parameter for parameter in self.definition.parameters if parameter.name not in constants
+        ]
         self.inputs = inputs
         if len(shapes) != len(inputs):
-            expected = ", ".join(each.name for each in inputs)
+            expected = ", ".join(parameter.name for parameter in inputs)
             raise KernelInputError(
-                f"`{self.definition.name}` takes {len(inputs)} inputs ({expected}) but was given "
-                f"{len(shapes)}."
+                f"`{self.definition.name}` takes {len(inputs)} inputs ({expected}), got "
+                f"{len(shapes)}. Pass one shape for each."
             )
-        for number, (parameter, given) in enumerate(zip(inputs, shapes, strict=True)):
-            shape = tuple(int(each) for each in given)
+        for number, (parameter, sizes) in enumerate(zip(inputs, shapes, strict=True)):
+            shape = tuple(int(size) for size in sizes)
             self.bind_input(parameter, shape)
-            own = strides[number] if strides is not None else None
-            own = tuple(int(each) for each in own) if own is not None else ()
-            check_strides(parameter.name, shape, own)
-            tensor = Tensor(parameter.name, parameter.type, shape, "input", strides=own)
+            steps = strides[number] if strides is not None else None
+            steps = tuple(int(step) for step in steps) if steps is not None else ()
+            check_strides(parameter.name, shape, steps)
+            tensor = Tensor(parameter.name, parameter.type, shape, "input", strides=steps)
             self.tensors[parameter.name] = tensor
         for variable in self.variables.values():
             self.declare(variable)
 
     def check_constant(self, name: str) -> None:
-        """Raise unless a constant is the value of an integral scalar input."""
-        found = [each for each in self.definition.parameters if each.name == name]
-        if not found or found[0].dimensions or not found[0].type.is_integral:
+        """Raise unless a constant belongs to an integral scalar input and fits its type."""
+        matches = [parameter for parameter in self.definition.parameters if parameter.name == name]
+        if not matches or matches[0].dimensions or not matches[0].type.is_integral:
             raise KernelInputError(
-                f"`{name}` cannot be given as a constant: it is not a scalar integer input of "
+                f"`{name}` cannot be a constant: it is not a scalar integer input of "
                 f"`{self.definition.name}`."
             )
-        value, type_ = self.sizes.constants[name], found[0].type
+        value, type_ = self.sizes.constants[name], matches[0].type
         if not type_.least() <= value <= type_.greatest():
-            raise KernelInputError(f"The constant `{name}` = {value} does not fit {type_}.")
+            raise KernelInputError(f"The constant `{name}` = {value} does not fit into {type_}.")
 
     def bind_input(self, parameter: Parameter, shape: tuple[int, ...]) -> None:
         """Bind the sizes of one input."""
@@ -195,17 +197,19 @@ class _Inferring:
         if len(shape) != len(declared):
             raise KernelInputError(
                 f"The input `{name}` of `{self.definition.name}` has {len(declared)} dimensions "
-                f"but was given {len(shape)}: {shape}."
+                f"but got {len(shape)}: {shape}. Pass a tensor with the declared dimensions."
             )
         for dimension, (size, value) in enumerate(zip(declared, shape, strict=True)):
             if not 0 <= value <= _MAX_SIZE:
-                raise KernelInputError(f"Dimension {dimension} of `{name}` is {value}.")
-            known = size if isinstance(size, int) else self.sizes.named.setdefault(size, value)
-            if known != value:
-                label = f"`{size}`, which is {known} already" if known != size else f"{size}"
                 raise KernelInputError(
-                    f"Dimension {dimension} of the input `{name}` is {value}, but has to be "
-                    f"{label}."
+                    f"Dimension {dimension} of `{name}` is {value}; it must be from 0 to "
+                    f"{_MAX_SIZE}."
+                )
+            expected = size if isinstance(size, int) else self.sizes.named.setdefault(size, value)
+            if expected != value:
+                label = f"`{size}`, which is {expected}" if expected != size else f"{size}"
+                raise KernelInputError(
+                    f"Dimension {dimension} of the input `{name}` is {value}, but must be {label}."
                 )
         check_elements(name, shape)
         self.sizes.tensors[name] = shape
@@ -215,20 +219,20 @@ class _Inferring:
         )
 
     def symbol(self, size: str | int, value: int) -> Linear:
-        """Return a size as number and name."""
+        """Return a size as a number and a symbol."""
         return Linear(
             Affine((), value), Affine.index(size) if isinstance(size, str) else Affine((), value)
         )
 
     def declare(self, variable: Variable) -> None:
-        """Enter the declared sizes of an output, which bound what reads it before it is written."""
+        """Register the declared sizes of an output, for reads that precede its first write."""
         if variable.dimensions is None:
             if variable.rank == 0:
                 self.bounds[variable.name] = ()
             return
         values = [
-            each if isinstance(each, int) else self.sizes.named[each]
-            for each in variable.dimensions
+            size if isinstance(size, int) else self.sizes.named[size]
+            for size in variable.dimensions
         ]
         self.sizes.tensors[variable.name] = tuple(values)
         self.bounds[variable.name] = tuple(
@@ -239,15 +243,15 @@ class _Inferring:
     def statement(
         self, number: int, statement: Statement
     ) -> tuple[InstanceStatement, tuple[tuple[str, str], ...]]:
-        """Infer one statement and place what it writes."""
-        known = self.bounds.get(statement.output, ())
-        fallback = dict(zip(statement.subscripts, known, strict=False))
+        """Infer the ranges of one statement and place its output."""
+        declared = self.bounds.get(statement.output, ())
+        fallback = dict(zip(statement.subscripts, declared, strict=False))
         solver = Solver(statement, self.sizes, self.bounds, fallback)
         solved = solver.run()
         self.place(statement, tuple(solved[name] for name in statement.subscripts))
         names = (*statement.subscripts, *statement.reductions)
         indices = tuple(Range(name, *solved[name].pair) for name in names)
-        points = math.prod(each.extent for each in indices)
+        points = math.prod(index.extent for index in indices)
         if points > MAX_POINTS:
             raise failure(
                 f"A statement would be evaluated at {points} points, more than {MAX_POINTS}.",
@@ -257,10 +261,10 @@ class _Inferring:
         box = {name: bound.pair for name, bound in solved.items()}
         lowering = Lowering(number, box, self.sizes, self.bounds, self.check_bounds)
         value = lowering.lower(statement.value)
-        for each in statement.exists:
-            lowering.lower(each)
+        for expression in statement.exists:
+            lowering.lower(expression)
         self.preconditions += lowering.preconditions
-        made = InstanceStatement(
+        instance_statement = InstanceStatement(
             statement.output,
             statement.subscripts,
             statement.operator,
@@ -271,24 +275,25 @@ class _Inferring:
             " ".join(statement.span.text.split()) if statement.span else "",
         )
         ordered = dict.fromkeys([*names, *solved])
-        return made, tuple((name, str(solved[name])) for name in ordered)
+        return instance_statement, tuple((name, str(solved[name])) for name in ordered)
 
     def place(self, statement: Statement, bounds: tuple[Bound, ...]) -> None:
-        """Enter origin and shape of the tensor that a statement writes."""
+        """Set the origin and shape of the tensor that a statement writes."""
         name = statement.output
         variable = self.variables[name]
-        origin = tuple(each.begin.value for each in bounds)
-        shape = tuple(each.end.value - each.begin.value for each in bounds)
+        origin = tuple(bound.begin.value for bound in bounds)
+        shape = tuple(bound.end.value - bound.begin.value for bound in bounds)
         declared = self.bounds.get(name)
         if declared is not None:
             for place, (old, new) in enumerate(zip(declared, bounds, strict=True)):
                 if old.pair == new.pair:
                     continue
-                what = "declared" if name not in self.tensors else "written before"
+                origin_of_range = "declared" if name not in self.tensors else "already written"
                 raise failure(
-                    f"Dimension {place} of `{name}` is {what} as {old.pair[0]}:{old.pair[1]}, but "
+                    f"Dimension {place} of `{name}` is {origin_of_range} as "
+                    f"{old.pair[0]}:{old.pair[1]}, but "
                     f"this statement writes {new.pair[0]}:{new.pair[1]}. All statements that write "
-                    "a tensor need the same ranges; give them with `where`.",
+                    "a tensor need the same ranges; set them with `where`.",
                     statement.span,
                     RangeInferenceError,
                 )
@@ -296,7 +301,7 @@ class _Inferring:
         self.bounds[name] = declared or bounds
         self.sizes.tensors[name] = shape
         if name not in self.tensors:
-            is_output = any(each.name == name for each in self.definition.outputs)
+            is_output = any(output.name == name for output in self.definition.outputs)
             self.tensors[name] = Tensor(
                 name,
                 variable.type,
@@ -307,12 +312,13 @@ class _Inferring:
             )
 
     def report(self, strict: bool) -> None:
-        """Warn of the preconditions, or raise."""
-        for each in dict.fromkeys(self.preconditions):
-            state = "does not hold for these sizes" if each.is_violated else "is not checked"
+        """Warn about the preconditions, or raise if `strict`."""
+        for condition in dict.fromkeys(self.preconditions):
+            state = "does not hold for these sizes" if condition.is_violated else "is not checked"
             message = (
-                f"`{self.definition.name}` is only right if {each.text}, which {state}. Pass "
-                "`check_bounds=True` to limit the subscript."
+                f"`{self.definition.name}` is correct only if {condition.text}, which {state}. "
+                "Pass "
+                "`check_bounds=True` to clamp the subscript."
             )
             if strict:
                 raise RangeInferenceError(message)
@@ -321,29 +327,32 @@ class _Inferring:
 
 
 def check_elements(name: str, shape: tuple[int, ...]) -> None:
-    """Raise if a tensor is larger than any memory."""
+    """Raise if a tensor exceeds the limit on elements."""
     if math.prod(shape) > MAX_ELEMENTS:
         raise RangeInferenceError(
-            f"`{name}` would have {math.prod(shape)} elements, more than {MAX_ELEMENTS}."
+            f"`{name}` would have {math.prod(shape)} elements; at most {MAX_ELEMENTS} are "
+            "allowed. Pass smaller sizes."
         )
 
 
 def check_strides(name: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
-    """Raise where strides lead outside or two elements may share a place.
+    """Raise if strides are invalid or two elements may share memory.
 
     Raises:
-        KernelInputError: a stride is missing or negative, or
-            `stride[j] < stride[j + 1] * size[j + 1]` for dimensions longer than 1, outermost
-            stride first.
+        KernelInputError: a stride is missing or negative, or, with the outermost stride first and
+            without dimensions of size 1, `stride[j] < stride[j + 1] * size[j + 1]`.
     """
     if not strides and shape:
         return
     if len(strides) != len(shape):
         raise KernelInputError(
-            f"The input `{name}` has {len(shape)} sizes, {len(strides)} strides."
+            f"The input `{name}` has {len(shape)} sizes but {len(strides)} strides. Pass a stride "
+            "for each size."
         )
-    if any(each < 0 for each in strides):
-        raise KernelInputError(f"The input `{name}` has a negative stride: {strides}.")
+    if any(stride < 0 for stride in strides):
+        raise KernelInputError(
+            f"The input `{name}` has a negative stride: {strides}. Pass a contiguous copy."
+        )
     long = sorted(
         ((stride, size) for stride, size in zip(strides, shape, strict=True) if size > 1),
         reverse=True,

@@ -1,34 +1,35 @@
-"""A definition specialised to sizes: the input of every compiler and of the interpreter.
+"""Definitions specialised to sizes: the input of compilers and of the interpreter.
 
 `instantiate` (in `inference`) turns a checked definition and the shapes of its inputs into an
-`Instance`, in which nothing is symbolic. It is a list of statements to be executed in order, as if
+`Instance` without symbols. An instance is a list of statements. They are executed in order, as if
 each finished before the next began:
 
     for every point of `statement.box` (in any order, reductions included):
         output[subscripts] = operator(output[subscripts], value)
 
-- `tensors` holds the inputs in order of the parameters, then the outputs in order of the returns,
-  then temporaries in order of first writing. Each has a dtype, a shape and an *origin*: the
-  logical coordinate of its first element along each dimension. Subscripts everywhere are logical,
-  so the place in memory of coordinate `x` is `x - origin`. Inputs have origin 0. Outputs and
-  temporaries are dense and row-major; `strides` (in elements) of an input may be anything that
-  does not overlap itself.
-- A statement's `indices` are the output's indices in the order of the left side, then the
-  reduction indices in the order of their first appearance. Ranges are `[begin, end)`, and never
-  empty. The left side holds each output index once, and nothing else.
-- `operator` is "=", "+", "*", "min" or "max". With `initialises` every element of the box first
-  gets the identity (`statement.identity`); without, the reduction goes on from what is there. A
-  statement with "=" has no reduction indices.
-- `value` is a typed expression (see `expressions` for what its nodes mean) of exactly the type
-  `statement.type`, in which it is to be accumulated: that of the output, or float32 for one of a
-  16-bit float, which is rounded when it is stored. Its leaves are `Constant`, `Index` and `Load`.
+- `tensors` contains the inputs in the order of the parameters, the outputs in the order of the
+  returns, and the temporaries in the order in which they are first written. A tensor has a dtype, a
+  shape and an *origin*: the logical coordinate of its first element along each dimension. All
+  subscripts are logical, so coordinate `x` is at position `x - origin` in memory. Inputs have
+  origin 0. Outputs and temporaries are dense and row-major; the `strides` (in elements) of an input
+  are arbitrary as long as elements do not overlap.
+- `indices` of a statement are the indices of the output in the order of the left side, then the
+  reduction indices in the order of their first appearance. Ranges are `[begin, end)` and never
+  empty. The left side consists of the output indices, once each.
+- `operator` is "=", "+", "*", "min" or "max". With `initialises`, every element of the box is first
+  set to the identity (`statement.identity`); otherwise the reduction continues from the current
+  contents. A statement with "=" has no reduction indices.
+- `value` is a typed expression (see `expressions`) of type `statement.type`, in which it must be
+  accumulated: the type of the output, or float32 for a 16-bit float output, which is rounded when
+      it
+  is stored. The leaves of `value` are `Constant`, `Index` and `Load`.
 - `Load.subscripts` are `Affine` maps of the statement's indices, or integral expressions for
-  gathers and for quasi-affine maps such as `i / 4` (`is_quasi_affine` tells).
-- A tensor with `is_updated` is read or accumulated into before anything wrote it: its contents
-  come in with the call (`outputs=`).
+  gathers and for quasi-affine maps such as `i / 4` (see `is_quasi_affine`).
+- A tensor with `is_updated` is read or accumulated into before any statement writes it: the caller
+  passes its contents (`outputs=`).
 
-All nodes are frozen and hashable; `canonical_text` is the same for definitions that differ in
-names only and is what caches are keyed by.
+All nodes are frozen and hashable. `canonical_text` is equal for definitions that differ only in
+names; caches use it as key.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Operator = Literal["=", "+", "*", "min", "max"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Range:
-    """An index and the half-open interval of its values."""
+    """An index and its half-open interval of values."""
 
     name: str
     begin: int
@@ -56,13 +57,13 @@ class Range:
 
     @property
     def extent(self) -> int:
-        """The number of values."""
+        """Number of values."""
         return self.end - self.begin
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of an instance: where it comes from and how it lies in memory."""
+    """A tensor of an instance: its role and its memory layout."""
 
     name: str
     dtype: ScalarType
@@ -80,23 +81,23 @@ class Tensor:
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
     def num_elements(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
         return math.prod(self.shape)
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether it lies row-major and dense."""
+        """True for a dense, row-major tensor."""
         return self.strides == row_major(self.shape)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InstanceStatement:
-    """One statement over its box; see the module's text."""
+    """One statement over its box; see the module docstring."""
 
     output: str
     subscripts: tuple[str, ...]
@@ -109,22 +110,22 @@ class InstanceStatement:
 
     @property
     def reductions(self) -> tuple[Range, ...]:
-        """The indices that are not on the left side."""
+        """Indices that are not on the left side."""
         return self.indices[len(self.subscripts) :]
 
     @property
     def box(self) -> dict[str, tuple[int, int]]:
-        """The range of each index as `(begin, end)`."""
-        return {each.name: (each.begin, each.end) for each in self.indices}
+        """Range of each index as `(begin, end)`."""
+        return {index.name: (index.begin, index.end) for index in self.indices}
 
     @property
     def num_points(self) -> int:
-        """How often the value is evaluated."""
-        return math.prod(each.extent for each in self.indices)
+        """Number of evaluations of the value."""
+        return math.prod(index.extent for index in self.indices)
 
     @property
     def identity(self) -> int | float:
-        """What the operator starts from."""
+        """Neutral element of the operator."""
         match self.operator:
             case "*":
                 return 1
@@ -137,18 +138,18 @@ class InstanceStatement:
 
     @property
     def loads(self) -> tuple[Load, ...]:
-        """Every load in the value, those inside of subscripts included, in order."""
-        return tuple(each for each in walk(self.value) if isinstance(each, Load))
+        """All loads in the value, including those in subscripts, in order."""
+        return tuple(node for node in walk(self.value) if isinstance(node, Load))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Precondition:
-    """A demand on sizes or on values of tensors that range inference could not prove.
+    """A condition on sizes or tensor values that range inference could not prove.
 
     Attributes:
-        text: the demand as text, such as `0 <= I(b, k) < E`.
-        statement: the number of the statement, from 0.
-        is_violated: it is about sizes only and does not hold for these.
+        text: the condition as a string, such as `0 <= I(b, k) < E`.
+        statement: number of the statement, from 0.
+        is_violated: the condition depends only on sizes and does not hold for them.
     """
 
     text: str
@@ -158,7 +159,7 @@ class Precondition:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Instance:
-    """A definition for given sizes; see the module's text."""
+    """A definition for fixed sizes; see the module docstring."""
 
     name: str
     tensors: tuple[Tensor, ...]
@@ -169,22 +170,22 @@ class Instance:
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The inputs in the order in which they are passed."""
-        return tuple(each for each in self.tensors if each.role == "input")
+        """Inputs in the order in which they are passed."""
+        return tuple(tensor for tensor in self.tensors if tensor.role == "input")
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
-        """The outputs in the order in which they are returned."""
-        return tuple(each for each in self.tensors if each.role == "output")
+        """Outputs in the order in which they are returned."""
+        return tuple(tensor for tensor in self.tensors if tensor.role == "output")
 
     @property
     def temporaries(self) -> tuple[Tensor, ...]:
-        """The tensors that live during a call only."""
-        return tuple(each for each in self.tensors if each.role == "temporary")
+        """Tensors that exist only during a call."""
+        return tuple(tensor for tensor in self.tensors if tensor.role == "temporary")
 
     def tensor(self, name: str) -> Tensor:
-        """Return the tensor of that name."""
-        return next(each for each in self.tensors if each.name == name)
+        """Return a tensor by name."""
+        return next(tensor for tensor in self.tensors if tensor.name == name)
 
     def __iter__(self) -> Iterator[InstanceStatement]:
         return iter(self.statements)
@@ -204,13 +205,13 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_quasi_affine(subscript: Affine | Expression) -> bool:
-    """Tell whether it is made of indices, constants, `+ - *` and `/ %` by constants only."""
+    """Return whether a subscript consists of indices, constants, `+ - *` and `/ %` by constants."""
     if isinstance(subscript, Affine):
         return True
     return all(
-        isinstance(each, Constant | Index | Unary | Cast)
-        or (isinstance(each, Binary) and _is_quasi_affine_operator(each))
-        for each in walk(subscript)
+        isinstance(node, Constant | Index | Unary | Cast)
+        or (isinstance(node, Binary) and _is_quasi_affine_operator(node))
+        for node in walk(subscript)
     )
 
 

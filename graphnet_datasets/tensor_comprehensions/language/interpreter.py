@@ -1,9 +1,9 @@
-"""Evaluate an instance with NumPy: this is what a tensor comprehension means.
+"""Evaluation of an instance with NumPy: the reference semantics of Tensor Comprehensions.
 
-Statement by statement, the box is cut into pieces that fit memory; in a piece an index is an array
-along its own axis, and a load a strided view or a gather. Floats are accumulated in float64 and
-rounded when a statement is done; with `float64` nothing is rounded at all, which is the truth that
-compiled code is compared with. Sums of products of plain loads go through `einsum`.
+The box of each statement is cut into pieces that fit in memory. In a piece, an index is an array
+along its own axis, and a load is a strided view or a gather. Floats are accumulated in float64 and
+rounded at the end of the statement; with `float64` nothing is rounded, which is the reference for
+compiled code. Sums of products of plain loads use `einsum`.
 """
 
 from __future__ import annotations
@@ -40,47 +40,52 @@ def interpret(
 
     Args:
         instance: the definition at the sizes of the inputs.
-        inputs: arrays of the shapes and dtypes of `instance.inputs`, or what NumPy makes such
-            arrays of; bfloat16 is passed as float32.
-        outputs: the initial contents of outputs that are accumulated into; not changed.
-        float64: compute and return all floats in float64.
+        inputs: arrays of the shapes and dtypes of `instance.inputs`, or objects that NumPy converts
+            to such arrays; bfloat16 is passed as float32.
+        outputs: initial contents of accumulated outputs; not modified.
+        float64: compute and return every float as float64.
 
     Raises:
-        KernelInputError: an input is missing or has another shape or dtype, or a subscript that
+        KernelInputError: an input is missing or has the wrong shape or dtype, or a subscript that
             was assumed to be in range is not.
     """
     arrays: dict[str, Array] = {}
     if len(inputs) != len(instance.inputs):
         raise KernelInputError(
-            f"`{instance.name}` takes {len(instance.inputs)} inputs but was given {len(inputs)}."
+            f"`{instance.name}` takes {len(instance.inputs)} inputs, got {len(inputs)}. Pass one "
+            "array for each input."
         )
-    for tensor, given in zip(instance.inputs, inputs, strict=True):
-        arrays[tensor.name] = _taken(tensor, given, float64)
+    for tensor, value in zip(instance.inputs, inputs, strict=True):
+        arrays[tensor.name] = _convert_input(tensor, value, float64)
     for tensor in (*instance.outputs, *instance.temporaries):
         arrays[tensor.name] = np.zeros(tensor.shape, numpy_dtype(tensor.dtype, float64=float64))
         if tensor.is_updated:
             if tensor.name not in (outputs or {}):
                 raise KernelInputError(
-                    f"`{instance.name}` accumulates into `{tensor.name}`, which nothing wrote "
-                    f"before. Pass its contents as `outputs={{'{tensor.name}': …}}`."
+                    f"`{instance.name}` accumulates into `{tensor.name}`, which has no "
+                    f"contents. Pass them as `outputs={{'{tensor.name}': …}}`."
                 )
-            given = (outputs or {})[tensor.name]
-            arrays[tensor.name] = _taken(tensor, given, float64).copy()
+            value = (outputs or {})[tensor.name]
+            arrays[tensor.name] = _convert_input(tensor, value, float64).copy()
     with np.errstate(all="ignore"):
         for statement in instance.statements:
             _execute(instance, statement, arrays, float64)
-    return tuple(arrays[each.name] for each in instance.outputs)
+    return tuple(arrays[tensor.name] for tensor in instance.outputs)
 
 
-def _taken(tensor: Tensor, given: Any, float64: bool) -> Array:
-    array = np.asarray(given)
+def _convert_input(tensor: Tensor, value: Any, float64: bool) -> Array:
+    array = np.asarray(value)
     expected = numpy_dtype(tensor.dtype)
-    is_number = array.ndim == 0 and not isinstance(given, np.ndarray | np.generic)
+    is_number = array.ndim == 0 and not isinstance(value, np.ndarray | np.generic)
     if array.shape != tensor.shape:
-        raise KernelInputError(f"`{tensor.name}` has shape {array.shape}, expected {tensor.shape}.")
+        raise KernelInputError(
+            f"`{tensor.name}` has shape {array.shape}, expected {tensor.shape}. Reshape it."
+        )
     wide = float64 and tensor.dtype.is_float and array.dtype == np.float64
     if array.dtype != expected and not is_number and not wide:
-        raise KernelInputError(f"`{tensor.name}` is {array.dtype}, expected {expected}.")
+        raise KernelInputError(
+            f"`{tensor.name}` is {array.dtype}, expected {expected}. Convert it."
+        )
     return np.ascontiguousarray(convert(array, tensor.dtype, float64=float64)).reshape(array.shape)
 
 
@@ -98,8 +103,8 @@ def _execute(
             total[...] = statement.identity
     factors = _factors(statement)
     box = statement.box
-    if factors and all(_is_inside(each, instance, box) for each in factors):
-        for piece in pieces(box, lambda each: _largest(factors, each), _PIECE_OPERAND):
+    if factors and all(_is_inside(load, instance, box) for load in factors):
+        for piece in pieces(box, lambda part: _largest(factors, part), _PIECE_OPERAND):
             _contract(instance, statement, factors, arrays, total, piece)
     else:
         for piece in pieces(box, _points, _PIECE_POINTS):
@@ -112,7 +117,7 @@ def _execute(
 def _accumulate(
     statement: InstanceStatement, tensor: Tensor, total: Array, piece: Box, value: Any
 ) -> None:
-    """Put the value at the points of a piece into the output."""
+    """Reduce the values at the points of a piece into the output."""
     region = _region(statement, tensor, piece)
     full = np.broadcast_to(value, tuple(end - begin for begin, end in piece.values()))
     if statement.operator == "=":
@@ -133,7 +138,7 @@ def _region(statement: InstanceStatement, tensor: Tensor, piece: Box) -> tuple[s
 
 
 def _factors(statement: InstanceStatement) -> list[Load]:
-    """Return the loads whose product is the value of a float sum, [] if it is something else."""
+    """Return the loads whose product a float sum accumulates, or [] for any other statement."""
     if statement.operator != "+" or not statement.type.is_float:
         return []
     loads: list[Load] = []
@@ -150,13 +155,13 @@ def _factors(statement: InstanceStatement) -> list[Load]:
             case _:
                 return []
     named = {name for load in loads for name in _names(load)}
-    return loads if named == {each.name for each in statement.indices} else []
+    return loads if named == {index.name for index in statement.indices} else []
 
 
 def _names(load: Load) -> set[str]:
     """Return the indices that the affine subscripts of a load depend on."""
-    affine = [each for each in load.subscripts if isinstance(each, Affine)]
-    return {name for each in affine for name in each.names}
+    affine = [subscript for subscript in load.subscripts if isinstance(subscript, Affine)]
+    return {name for subscript in affine for name in subscript.names}
 
 
 def _keeps_value(old: ScalarType, new: ScalarType) -> bool:
@@ -183,10 +188,10 @@ def _contract(
         wide = arrays[load.tensor].astype(np.float64, copy=False)
         view = strided_view(wide, load, tensor, piece)
         assert view is not None  # noqa: S101 - `_is_inside` holds for the whole box
-        kept = [axes[name] for name in piece if view.shape[axes[name]] > 1]
-        operands += [view.reshape([view.shape[axis] for axis in kept]), kept]
-    # An index of one value has no axis in the operands; its axis in the output stays 1.
-    seen = {axis for kept in operands[1::2] for axis in kept}
+        operand_axes = [axes[name] for name in piece if view.shape[axes[name]] > 1]
+        operands += [view.reshape([view.shape[axis] for axis in operand_axes]), operand_axes]
+    # An index with a single value has no axis in the operands; its output axis has size 1.
+    seen = {axis for operand_axes in operands[1::2] for axis in operand_axes}
     result_axes = [axes[name] for name in statement.subscripts]
     product = np.einsum(*operands, [axis for axis in result_axes if axis in seen], optimize=True)
     region = _region(statement, instance.tensor(statement.output), piece)
@@ -196,11 +201,11 @@ def _contract(
 
 
 def pieces(box: Box, cost: Any, limit: int) -> Iterator[Box]:
-    """Yield parts of a box that each cost at most `limit`, by halving the longest side."""
+    """Cut a box into parts that cost at most `limit`, by halving the longest side."""
     stack = [dict(box)]
     while stack:
         piece = stack.pop()
-        name = max(piece, key=lambda each: piece[each][1] - piece[each][0], default="")
+        name = max(piece, key=lambda index: piece[index][1] - piece[index][0], default="")
         if not name or cost(piece) <= limit or piece[name][1] - piece[name][0] == 1:
             yield piece
             continue

@@ -1,4 +1,4 @@
-"""From text to tokens, the longest first."""
+"""Lexer of the language; the longest token matches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .spans import Span, failure
 Kind = Literal["name", "integer", "float", "symbol", "word", "end"]
 
 WORDS = frozenset({"def", "where", "in", "exists", "min", "max"})
-"""Names that a definition cannot give to anything; scalar types are reserved by the parser."""
+"""Reserved words; the parser also reserves the names of scalar types."""
 
 _NUMBER = re.compile(r"(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -28,29 +28,29 @@ _SYMBOLS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Token:
-    """A token; `text` is as it stands in the source, "" at the end."""
+    """A token; `text` is its source, or "" at the end."""
 
     kind: Kind
     text: str
     span: Span
 
     def __str__(self) -> str:
-        return f"`{self.text}`" if self.text else "the end of the text"
+        return f"`{self.text}`" if self.text else "the end of the source"
 
 
 def tokenize(source: str) -> list[Token]:
-    """Return the tokens of a text; the last is of kind "end".
+    """Split a source string into tokens; the last token has kind "end".
 
     >>> [token.text for token in tokenize("O +=! A.0 * 1.5e3 # size")]
     ['O', '+=!', 'A', '.', '0', '*', '1.5e3', '']
 
     Raises:
-        DefinitionError: a character begins no token, or text or name are too long.
+        DefinitionError: a character starts no token, or the source or a name is too long.
     """
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise failure(
-            f"The text has {len(source)} characters, more than the {MAX_SOURCE_CHARACTERS} that "
-            "are read. Split it.",
+            f"The source has {len(source)} characters; at most {MAX_SOURCE_CHARACTERS} "
+            "are allowed. Split it.",
             None,
         )
     tokens: list[Token] = []
@@ -67,23 +67,23 @@ def tokenize(source: str) -> list[Token]:
 
 
 def _next(source: str, place: int, before: Token | None) -> tuple[Kind, int]:
-    """Return kind and end of the token that begins at `place`."""
+    """Return the kind and the end of the token that starts at `place`."""
     for symbol in _SYMBOLS:
-        # `T.0` is the size of a dimension; elsewhere `.0` is a number.
+        # `T.0` is the size of a dimension; in other places `.0` is a number.
         is_fraction = symbol == "." and not (before and before.kind == "name")
         if source.startswith(symbol, place) and not is_fraction:
             return "symbol", place + len(symbol)
-    if found := _NAME.match(source, place):
-        if found.end() - place > MAX_NAME_CHARACTERS:
+    if match := _NAME.match(source, place):
+        if match.end() - place > MAX_NAME_CHARACTERS:
             raise failure(
-                f"A name has more than {MAX_NAME_CHARACTERS} characters.",
-                Span(source, place, found.end()),
+                f"A name has more than {MAX_NAME_CHARACTERS} characters. Shorten it.",
+                Span(source, place, match.end()),
             )
-        return ("word" if found.group() in WORDS else "name"), found.end()
-    if found := _NUMBER.match(source, place):
+        return ("word" if match.group() in WORDS else "name"), match.end()
+    if match := _NUMBER.match(source, place):
         after_dot = before is not None and before.text == "."
         if after_dot and (digits := re.compile(r"\d+").match(source, place)):
             return "integer", digits.end()
-        is_float = any(each in found.group() for each in ".eE")
-        return ("float" if is_float else "integer"), found.end()
+        is_float = any(character in match.group() for character in ".eE")
+        return ("float" if is_float else "integer"), match.end()
     raise failure(f"Unexpected character {source[place]!r}.", Span(source, place, place + 1))

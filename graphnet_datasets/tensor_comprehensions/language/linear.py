@@ -1,4 +1,4 @@
-"""Affine parts of typed expressions at given sizes, with the sizes kept as symbols for printing."""
+"""Affine forms of typed expressions, with numeric values and symbolic sizes for printing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .types import INT32
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Linear:
-    """An affine expression of indices whose constant is also kept as an expression of sizes.
+    """An affine expression of indices, with its constant also as a symbolic expression of sizes.
 
     Attributes:
-        affine: coefficients of the indices and the constant, as numbers.
-        symbolic: the constant as an affine expression of names of sizes, for people.
+        affine: numeric coefficients and constant.
+        symbolic: the constant as an affine expression of the names of sizes, for messages.
     """
 
     affine: Affine
@@ -24,12 +24,12 @@ class Linear:
 
     @staticmethod
     def number(value: int) -> Linear:
-        """Return a constant that is a number in the text too."""
+        """Return a constant that prints as a number."""
         return Linear(Affine((), value), Affine((), value))
 
     @property
     def value(self) -> int:
-        """The constant."""
+        """Numeric value of the constant."""
         return self.affine.constant
 
     def __add__(self, other: Linear) -> Linear:
@@ -44,12 +44,12 @@ class Linear:
 
 @dataclasses.dataclass(slots=True)
 class Sizes:
-    """What the sizes and constants of a definition are.
+    """Known sizes and constants of a definition.
 
     Attributes:
-        named: the value of each named size.
-        tensors: the shape of each tensor that is known so far.
-        constants: values of scalar inputs that are fixed at compile time.
+        named: values of named sizes.
+        tensors: shapes of the tensors known so far.
+        constants: values of scalar inputs fixed at compile time.
     """
 
     named: dict[str, int]
@@ -57,7 +57,7 @@ class Sizes:
     constants: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def of(self, size: Size) -> int | None:
-        """Return a size, None where its tensor is not yet known."""
+        """Return the value of a size, or None if the shape of its tensor is unknown."""
         if size.dimension is None:
             return self.named.get(size.name)
         shape = self.tensors.get(size.name)
@@ -65,7 +65,7 @@ class Sizes:
 
 
 def linear(node: Expression, sizes: Sizes) -> Linear | None:
-    """Return an integral expression as affine in the indices, None if it is not.
+    """Return the affine form of an integral expression, or None if it is not affine.
 
     >>> linear(Binary("*", Constant(2, INT32), Index("i"), INT32), Sizes({}, {})).affine.constant
     0
@@ -88,12 +88,12 @@ def linear(node: Expression, sizes: Sizes) -> Linear | None:
             return None if operand is None else operand * -1
         case Binary():
             left, right = linear(node.left, sizes), linear(node.right, sizes)
-            return None if left is None or right is None else _combined(node, left, right)
+            return None if left is None or right is None else _combine(node, left, right)
         case _:
             return None
 
 
-def _combined(node: Binary, left: Linear, right: Linear) -> Linear | None:
+def _combine(node: Binary, left: Linear, right: Linear) -> Linear | None:
     match node.operator:
         case "+":
             return left + right
@@ -108,7 +108,7 @@ def _combined(node: Binary, left: Linear, right: Linear) -> Linear | None:
                 return left * right.value
             if left.affine.is_constant and left.symbolic.is_constant:
                 return right * left.value
-            # A product of two sizes is printed as its value.
+            # A product of two sizes is printed as a number.
             return Linear(left.affine * right.value, Affine((), left.value * right.value))
         case "/" | "%" | "min" | "max":
             if not (left.affine.is_constant and right.affine.is_constant):
@@ -127,9 +127,9 @@ def _combined(node: Binary, left: Linear, right: Linear) -> Linear | None:
 
 
 def quotient(node: Expression, sizes: Sizes) -> tuple[Linear, int] | None:
-    """Return `(e, c)` if an integral expression is `floor(e / c)` with affine `e`, else None.
+    """Return `(e, c)` if an integral expression equals `floor(e / c)` with affine `e`, else None.
 
-    Sums and nested divisions are drawn into one: `a / c + b` is `(a + c*b) / c`.
+    Sums and nested divisions are combined: `a / c + b` becomes `(a + c*b) / c`.
     """
     whole = linear(node, sizes)
     if whole is not None:
@@ -157,7 +157,7 @@ def quotient(node: Expression, sizes: Sizes) -> tuple[Linear, int] | None:
 
 
 def fold(operator: str, left: int, right: int) -> int:
-    """Return the value of an integer operator; a division by 0 gives 0, as everywhere."""
+    """Return the value of an integer operation; division by 0 returns 0, as in the language."""
     match operator:
         case "/":
             return left // right if right else 0
@@ -174,7 +174,7 @@ def _group(affine: Affine) -> str:
 
 
 def ceiling(value: Linear, divisor: int) -> Linear:
-    """Return a constant divided by a positive number and rounded up."""
+    """Return a constant divided by a positive number, rounded up."""
     if divisor == 1:
         return value
     result = -(-value.value // divisor)
@@ -184,23 +184,23 @@ def ceiling(value: Linear, divisor: int) -> Linear:
 
 
 def extreme(values: list[Linear], name: str) -> Linear:
-    """Return the least ("min") or greatest ("max") of constants, both as number and as text."""
+    """Return the smallest ("min") or largest ("max") of several constants."""
     pick = min if name == "min" else max
-    value = pick(each.value for each in values)
+    value = pick(value.value for value in values)
     sign = 1 if name == "min" else -1
-    kept: list[Linear] = []
-    for each in values:
-        # Of two that differ by a number one is always the extreme: `min(N, N - 1)` is `N - 1`.
-        gaps = [(each.symbolic - other.symbolic) * sign for other in kept]
+    extremes: list[Linear] = []
+    for candidate in values:
+        # Of two constants that differ by a number, one is redundant: `min(N, N - 1)` is `N - 1`.
+        gaps = [(candidate.symbolic - other.symbolic) * sign for other in extremes]
         if any(gap.is_constant and gap.constant >= 0 for gap in gaps):
             continue
-        kept = [other for other, gap in zip(kept, gaps, strict=True) if not gap.is_constant]
-        kept.append(each)
-    values = kept
-    texts = list(dict.fromkeys(str(each.symbolic) for each in values))
+        extremes = [other for other, gap in zip(extremes, gaps, strict=True) if not gap.is_constant]
+        extremes.append(candidate)
+    values = extremes
+    texts = list(dict.fromkeys(str(value.symbolic) for value in values))
     if len(texts) == 1:
         return values[0]
-    if all(each.symbolic.is_constant for each in values):
+    if all(value.symbolic.is_constant for value in values):
         return Linear.number(value)
     return Linear(Affine((), value), Affine.index(f"{name}({', '.join(texts)})"))
 
@@ -208,9 +208,9 @@ def extreme(values: list[Linear], name: str) -> Linear:
 def interval(
     node: Expression, box: Mapping[str, tuple[int, int]], sizes: Sizes
 ) -> tuple[int, int] | None:
-    """Return bounds of an integral expression over a box, None if it reads a tensor.
+    """Return bounds of an integral expression over a box, or None if it reads a tensor.
 
-    They hold, but need not be reached: both sides of an operator are taken as independent.
+    The bounds need not be tight: the operands of an operator are treated as independent.
     """
     exact = linear(node, sizes)
     if exact is not None and all(name in box for name in exact.affine.names):
@@ -221,8 +221,8 @@ def interval(
         case Cast() if node.operand.type.is_bool:
             return 0, 1
         case Unary(operator="-"):
-            found = interval(node.operand, box, sizes)
-            return None if found is None else (-found[1], -found[0])
+            operand = interval(node.operand, box, sizes)
+            return None if operand is None else (-operand[1], -operand[0])
         case Binary():
             left, right = interval(node.left, box, sizes), interval(node.right, box, sizes)
             return None if left is None or right is None else _interval(node.operator, left, right)

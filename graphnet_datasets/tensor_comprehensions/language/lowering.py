@@ -1,4 +1,6 @@
-"""From typed expressions to those of an instance: sizes become numbers, subscripts affine maps."""
+"""Lowering of typed expressions to instance expressions with numeric sizes and affine
+subscripts.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ Check = Literal["", "assumed", "clamp"]
 
 
 class Lowering:
-    """Lowers the expressions of one statement and gathers what could not be proven.
+    """Lowers the expressions of one statement and collects unproven preconditions.
 
     Attributes:
-        preconditions: what is assumed, in order.
+        preconditions: assumed conditions, in order.
     """
 
     def __init__(
@@ -35,13 +37,14 @@ class Lowering:
         self.preconditions: list[Precondition] = []
 
     def lower(self, node: Expression, guards: Guards = ()) -> Expression:
-        """Return the instance's form of an expression that is evaluated under `guards`."""
+        """Return the lowered form of an expression evaluated under `guards`."""
         match node:
             case Size():
                 value = self.sizes.of(node)
                 if value is None:
                     raise failure(
-                        f"The sizes of `{node.name}` are not known before it is written.",
+                        f"The sizes of `{node.name}` are unknown before it is written. Declare "
+                        "them in the returns.",
                         node.span,
                         RangeInferenceError,
                     )
@@ -51,12 +54,12 @@ class Lowering:
             case Access():
                 return self.load(node, guards)
             case Select():
-                held = guards + conditions(node.condition, self.sizes, True)
-                refused = guards + conditions(node.condition, self.sizes, False)
+                satisfied = guards + conditions(node.condition, self.sizes, True)
+                violated = guards + conditions(node.condition, self.sizes, False)
                 return Select(
                     self.lower(node.condition, guards),
-                    self.lower(node.positive, held),
-                    self.lower(node.negative, refused),
+                    self.lower(node.positive, satisfied),
+                    self.lower(node.negative, violated),
                     node.type,
                     node.span,
                 )
@@ -68,10 +71,11 @@ class Lowering:
                 return rebuild(node, lambda child: self.lower(child, guards))
 
     def load(self, node: Access, guards: Guards) -> Load:
-        """Return an access with its subscripts as affine maps and what is known of their range."""
+        """Return an access with affine subscripts and the checks that its range needs."""
         if node.tensor not in self.bounds:
             raise failure(
-                f"`{node.tensor}` is read before it is written, and its sizes are not declared.",
+                f"`{node.tensor}` is read before it is written, and its sizes are not declared. "
+                "Declare them.",
                 node.span,
                 RangeInferenceError,
             )
@@ -90,18 +94,20 @@ class Lowering:
     def check(
         self, node: Access, subscript: Expression, bound: Bound, guards: Guards
     ) -> tuple[Check, bool]:
-        """Tell what has to be done about a subscript, and whether guards keep it in range."""
+        """Return the check a subscript needs, and whether guards keep it in range."""
         begin, end = bound.pair
         demands = limits(subscript, bound, self.sizes)
         if demands:
-            expressions = [each.affine for each in demands]
-            if all(is_proven(each, self.box, ()) for each in expressions):
+            expressions = [demand.affine for demand in demands]
+            if all(is_proven(expression, self.box, ()) for expression in expressions):
                 return "", False
-            if guards and all(is_proven(each, self.box, guards) for each in expressions):
+            if guards and all(
+                is_proven(expression, self.box, guards) for expression in expressions
+            ):
                 return "", True
         tight = tighten(self.box, guards) or self.box
-        found = interval(subscript, tight, self.sizes)
-        if found is not None and begin <= found[0] and found[1] < end:
+        reached = interval(subscript, tight, self.sizes)
+        if reached is not None and begin <= reached[0] and reached[1] < end:
             return "", bool(guards)
         text = " ".join(subscript.span.text.split()) if subscript.span else node.tensor
         text = f"{bound.begin.symbolic} <= {text} < {bound.end.symbolic}"

@@ -1,4 +1,4 @@
-"""From tokens to the syntax tree, by recursive descent."""
+"""Recursive-descent parser of the language."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _Item = TypeVar("_Item")
 
 
 def parse(source: str) -> tuple[DefinitionSyntax, ...]:
-    """Return the definitions of a text.
+    """Parse the definitions in a source string.
 
-    >>> [each.name.text for each in parse("def f(float(N) A) -> (B) { B(i) = A(i) }")]
+    >>> [syntax.name.text for syntax in parse("def f(float(N) A) -> (B) { B(i) = A(i) }")]
     ['f']
 
     Raises:
-        DefinitionError: the text does not follow the grammar; the message points at the place.
+        DefinitionError: the source violates the grammar; the message points at the place.
     """
     return Parser(tokenize(source)).definitions()
 
 
 class Parser:
-    """Reads tokens from left to right; each method reads one rule of the grammar."""
+    """Parser over a list of tokens; each method parses one rule of the grammar."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
@@ -56,18 +56,18 @@ class Parser:
 
     @property
     def next(self) -> Token:
-        """The token that is read next."""
+        """The next token."""
         return self.tokens[self.place]
 
     def definitions(self) -> tuple[DefinitionSyntax, ...]:
-        """`{ def }`, at least one."""
-        found = [self.definition()]
+        """Parse `{ def }`, at least one."""
+        definitions = [self.definition()]
         while self.next.kind != "end":
-            found.append(self.definition())
-        return tuple(found)
+            definitions.append(self.definition())
+        return tuple(definitions)
 
     def definition(self) -> DefinitionSyntax:
-        """One `def`."""
+        """Parse a `def`."""
         first = self.take("def")
         name = self.name()
         parameters = self.variables(self.parameter)
@@ -88,34 +88,34 @@ class Parser:
         )
 
     def variables(self, item: Callable[[], VariableSyntax]) -> tuple[VariableSyntax, ...]:
-        """A list of variables in parentheses, which may be empty."""
+        """Parse a possibly empty list of variables in parentheses."""
         self.take("(")
-        found = [] if self.next.text == ")" else self.listed(item)
+        variables = [] if self.next.text == ")" else self.listed(item)
         self.take(")")
-        return tuple(found)
+        return tuple(variables)
 
     def listed(self, item: Callable[[], _Item]) -> list[_Item]:
-        """One or more items between commas."""
-        found = [item()]
+        """Parse one or more comma-separated items."""
+        items = [item()]
         while self.skip(","):
-            found.append(item())
-        return found
+            items.append(item())
+        return items
 
     def parameter(self) -> VariableSyntax:
-        """`type id`."""
+        """Parse `type id`."""
         if self.next.text not in SPELLINGS:
             self.fail("a scalar type")
         return self.typed_variable()
 
     def returned(self) -> VariableSyntax:
-        """`[type] id`."""
+        """Parse `[type] id`."""
         if self.next.text in SPELLINGS:
             return self.typed_variable()
         name = self.name()
         return VariableSyntax(name, None, None, name.span)
 
     def typed_variable(self) -> VariableSyntax:
-        """A scalar type, sizes in parentheses if any, and a name."""
+        """Parse a scalar type, optional sizes in parentheses, and a name."""
         first = self.advance()
         dimensions: list[Name | Number] = []
         if self.skip("("):
@@ -128,11 +128,11 @@ class Parser:
         )
 
     def dimension(self) -> Name | Number:
-        """`id | integer`."""
+        """Parse `id | integer`."""
         return self.integer() if self.next.kind == "integer" else self.name()
 
     def statement(self) -> StatementSyntax:
-        """One statement with its clauses."""
+        """Parse a statement and its clauses."""
         output = self.name()
         subscripts: list[Name] = []
         if self.skip("("):
@@ -140,7 +140,7 @@ class Parser:
                 subscripts = self.listed(lambda: self.name("an index (a plain name)"))
             self.take(")")
         if self.next.text not in ASSIGNMENTS:
-            self.fail("one of " + " ".join(f"`{each}`" for each in ASSIGNMENTS))
+            self.fail("one of " + " ".join(f"`{operator}`" for operator in ASSIGNMENTS))
         operator = self.advance().text
         value = self.expression()
         call = self.library_call() if self.skip("<=>") else None
@@ -151,7 +151,7 @@ class Parser:
         )
 
     def library_call(self) -> Apply:
-        """What follows `<=>`."""
+        """Parse the call after `<=>`."""
         name = self.name()
         self.take("(")
         arguments = self.listed(self.expression)
@@ -159,7 +159,7 @@ class Parser:
         return Apply(name, tuple(arguments), name.span.to(last.span))
 
     def clause(self) -> Clause:
-        """One clause of `where`."""
+        """Parse a clause of `where`."""
         if self.skip("exists"):
             return ExistsClause(self.expression())
         name = self.name("a name or `exists`")
@@ -173,12 +173,12 @@ class Parser:
         return RangeClause(name, begin, end, name.span.to(end.span))
 
     def expression(self) -> Node:
-        """The whole of an expression."""
+        """Parse an expression."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise failure(
-                f"An expression is nested more than {MAX_DEPTH} deep. Name parts of it in "
-                "statements of their own.",
+                f"An expression is nested more than {MAX_DEPTH} deep. Compute parts of it in "
+                "separate statements.",
                 self.next.span,
             )
         condition = self.infix(0)
@@ -192,7 +192,7 @@ class Parser:
         return condition
 
     def infix(self, level: int) -> Node:
-        """Operators of this level and those that bind closer; all group to the left."""
+        """Parse left-associative operators of this precedence level and tighter levels."""
         left = self.prefix()
         while _LEVEL.get(self.next.text, -1) >= level:
             operator = self.advance().text
@@ -201,19 +201,21 @@ class Parser:
         return left
 
     def prefix(self) -> Node:
-        """`-x`, `!x` or what stands without either."""
+        """Parse `-x`, `!x` or a primary expression."""
         if self.next.text not in ("-", "!"):
             return self.primary()
         operator = self.advance()
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise failure(f"An expression is nested more than {MAX_DEPTH} deep.", operator.span)
+            raise failure(
+                f"An expression is nested more than {MAX_DEPTH} deep. Simplify it.", operator.span
+            )
         operand = self.prefix()
         self.depth -= 1
         return Prefix(operator.text, operand, operator.span.to(operand.span))
 
     def primary(self) -> Node:
-        """A number, a name with what follows it, or an expression in parentheses."""
+        """Parse a number, a name with subscripts or arguments, or a parenthesised expression."""
         token = self.next
         if token.kind == "integer":
             return self.integer()
@@ -246,7 +248,7 @@ class Parser:
         return name
 
     def integer(self) -> Number:
-        """An integer literal, which has to fit int32."""
+        """Parse an integer literal, which must fit into int32."""
         token = self.next
         if token.kind != "integer":
             self.fail("an integer")
@@ -259,7 +261,7 @@ class Parser:
         return Number(int(token.text), token.span)
 
     def name(self, expected: str = "a name") -> Name:
-        """A name that is not reserved."""
+        """Parse a name that is not reserved."""
         token = self.next
         if token.kind != "name" or token.text in SPELLINGS:
             reserved = token.kind == "word" or token.text in SPELLINGS
@@ -268,25 +270,25 @@ class Parser:
         return Name(token.text, token.span)
 
     def take(self, text: str) -> Token:
-        """Read exactly this token."""
+        """Consume the given token or fail."""
         if self.next.text != text:
             self.fail(f"`{text}`")
         return self.advance()
 
     def skip(self, text: str) -> bool:
-        """Read this token if it is the next; tell whether it was."""
+        """Consume the given token if it is next; return whether it was."""
         if self.next.text != text:
             return False
         self.advance()
         return True
 
     def advance(self) -> Token:
-        """Return the next token and go past it."""
+        """Consume and return the next token."""
         token = self.next
         if token.kind != "end":
             self.place += 1
         return token
 
     def fail(self, expected: str, more: str = "") -> NoReturn:
-        """Say what was expected here and what was found."""
+        """Raise an error with the expected and the actual token."""
         raise failure(f"Expected {expected} but found {self.next}.{more}", self.next.span)

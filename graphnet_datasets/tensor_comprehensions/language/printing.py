@@ -1,4 +1,4 @@
-"""Definitions as text again: with their own names, or with names that do not matter."""
+"""Definitions printed as source, with their own or with canonical names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .expressions import (
 
 
 def format_number(value: int | float | bool) -> str:
-    """Return a literal of the language; infinity is a number that overflows.
+    """Return a number as a literal of the language; infinity becomes an overflowing literal.
 
     >>> format_number(2), format_number(0.5), format_number(float("inf"))
     ('2', '0.5', '1e999')
@@ -35,22 +35,22 @@ def format_number(value: int | float | bool) -> str:
         if math.isnan(value):
             return "(1e999 - 1e999)"
         text = repr(value)
-        return text if any(each in text for each in ".e") else f"{text}.0"
+        return text if any(mark in text for mark in ".e") else f"{text}.0"
     return str(int(value))
 
 
 class Printer:
-    """Prints expressions with every operator in parentheses and names replaced."""
+    """Prints fully parenthesised expressions with renamed tensors and indices."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
 
     def name(self, name: str) -> str:
-        """Return the new name of a name."""
+        """Return the new name for a name."""
         return self.names.get(name, name)
 
     def expression(self, node: Expression | Affine) -> str:
-        """Return an expression as text of the language, implicit conversions written out."""
+        """Return an expression as source, with implicit conversions written out."""
         match node:
             case Affine():
                 return str(node)
@@ -91,9 +91,9 @@ class Printer:
 def canonical_text(
     definition: CheckedDefinition, constants: Mapping[str, int] | None = None
 ) -> str:
-    """Return a text that is the same for definitions which differ only in names and layout.
+    """Return source that is equal for definitions that differ only in names and layout.
 
-    It is a definition again, of the same meaning. Constants, if any, are appended as a comment.
+    The result is a definition with the same meaning. Constants are appended as comments.
     """
     names: dict[str, str] = {}
     for kind, tensors in (
@@ -101,21 +101,22 @@ def canonical_text(
         ("O", definition.outputs),
         ("T", definition.temporaries),
     ):
-        for number, each in enumerate(tensors):
-            names[each.name] = f"{kind}{number}"
+        for number, tensor in enumerate(tensors):
+            names[tensor.name] = f"{kind}{number}"
     for parameter in definition.parameters:
         for size in parameter.dimensions:
             if isinstance(size, str) and size not in names:
-                names[size] = f"N{sum(each.startswith('N') for each in names.values())}"
+                names[size] = f"N{sum(assigned.startswith('N') for assigned in names.values())}"
     parameters = ", ".join(
-        _typed(each.type.name, each.dimensions, names, each.name) for each in definition.parameters
+        _typed(parameter.type.name, parameter.dimensions, names, parameter.name)
+        for parameter in definition.parameters
     )
     outputs = ", ".join(
-        _typed(each.type.name, each.dimensions or (), names, each.name)
-        for each in definition.outputs
+        _typed(output.type.name, output.dimensions or (), names, output.name)
+        for output in definition.outputs
     )
     lines = [f"def f({parameters}) -> ({outputs}) {{"]
-    lines += [f"  {_statement(each, names)}" for each in definition.statements]
+    lines += [f"  {_statement(statement, names)}" for statement in definition.statements]
     text = "\n".join([*lines, "}"])
     values = {names[name]: value for name, value in (constants or {}).items()}
     return text + "".join(f"\n# {name} = {values[name]}" for name in sorted(values))
@@ -125,15 +126,15 @@ def _typed(
     type_: str, dimensions: tuple[str | int, ...], names: Mapping[str, str], name: str
 ) -> str:
     sizes = ", ".join(
-        str(names.get(each, each)) if isinstance(each, str) else str(each) for each in dimensions
+        str(names.get(size, size)) if isinstance(size, str) else str(size) for size in dimensions
     )
     return f"{type_}{f'({sizes})' if sizes else ''} {names[name]}"
 
 
 def _statement(statement: Statement, names: Mapping[str, str]) -> str:
     indices = dict.fromkeys([*statement.subscripts, *statement.reductions])
-    for each in statement.ranges:
-        indices.setdefault(each.name)
+    for bounds in statement.ranges:
+        indices.setdefault(bounds.name)
     for expression in statement.exists:
         for node in _indices(expression):
             indices.setdefault(node)
@@ -144,10 +145,11 @@ def _statement(statement: Statement, names: Mapping[str, str]) -> str:
     operator = "" if statement.operator == "=" else statement.operator
     assign = f"{operator}={'!' if statement.initialises else ''}"
     ranges = sorted(
-        f"{renamed[each.name]} in {printer.expression(each.begin)}:{printer.expression(each.end)}"
-        for each in statement.ranges
+        f"{renamed[bounds.name]} in "
+        f"{printer.expression(bounds.begin)}:{printer.expression(bounds.end)}"
+        for bounds in statement.ranges
     )
-    exists = [f"exists {printer.expression(each)}" for each in statement.exists]
+    exists = [f"exists {printer.expression(condition)}" for condition in statement.exists]
     clauses = ", ".join([*ranges, *exists])
     where = f" where {clauses}" if clauses else ""
     return f"{left} {assign} {printer.expression(statement.value)}{where}"

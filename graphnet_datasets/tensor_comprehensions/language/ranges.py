@@ -1,13 +1,13 @@
-"""Range inference: what the accesses of one statement say about its indices, in rounds.
+"""Range inference: the ranges of a statement's indices, derived from its accesses in rounds.
 
-Each access of dimension `d` of tensor `T` with an affine subscript `e` demands
-`low <= e < high`. Ranges that `where` gives are fixed first. Then, in rounds: a fixed index is
-eliminated by demanding the rest for all of its values; every open index that stands alone in some
-of the remaining demands gets the largest interval that satisfies all of those, if they bound it on
-both sides. All indices of a round are solved from the same demands, so that no order matters.
+An access to dimension `d` of tensor `T` with an affine subscript `e` demands `low <= e < high`.
+Ranges given by `where` are fixed first. Then each round eliminates fixed indices by requiring the
+demands for all their values, and solves every open index that is the only one left in some demands:
+it gets the largest interval that satisfies all of these demands, if they bound it on both sides.
+All indices of a round are solved from the same demands, so the result does not depend on an order.
 
-A demand under a condition that mentions its indices (`i > 0 ? A(i - 1) : 0`) takes part only where
-the others leave an index open: the condition is there because the demand does not hold everywhere.
+A demand under a condition that mentions its indices (`i > 0 ? A(i - 1) : 0`) is used only if the
+other demands leave an index open, because the condition implies that it does not hold everywhere.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .spans import Span, failure
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bound:
-    """The range `[begin, end)` of an index or a dimension, as numbers and as text."""
+    """The range `[begin, end)` of an index or dimension, numeric and symbolic."""
 
     begin: Linear
     end: Linear
 
     @property
     def pair(self) -> tuple[int, int]:
-        """The numbers."""
+        """Numeric begin and end."""
         return self.begin.value, self.end.value
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Bound:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Demand:
-    """An affine expression that may not be negative, because of one subscript."""
+    """An affine expression that must be non-negative because of one subscript."""
 
     expression: Linear
     guards: Guards
@@ -50,43 +50,43 @@ class Demand:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether a condition around the access restricts an index of it."""
+        """True if a condition around the access restricts one of its indices."""
         names = set(self.expression.affine.names)
         return any(names & set(guard.names) for guard in self.guards)
 
     @property
     def span(self) -> Span | None:
-        """The subscript's place in the text."""
+        """Position of the subscript in the source."""
         return self.access.subscripts[self.dimension].span
 
 
 Bounds = dict[str, tuple[Bound, ...]]
-"""The bounds of each dimension of each tensor that is known so far."""
+"""Bounds of the dimensions of the tensors known so far."""
 
 
 def demands_of(statement: Statement, sizes: Sizes, bounds: Bounds) -> list[Demand]:
-    """Return what the accesses of a statement demand of its indices."""
-    found = []
+    """Return the demands of the accesses of a statement."""
+    demands = []
     for root in (statement.value, *statement.exists):
         for access, guards in guarded_accesses(root, sizes):
             for dimension, subscript in enumerate(access.subscripts):
                 if access.tensor not in bounds:
                     continue
                 bound = bounds[access.tensor][dimension]
-                for each in limits(subscript, bound, sizes):
-                    found.append(Demand(each, guards, access, dimension))
-    return found
+                for limit in limits(subscript, bound, sizes):
+                    demands.append(Demand(limit, guards, access, dimension))
+    return demands
 
 
 def limits(subscript: Expression, bound: Bound, sizes: Sizes) -> tuple[Linear, ...]:
-    """Return the two expressions that may not be negative, () for a gather.
+    """Return the two expressions that must be non-negative, or () for a gather.
 
-    `low <= e / c < high` is `c * low <= e` and `e < c * high`, as `/` rounds down.
+    `low <= e / c < high` is equivalent to `c * low <= e` and `e < c * high`, as `/` rounds down.
     """
-    found = quotient(subscript, sizes)
-    if found is None:
+    fraction = quotient(subscript, sizes)
+    if fraction is None:
         return ()
-    value, factor = found
+    value, factor = fraction
     above = value - bound.begin * factor
     below = bound.end * factor - value - Linear.number(1)
     return above, below
@@ -96,8 +96,8 @@ class Solver:
     """Infers the ranges of one statement.
 
     Attributes:
-        solved: the range of each index that is known so far.
-        open: the indices that are not, in order, with a place in the text.
+        solved: ranges of the indices known so far.
+        open: indices without a range, in order.
     """
 
     def __init__(
@@ -109,21 +109,22 @@ class Solver:
         self.demands = demands_of(statement, sizes, bounds)
         self.solved: dict[str, Bound] = {}
         self.open: list[str] = []
-        for each in statement.ranges:
-            begin, end = self.range_bound(each.begin), self.range_bound(each.end)
-            self.solve(each.name, Bound(begin, end), each.span)
+        for bounds in statement.ranges:
+            begin, end = self.range_bound(bounds.begin), self.range_bound(bounds.end)
+            self.solve(bounds.name, Bound(begin, end), bounds.span)
         names = [*statement.subscripts, *statement.reductions]
         for demand in self.demands:
             names += demand.expression.affine.names
         self.open = [name for name in dict.fromkeys(names) if name not in self.solved]
 
     def range_bound(self, node: Expression) -> Linear:
-        """Return the value of one side of `where i in a:b`."""
+        """Return the value of a bound in `where i in a:b`."""
         value = linear(node, self.sizes)
         if value is None or not value.affine.is_constant:
             raise failure(
-                "The bounds of a range have to be made of sizes, numbers and scalar inputs whose "
-                "values are given as constants.",
+                "The bounds of a range must consist of sizes, numbers and scalar inputs that are "
+                "passed "
+                "as constants.",
                 node.span,
                 RangeInferenceError,
             )
@@ -133,15 +134,15 @@ class Solver:
         """Return the range of every index.
 
         Raises:
-            RangeInferenceError: a range is empty, or indices stay open.
+            RangeInferenceError: a range is empty or cannot be inferred.
         """
-        certain = [each for each in self.demands if not each.is_conditional]
+        certain = [demand for demand in self.demands if not demand.is_conditional]
         while self.open:
             if self.round(certain) or self.round(self.demands) or self.take_fallback():
                 continue
             names = ", ".join(f"`{name}`" for name in self.open)
             raise failure(
-                f"Could not infer the range of {names} from the accesses. Give it as "
+                f"Could not infer the range of {names} from the accesses. Set it with "
                 f"`where {self.open[0]} in 0:…`.",
                 self.place_of(self.open[0]),
                 RangeInferenceError,
@@ -149,7 +150,7 @@ class Solver:
         return self.solved
 
     def round(self, demands: list[Demand]) -> bool:
-        """Solve what stands alone; tell whether there was progress."""
+        """Solve indices that are alone in a demand; return whether any was solved."""
         lows: dict[str, list[Linear]] = {}
         highs: dict[str, list[Linear]] = {}
         for demand in demands:
@@ -163,37 +164,37 @@ class Solver:
             else:
                 high = ceiling(constant + Linear.number(1), -factor)
                 highs.setdefault(name, []).append(high)
-        found = {
+        solutions = {
             name: Bound(extreme(lows[name], "max"), extreme(highs[name], "min"))
             for name in self.open
             if name in lows and name in highs
         }
-        for name, bound in found.items():
+        for name, bound in solutions.items():
             self.solve(name, bound, self.place_of(name))
-        return bool(found)
+        return bool(solutions)
 
     def take_fallback(self) -> bool:
-        """Give indices of the left side the declared or earlier range of the output."""
-        found = [name for name in self.open if name in self.fallback]
-        for name in found:
+        """Use the declared or earlier range of the output for indices of the left side."""
+        names = [name for name in self.open if name in self.fallback]
+        for name in names:
             self.solve(name, self.fallback[name], self.statement.span)
-        return bool(found)
+        return bool(names)
 
     def eliminated(self, expression: Linear) -> Linear:
-        """Return the least value of an expression over all values of the solved indices."""
-        kept, constant, symbolic = {}, expression.value, expression.symbolic
+        """Return the smallest value of an expression over all values of the solved indices."""
+        coefficients, constant, symbolic = {}, expression.value, expression.symbolic
         for name, factor in expression.affine.coefficients:
             bound = self.solved.get(name)
             if bound is None:
-                kept[name] = factor
+                coefficients[name] = factor
                 continue
             worst = bound.begin if factor > 0 else bound.end - Linear.number(1)
             constant += factor * worst.value
             symbolic = symbolic + worst.symbolic * factor
-        return Linear(Affine.of(kept, constant), symbolic)
+        return Linear(Affine.of(coefficients, constant), symbolic)
 
     def solve(self, name: str, bound: Bound, span: Span | None) -> None:
-        """Enter a range."""
+        """Set the range of an index; raise if it is empty."""
         begin, end = bound.pair
         if begin >= end:
             text = (
@@ -209,7 +210,7 @@ class Solver:
             self.open.remove(name)
 
     def place_of(self, name: str) -> Span | None:
-        """Return the place of an access that an index occurs in, else that of the statement."""
+        """Return the position of an access that uses an index, or of the statement."""
         for demand in self.demands:
             if name in demand.expression.affine.names:
                 return demand.span

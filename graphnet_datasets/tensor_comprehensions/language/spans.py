@@ -1,4 +1,4 @@
-"""Where something stands in the text of a definition, and the error that points at it."""
+"""Source positions, and errors that point at them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class Span:
 
     @property
     def text(self) -> str:
-        """The characters themselves."""
+        """Source text of the span."""
         return self.source[self.start : self.end]
 
     @property
     def line(self) -> int:
-        """The number of the line, from 1."""
+        """Line number, from 1."""
         return self.source.count("\n", 0, self.start) + 1
 
     @property
     def column(self) -> int:
-        """The number of the column, from 1."""
+        """Column number, from 1."""
         return self.start - (self.source.rfind("\n", 0, self.start) + 1) + 1
 
     def to(self, other: Span) -> Span:
-        """Return the span from the start of this one to the end of the other."""
+        """Return the span from the start of this span to the end of another."""
         return Span(self.source, self.start, max(self.end, other.end))
 
     def underlined(self) -> str:
-        """Return the line of source with carets under this span's part of it.
+        """Return the source line with carets below the span.
 
         >>> print(Span("O(i) = A(j)", 7, 11).underlined())
           line 1: O(i) = A(j)
@@ -45,8 +45,8 @@ class Span:
         stop = self.source.find("\n", self.start)
         line = self.source[begin : stop if stop >= 0 else len(self.source)]
         prefix = f"  line {self.line}: "
-        # Tabs stay tabs, so that the carets stand under their characters in any terminal.
-        lead = "".join("\t" if each == "\t" else " " for each in line[: self.start - begin])
+        # Tabs are kept, so that the carets are aligned in any terminal.
+        lead = "".join("\t" if char == "\t" else " " for char in line[: self.start - begin])
         width = max(1, min(self.end, begin + len(line)) - self.start)
         return f"{prefix}{line}\n{' ' * len(prefix)}{lead}{'^' * width}"
 
@@ -56,7 +56,7 @@ def failure(
     span: Span | None,
     kind: type[TensorComprehensionError] = DefinitionError,
 ) -> TensorComprehensionError:
-    """Return an error of that kind whose message ends with the source line and its carets."""
+    """Return an error whose message ends with the source line and carets."""
     error = kind(f"{message}\n{span.underlined()}" if span is not None else message)
     error.span = span  # type: ignore[attr-defined]
     return error

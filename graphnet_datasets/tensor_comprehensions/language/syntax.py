@@ -1,4 +1,4 @@
-"""The syntax tree: what the parser makes of the text, before names and types are looked at."""
+"""Syntax tree of a definition, before names and types are resolved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Number:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Name:
-    """A name without parentheses: index, size, scalar or a name given by `where`."""
+    """A name without parentheses: an index, a size, a scalar or a name defined by `where`."""
 
     text: str
     span: Span
@@ -26,7 +26,7 @@ class Name:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Apply:
-    """`name(arguments)`: an element of a tensor or a call of a built-in."""
+    """`name(arguments)`: an element of a tensor or a function call."""
 
     name: Name
     arguments: tuple[Node, ...]
@@ -126,7 +126,7 @@ class StatementSyntax:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VariableSyntax:
-    """A parameter or return; type and sizes of a return may be missing (None)."""
+    """A parameter or return; None for a return without type or sizes."""
 
     name: Name
     type: ScalarType | None

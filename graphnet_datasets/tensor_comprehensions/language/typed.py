@@ -1,4 +1,4 @@
-"""From syntax to typed expressions: names resolved, types joined, conversions made explicit."""
+"""Typing of syntax trees: resolved names, joined types and explicit conversions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .types import BOOL, FLOAT32, INT32, ScalarType, join
 
 @dataclasses.dataclass(slots=True)
 class TensorName:
-    """What expressions may know of a tensor."""
+    """Type and rank of a tensor, as visible to expressions."""
 
     type: ScalarType
     rank: int
@@ -38,16 +38,16 @@ class TensorName:
 
 @dataclasses.dataclass(slots=True)
 class Scope:
-    """The names that an expression sees, and what was found in it so far.
+    """Names visible to an expression, and the uses found in it so far.
 
     Attributes:
-        lets: expressions that `where` gives names to, in order.
-        num_lets: how many of them are seen: a name sees only those before it.
-        indices: every index met, in order of first appearance.
-        may_index: whether an unknown name is a new index; if not, it is undefined.
-        budget: nodes that may still be made.
+        lets: expressions named by `where`, in order.
+        num_lets: number of visible `lets`; a name sees only the names before it.
+        indices: indices in order of first appearance.
+        may_index: whether an unknown name is a new index; otherwise it is undefined.
+        budget: remaining number of nodes.
         reading: an access to each tensor that is read.
-        measured: the tensors whose sizes are used.
+        measured: tensors whose sizes are used.
     """
 
     tensors: Mapping[str, TensorName]
@@ -77,13 +77,13 @@ def typed(node: Node, scope: Scope) -> Typed:
     if scope.budget < 0:
         raise failure(
             f"The definition has more than {MAX_NODES} operations once `where` is inlined. "
-            "Compute parts of it in statements of their own.",
+            "Compute parts of it in separate statements.",
             node.span,
         )
     if scope.depth > MAX_DEPTH:
         raise failure(
             f"An expression is nested more than {MAX_DEPTH} deep once `where` is inlined. "
-            "Compute parts of it in statements of their own.",
+            "Compute parts of it in separate statements.",
             node.span,
         )
     scope.depth += 1
@@ -105,9 +105,9 @@ def _typed(node: Node, scope: Scope) -> Typed:
         case SizeOf():
             return _size_of(node, scope)
         case Convert():
-            operand, found = typed(node.operand, scope)
-            if node.type == found:
-                return operand, found
+            operand, operand_type = typed(node.operand, scope)
+            if node.type == operand_type:
+                return operand, operand_type
             if node.type.compute == node.type:
                 return cast(operand, node.type), node.type
             if isinstance(operand, Cast) and operand.operand.type == node.type:
@@ -118,32 +118,32 @@ def _typed(node: Node, scope: Scope) -> Typed:
         case Infix():
             return _infix(node, scope)
         case Conditional():
-            condition, found = typed(node.condition, scope)
-            require_bool(found, node.condition, "The condition of `?:`")
+            condition, condition_type = typed(node.condition, scope)
+            require_bool(condition_type, node.condition, "The condition of `?:`")
             positive, negative, type_ = _joined(node.positive, node.negative, scope)
-            made = Select(condition, positive, negative, positive.type, node.span)
-            return made, type_
+            select = Select(condition, positive, negative, positive.type, node.span)
+            return select, type_
 
 
-def integral(node: Node, scope: Scope, what: str) -> Expression:
-    """Return a typed expression that has to be an integer."""
-    made, found = typed(node, scope)
-    if not found.is_integral:
-        raise failure(f"{what} has to be an integer, but this is {found}.", node.span)
-    return made
+def integral(node: Node, scope: Scope, role: str) -> Expression:
+    """Return the typed expression; raise if it is not an integer."""
+    expression, type_ = typed(node, scope)
+    if not type_.is_integral:
+        raise failure(f"{role} must be an integer, but this is {type_}.", node.span)
+    return expression
 
 
-def require_bool(found: ScalarType, node: Node, what: str) -> None:
-    """Raise unless the type is bool."""
-    if not found.is_bool:
+def require_bool(type_: ScalarType, node: Node, role: str) -> None:
+    """Raise if the type is not bool."""
+    if not type_.is_bool:
         raise failure(
-            f"{what} has to be a boolean, but this is {found}. Compare it with something.",
+            f"{role} must be a boolean, but this is {type_}. Compare it with something.",
             node.span,
         )
 
 
 def _computed(node: Expression, type_: ScalarType) -> Expression:
-    """Return a stored value in the type that it is computed in."""
+    """Convert a loaded value to the type used for computation."""
     return cast(node, type_.compute)
 
 
@@ -158,9 +158,7 @@ def _name(node: Name, scope: Scope) -> Typed:
     if node.text in scope.lets:
         place = list(scope.lets).index(node.text)
         if place >= scope.num_lets:
-            raise failure(
-                f"Undefined variable `{node.text}`: `where` gives it only after this.", node.span
-            )
+            raise failure(f"Undefined variable `{node.text}`: `where` defines it later.", node.span)
         outer, scope.num_lets = scope.num_lets, place
         try:
             return typed(scope.lets[node.text], scope)
@@ -181,7 +179,7 @@ def _name(node: Name, scope: Scope) -> Typed:
         raise failure(f"Undefined variable `{node.text}`.", node.span)
     if not scope.may_index:
         raise failure(
-            f"A range cannot depend on the index `{node.text}`; it is made of sizes and numbers.",
+            f"A range cannot depend on the index `{node.text}`; use only sizes and numbers.",
             node.span,
         )
     scope.indices.setdefault(node.text, node.span)
@@ -192,16 +190,16 @@ def _access(name: Name, subscripts: tuple[Expression, ...], scope: Scope, span: 
     if not scope.may_access:
         if not subscripts and scope.tensors[name.text].type.is_integral:
             # Its value may be given as a constant when the definition is specialised.
-            made = Access(name.text, (), scope.tensors[name.text].type, span)
-            return made, made.type
+            access = Access(name.text, (), scope.tensors[name.text].type, span)
+            return access, access.type
         raise failure(
-            f"A range cannot depend on the tensor `{name.text}`; it is made of sizes and numbers.",
+            f"A range cannot depend on the tensor `{name.text}`; use only sizes and numbers.",
             span,
         )
     type_ = scope.tensors[name.text].type
-    made = Access(name.text, subscripts, type_, span)
-    scope.reading.setdefault(name.text, made)
-    return _computed(made, type_), type_
+    access = Access(name.text, subscripts, type_, span)
+    scope.reading.setdefault(name.text, access)
+    return _computed(access, type_), type_
 
 
 def _apply(node: Apply, scope: Scope) -> Typed:
@@ -220,21 +218,25 @@ def _apply(node: Apply, scope: Scope) -> Typed:
         return _access(name, tuple(subscripts), scope, node.span)
     arity = arity_of(name.text)
     if arity is None:
-        known = name.text in scope.sizes or name.text in scope.lets or name.text in scope.indices
-        why = (
-            "it is not a tensor" if known else "there is no tensor, output or function of that name"
+        is_defined = (
+            name.text in scope.sizes or name.text in scope.lets or name.text in scope.indices
         )
-        raise failure(f"Undefined variable `{name.text}`: {why}.", name.span)
+        reason = (
+            "it is not a tensor"
+            if is_defined
+            else "there is no tensor, output or function of that name"
+        )
+        raise failure(f"Undefined variable `{name.text}`: {reason}.", name.span)
     if arity != count:
         raise failure(
-            f"`{name.text}` takes {arity} argument{'s' * (arity > 1)} but was given {count}.",
+            f"`{name.text}` takes {arity} argument{'s' * (arity > 1)} but got {count}.",
             node.span,
         )
-    found = [typed(argument, scope) for argument in node.arguments]
+    operands = [typed(argument, scope) for argument in node.arguments]
     type_ = FLOAT32
-    for _, each in found:
-        type_ = join(type_, each)
-    arguments = tuple(cast(each, type_) for each, _ in found)
+    for _, operand_type in operands:
+        type_ = join(type_, operand_type)
+    arguments = tuple(cast(operand, type_) for operand, _ in operands)
     return Call(name.text, arguments, type_, node.span), type_
 
 
@@ -244,8 +246,8 @@ def _size_of(node: SizeOf, scope: Scope) -> Typed:
         raise failure(f"Undefined variable `{node.name.text}`.", node.name.span)
     if node.dimension >= tensor.rank:
         raise failure(
-            f"`{node.name.text}` has {tensor.rank} dimensions, so that there is no "
-            f"`{node.name.text}.{node.dimension}`; they count from 0.",
+            f"`{node.name.text}` has {tensor.rank} dimensions, so there is no "
+            f"`{node.name.text}.{node.dimension}`; dimensions count from 0.",
             node.span,
         )
     scope.measured.add(node.name.text)
@@ -253,31 +255,31 @@ def _size_of(node: SizeOf, scope: Scope) -> Typed:
 
 
 def _prefix(node: Prefix, scope: Scope) -> Typed:
-    operand, found = typed(node.operand, scope)
+    operand, operand_type = typed(node.operand, scope)
     if node.operator == "!":
-        require_bool(found, node.operand, "The operand of `!`")
+        require_bool(operand_type, node.operand, "The operand of `!`")
         return Unary("!", operand, BOOL, node.span), BOOL
     if isinstance(operand, Constant):
-        return dataclasses.replace(operand, value=-operand.value, span=node.span), found
-    if found.is_bool:
+        return dataclasses.replace(operand, value=-operand.value, span=node.span), operand_type
+    if operand_type.is_bool:
         return operand, BOOL  # -1 is odd, as 1 is
-    return Unary("-", operand, operand.type, node.span), found
+    return Unary("-", operand, operand.type, node.span), operand_type
 
 
 def _infix(node: Infix, scope: Scope) -> Typed:
     operator = static_cast("BinaryOperator", node.operator)
     if operator in ("&&", "||"):
         sides = []
-        for each in (node.left, node.right):
-            side, found = typed(each, scope)
-            require_bool(found, each, f"An operand of `{operator}`")
+        for operand in (node.left, node.right):
+            side, side_type = typed(operand, scope)
+            require_bool(side_type, operand, f"An operand of `{operator}`")
             sides.append(side)
         return Binary(operator, sides[0], sides[1], BOOL, node.span), BOOL
     left, right, type_ = _joined(node.left, node.right, scope)
     if operator in COMPARISONS:
         return Binary(operator, left, right, BOOL, node.span), BOOL
     if type_.is_bool:
-        # Bool is an unsigned integer of one bit; C and NumPy would each do something else.
+        # A bool is a one-bit unsigned integer, for which C and NumPy define other operations.
         wide = Binary(operator, cast(left, INT32), cast(right, INT32), INT32, node.span)
         return Cast(wide, BOOL, node.span), BOOL
     return Binary(operator, left, right, type_.compute, node.span), type_

@@ -1,4 +1,4 @@
-"""The scalar types of the language and how two of them join."""
+"""Scalar types of the language and their joins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A type of numbers; `bool` is an unsigned integer of one bit."""
+    """A numeric type; `bool` is a one-bit unsigned integer."""
 
     name: str
     kind: Literal["uint", "int", "float"]
@@ -19,27 +19,27 @@ class ScalarType:
 
     @property
     def is_bool(self) -> bool:
-        """Whether it is `bool`."""
+        """True for `bool`."""
         return self.bits == 1
 
     @property
     def is_integral(self) -> bool:
-        """Whether it is a type of integers; `bool` does not count as one."""
+        """True for integer types other than `bool`."""
         return self.kind != "float" and self.bits > 1
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a type of floating-point numbers."""
+        """True for floating-point types."""
         return self.kind == "float"
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element in memory."""
+        """Size of an element in bytes."""
         return max(1, self.bits // 8)
 
     @property
     def compute(self) -> ScalarType:
-        """The type that its values are computed in: float32 for the 16-bit floats, else itself."""
+        """The type used for computation: float32 for 16-bit floats, otherwise the type itself."""
         return FLOAT32 if self.kind == "float" and self.bits == 16 else self
 
     def least(self) -> int | float:
@@ -64,21 +64,22 @@ FLOAT32 = ScalarType("float32", "float", 32)
 FLOAT64 = ScalarType("float64", "float", 64)
 
 SCALAR_TYPES = {
-    each.name: each
-    for each in (
+    scalar_type.name: scalar_type
+    for scalar_type in (
         *(BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64),
         *(FLOAT16, BFLOAT16, FLOAT32, FLOAT64),
     )
 }
 SPELLINGS = {**SCALAR_TYPES, "float": FLOAT32, "double": FLOAT64}
-"""Every word of the grammar that names a scalar type."""
+"""Every spelling of a scalar type in the grammar."""
 
 
 def join(left: ScalarType, right: ScalarType) -> ScalarType:
-    """Return the type that holds values of both.
+    """Return the type that represents values of both types.
 
-    Equal stays; a float beats an integer; the wider of a kind wins; unsigned with signed gives
-    signed of the wider width. The two 16-bit floats join to float32.
+    A float wins over an integer, and the wider of two types of one kind wins. An unsigned and a
+    signed integer join to the signed type of the larger width, and the two 16-bit floats
+    to float32.
 
     >>> join(UINT64, INT32).name, join(FLOAT16, INT64).name, join(BOOL, UINT8).name
     ('int64', 'float16', 'uint8')
@@ -98,5 +99,5 @@ def join(left: ScalarType, right: ScalarType) -> ScalarType:
 
 
 def holds(target: ScalarType, value: ScalarType) -> bool:
-    """Tell whether a variable of type `target` takes values of type `value` without a cast."""
+    """Return whether a variable of type `target` accepts values of type `value` without a cast."""
     return join(target, value) == target

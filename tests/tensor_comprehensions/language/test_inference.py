@@ -58,11 +58,11 @@ def test_ranges(statement: str, shapes: list, box: dict) -> None:
         ("O(i) +=! S(i+j,i+j)", "Could not infer the range of `i`, `j` from the accesses."),
         ("O(i,j) = S(10+i-j,i+j)", "Could not infer the range of `i`, `j`"),
         ("O(i) = A(n*i)", "Could not infer the range of `i`"),
-        ("O(i) = 1.0", "Could not infer the range of `i` from the accesses. Give it as `where i"),
+        ("O(i) = 1.0", "Could not infer the range of `i` from the accesses. Set it with `where i"),
         ("O(i) = A(i) where i in 3:3", "The range of `i` is empty: 3:3."),
         ("O(i) +=! A(i+k) * B(k)", "The range of `i` is empty: 0:-1"),
         ("O(i) = A(i) O(i) = A(i+1)", "All statements that write a tensor need the same ranges"),
-        ("O(i) = A(i) where i in 0:n", "have to be made of sizes, numbers and scalar inputs"),
+        ("O(i) = A(i) where i in 0:n", "must consist of sizes, numbers and scalar inputs"),
         ("O(i) = A(i) where i in 0:T.0, exists A(i)", "Undefined variable `T`"),
     ],
 )
@@ -127,11 +127,11 @@ def test_constants_make_scalar_inputs_part_of_the_definition() -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ([(4, 5)], "takes 2 inputs (A, B) but was given 1."),
-        ([(4,), (5, 3)], "The input `A` of `f` has 2 dimensions but was given 1: (4,)."),
-        ([(4, 5), (6, 3)], "Dimension 0 of the input `B` is 6, but has to be `K`, which is 5"),
-        ([(4, 5), (5, 2)], "Dimension 1 of the input `B` is 2, but has to be 3."),
-        ([(4, -5), (-5, 3)], "Dimension 1 of `A` is -5."),
+        ([(4, 5)], "takes 2 inputs (A, B), got 1."),
+        ([(4,), (5, 3)], "The input `A` of `f` has 2 dimensions but got 1: (4,)."),
+        ([(4, 5), (6, 3)], "Dimension 0 of the input `B` is 6, but must be `K`, which is 5"),
+        ([(4, 5), (5, 2)], "Dimension 1 of the input `B` is 2, but must be 3."),
+        ([(4, -5), (-5, 3)], "Dimension 1 of `A` is -5;"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(shapes: list, message: str) -> None:

@@ -133,5 +133,5 @@ def test_inputs_of_another_shape_or_type_are_refused() -> None:
         interpret(instance, [np.zeros(4, np.float32)])
     with pytest.raises(KernelInputError, match="`A` is float64, expected float32"):
         interpret(instance, [np.zeros(3)])
-    with pytest.raises(KernelInputError, match="takes 1 inputs but was given 0"):
+    with pytest.raises(KernelInputError, match="takes 1 inputs, got 0"):
         interpret(instance, [])
