@@ -135,12 +135,12 @@ class Definition:
         )
         initial = {name: framework.to_numpy(value) for name, value in (outputs or {}).items()}
         results = interpret(instance, arrays, initial, float64=float64)
-        outputs = [
+        converted = [
             framework.from_numpy(result, "float64" if wide else tensor.dtype.name)
             for result, tensor in zip(results, instance.outputs, strict=True)
             for wide in [float64 and tensor.dtype.is_float]
         ]
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return converted[0] if len(converted) == 1 else tuple(converted)
 
     def compile(
         self,

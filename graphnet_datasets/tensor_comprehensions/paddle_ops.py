@@ -61,7 +61,7 @@ def as_paddle_op(
         def backward(ctx: Any, *gradients: Any) -> Any:
             saved = iter(ctx.saved_tensor())
             inputs = [next(saved) if other is None else other for other in ctx.others]
-            results = gradient(*inputs, *(gradient.contiguous() for gradient in gradients))
+            results = gradient(*inputs, *(upstream.contiguous() for upstream in gradients))
             remaining = iter(results if isinstance(results, tuple | list) else (results,))
             padded = [next(remaining) if wanted else None for wanted in is_float]
             pairs = zip(padded, ctx.others, strict=True)

@@ -88,7 +88,7 @@ def make_autograd(forward: Callable[..., Any], backward: Callable[..., Any]) -> 
         def backward(ctx: Any, *gradients: Any) -> Any:
             saved = iter(ctx.saved_tensors)
             inputs = [next(saved) if other is None else other for other in ctx.others]
-            results = backward(*inputs, *(gradient.contiguous() for gradient in gradients))
+            results = backward(*inputs, *(upstream.contiguous() for upstream in gradients))
             results = list(results) if isinstance(results, tuple) else [results]
             missing = [None] * (len(inputs) - len(tuple(results)))
             return (*results, *missing)
@@ -216,7 +216,7 @@ def _register_autograd(
     def compute(ctx: Any, *gradients: Any) -> Any:
         saved = iter(ctx.saved_tensors)
         inputs = [next(saved) if other is None else other for other in ctx.others]
-        results = gradient(*inputs, *(gradient.contiguous() for gradient in gradients))
+        results = gradient(*inputs, *(upstream.contiguous() for upstream in gradients))
         remaining = iter(results if isinstance(results, tuple | list) else (results,))
         return tuple(next(remaining) if wanted else None for wanted in is_float)
 

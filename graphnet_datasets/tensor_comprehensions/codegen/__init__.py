@@ -1,1 +1,1 @@
-"""From instances to C: nests of loops, register tiles, and the compiler that is run on them."""
+"""Generation of C from instances: loop nests, register tiles, and the C compiler."""

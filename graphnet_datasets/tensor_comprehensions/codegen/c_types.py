@@ -1,8 +1,8 @@
-"""The scalar types in C, and the names that generated code is made of.
+"""C spellings of scalar types, literals and comments.
 
-Generated code holds no text of a definition but in comments, whose characters are limited to a few
-that cannot end a line comment: tensors are `t0, t1 …` by their place in the instance, dimensions
-`d0, d1 …`, everything else is a name of the generator's own.
+Generated code contains text of a definition only in comments, restricted to characters that cannot
+end a line comment. Tensors are named `t0, t1 …` by their position in the instance, dimensions
+`d0, d1 …`; the generator chooses all other names.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _C_TYPES = {
     "float64": "double",
 }
 STORED = {"float16": "half", "bfloat16": "bfloat"}
-"""What the functions are called after that read and write vectors of these types in memory."""
+"""Name suffixes of the functions that load and store vectors of these types."""
 _UNSAFE = re.compile(r"[^/A-Za-z0-9_ ().,=+*<>!:-]")
 _COMMENT_MARKS = re.compile(r"/{2,}|/\*|\*/")
 
 
 def c_type(scalar: ScalarType) -> str:
-    """Return the C type of one element in memory.
+    """Return the C type of an element in memory.
 
     >>> from graphnet_datasets.tensor_comprehensions.language.types import BOOL, UINT8
     >>> c_type(BOOL), c_type(UINT8)
@@ -35,7 +35,7 @@ def c_type(scalar: ScalarType) -> str:
 
 
 def comment(text: str, limit: int = 100) -> str:
-    r"""Return a line comment that holds no more of `text` than harmless characters.
+    r"""Return `text` as a C line comment, without characters that could end the comment.
 
     >>> comment("A(i) = 1 // x\\\n#define A")
     '// A(i) = 1 x define A'
@@ -48,7 +48,7 @@ def comment(text: str, limit: int = 100) -> str:
 
 
 def c_number(value: int | float | bool, scalar: ScalarType) -> str:
-    """Return a literal of that type; no digit is lost.
+    """Return a C literal of the given type, without loss of digits.
 
     >>> from graphnet_datasets.tensor_comprehensions.language.types import FLOAT32, INT32
     >>> c_number(0.5, FLOAT32), c_number(float("inf"), FLOAT32), c_number(-1, INT32)
@@ -68,7 +68,7 @@ def c_number(value: int | float | bool, scalar: ScalarType) -> str:
     if scalar.bits == 64:
         if scalar.kind == "uint":
             return f"UINT64_C({whole})"
-        # The least number has no literal of its own: its absolute value is out of range.
+        # INT64_MIN has no literal: its absolute value is out of range.
         return "INT64_MIN" if whole == scalar.least() else f"INT64_C({whole})"
     if whole == -(2**31):
         return "INT32_MIN"

@@ -1,4 +1,4 @@
-"""The part of the options that a nest's plan depends on."""
+"""Options that affect the plan of a nest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choices:
-    """What is fixed by the user or the tuner; None leaves it to the model. See `Options`."""
+    """Values fixed by the user or the tuner; None leaves the choice to the model. See `Options`."""
 
     threads: int
     micro: tuple[int, int] | None = None

@@ -1,8 +1,9 @@
-"""Choosing a plan: a small model of what a register tile costs, in cycles.
+"""Choice of a plan with a model of the cycles of a register tile.
 
-A step of a tile costs the largest of its multiply-adds (one vector a cycle), its loads (one vector
-or two scalars a cycle) and the latency of a chain of additions (four cycles). All tiles that fit
-into the registers are tried; the rest of a dimension that no whole tile fills counts as it is.
+A step of a tile takes the maximum of its multiply-adds (one vector per cycle), its loads (one
+vector or two scalars per cycle) and the latency of a chain of additions (four cycles). All tiles
+that fit into the registers are compared; partial tiles at the end of a dimension are counted at
+their actual size.
 """
 
 from __future__ import annotations
@@ -29,49 +30,51 @@ from .plans import (
 
 LATENCY = 4
 GATHER_CYCLES = 20
-"""A row of a table, most of the wait for it hidden by asking ahead."""
+"""Cost of reading a table row, mostly hidden by prefetching."""
 FAR_BYTES = 2048
 NUM_FAR_ROWS = 8
-"""The ways of the first cache: so many rows that are a page apart fit at once."""
+"""Associativity of the L1 cache: number of rows a page apart that fit in it together."""
 BYTES_PER_CYCLE = 6.0
-"""What a processor reads from memory while others do too."""
+"""Memory bandwidth per core while other cores read as well."""
 _CACHED_BYTES = 4 << 20
 _MAX_ROWS = 16
 
 
 def choose_plan(nest: Nest, machine: Machine, choices: Choices) -> Plan:
-    """Return the plan that the model says is fastest, within what `choices` leave open."""
+    """Return the fastest plan according to the model, within the constraints of `choices`."""
     real = real_type(nest)
     candidates: list[Plan] = []
     if real is not None and not choices.is_scalar:
         candidates = _candidates(nest, real, machine, choices)
     if not candidates:
         return scalar_plan(nest, real or nest_type(nest), choices)
-    best = min(candidates, key=lambda each: each.cycles)
+    best = min(candidates, key=lambda plan: plan.cycles)
     return with_loops(nest, best, machine, choices)
 
 
 def nest_type(nest: Nest) -> ScalarType:
-    """Return the type of a nest's last statement."""
+    """Return the type of the last statement of a nest."""
     return (*nest.updates, *nest.epilogues)[-1].type
 
 
 def _candidates(nest: Nest, real: ScalarType, machine: Machine, choices: Choices) -> list[Plan]:
-    found: list[Plan] = []
-    outputs = [each.name for each in nest.dims]
+    plans: list[Plan] = []
+    outputs = [dim.name for dim in nest.dims]
     wanted = choices.vector_index
     for place, dim in enumerate(outputs):
         if wanted is not None and place != wanted % max(1, len(outputs)):
             continue
-        if all(can_vectorise(each, dim, real) for each in nest.expressions()):
-            found += _tile_plans(nest, dim, real, machine, choices)
+        if all(can_vectorise(value, dim, real) for value in nest.expressions()):
+            plans += _tile_plans(nest, dim, real, machine, choices)
     if nest.updates and nest.reductions:
         dim = nest.reductions[-1].name
-        values = [each.value for each in nest.updates]
-        contiguous = any(each.offset.coefficient(dim) == 1 for each in Traffic.of(nest).elements)
-        if contiguous and all(can_vectorise(each, dim, real) for each in values):
-            found += _lane_plans(nest, dim, real, machine, choices)
-    return found
+        values = [update.value for update in nest.updates]
+        contiguous = any(
+            element.offset.coefficient(dim) == 1 for element in Traffic.of(nest).elements
+        )
+        if contiguous and all(can_vectorise(value, dim, real) for value in values):
+            plans += _lane_plans(nest, dim, real, machine, choices)
+    return plans
 
 
 def _tile_plans(
@@ -81,23 +84,23 @@ def _tile_plans(
     traffic, extents = Traffic.of(nest), nest.extents
     extent = extents[vector]
     pack = _packable(nest, vector, traffic, choices)
-    others = [each.name for each in nest.dims if each.name != vector]
+    others = [dim.name for dim in nest.dims if dim.name != vector]
     reach = [
         name
         for name in others
-        if any(each.offset.coefficient(name) == 0 for each in traffic.elements)
+        if any(element.offset.coefficient(name) == 0 for element in traffic.elements)
         and nest.reductions
-        # A panel of the packed operand is of one value of each other dimension that it has.
+        # A panel of the packed operand has a single value of its other dimensions.
         and not (pack is not None and pack.element.offset.coefficient(name))
     ]
     options = {name: divisor_tiles(extents[name], _MAX_ROWS) for name in reach}
     vectors_needed = math.ceil(extent / lanes)
-    widths = sorted({min(each, vectors_needed) for each in (1, 2, 3, 4)})
-    found = []
-    pairs = [(), *((each,) for each in reach), *itertools.combinations(reach, 2)]
+    widths = sorted({min(width, vectors_needed) for width in (1, 2, 3, 4)})
+    plans = []
+    pairs = [(), *((name,) for name in reach), *itertools.combinations(reach, 2)]
     micro = choices.micro
     for names in pairs:
-        for sizes in itertools.product(*(options[each] for each in names)):
+        for sizes in itertools.product(*(options[name] for name in names)):
             if any(size == 1 for size in sizes):
                 continue
             num_rows = math.prod(sizes)
@@ -111,10 +114,10 @@ def _tile_plans(
                 rows = tuple(zip(names, sizes, strict=True))
                 plan = Plan("tile", real, vector, width, rows, (), pack)
                 cycles = _tile_cycles(nest, plan, traffic, lanes)
-                found.append(dataclasses.replace(plan, cycles=cycles))
-    if micro and not found:  # no tile has that form: the limits on it are dropped
+                plans.append(dataclasses.replace(plan, cycles=cycles))
+    if micro and not plans:  # no tile of this shape fits, so the constraint is dropped
         return _tile_plans(nest, vector, real, machine, dataclasses.replace(choices, micro=None))
-    return found
+    return plans
 
 
 def _live(
@@ -125,34 +128,38 @@ def _live(
     traffic: Traffic,
     width: int,
 ) -> int:
-    """Return how many registers a tile needs besides its accumulators.
+    """Return the number of registers a tile needs besides its accumulators.
 
-    The vectors of one row, and one broadcast; where rows of the vector's operand follow each other,
-    the broadcasts are kept for all of them.
+    These are the vectors of one row and one broadcast; if several rows read different vectors, the
+    broadcasts of all rows stay live.
     """
     vector_rows = broadcasts = 1
-    for each in traffic.elements:
-        is_vector = each.offset.coefficient(vector) or (pack is not None and pack.element == each)
+    for element in traffic.elements:
+        is_vector = element.offset.coefficient(vector) or (
+            pack is not None and pack.element == element
+        )
         size = math.prod(
-            size for name, size in zip(names, sizes, strict=True) if each.offset.coefficient(name)
+            size
+            for name, size in zip(names, sizes, strict=True)
+            if element.offset.coefficient(name)
         )
         if is_vector:
             vector_rows = max(vector_rows, size)
         else:
             broadcasts = max(broadcasts, size)
-    kept = broadcasts if vector_rows > 1 else 1
-    return width * max(1, min(2, len(traffic.elements) - 1)) + kept + 1
+    live_broadcasts = broadcasts if vector_rows > 1 else 1
+    return width * max(1, min(2, len(traffic.elements) - 1)) + live_broadcasts + 1
 
 
 def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
     extents = nest.extents
-    steps = math.prod(each.extent for each in nest.reductions)
+    steps = math.prod(dim.extent for dim in nest.reductions)
     spread = [
         pieces(math.ceil(extents[plan.vector] / lanes), plan.num_vectors),
         *(pieces(extents[name], tile) for name, tile in plan.rows),
     ]
     names = [plan.vector, *(name for name, _ in plan.rows)]
-    around = math.prod(each.extent for each in nest.dims if each.name not in names)
+    around = math.prod(dim.extent for dim in nest.dims if dim.name not in names)
     total = 0.0
     for combination in itertools.product(*spread):
         count = math.prod(many for many, _ in combination)
@@ -160,29 +167,29 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
         width = sizes[plan.vector]
         points = math.prod(sizes.values())
         vector_loads = scalar_loads = misses = 0.0
-        for each in traffic.elements:
+        for element in traffic.elements:
             times = math.prod(
                 size
                 for name, size in sizes.items()
-                if name != plan.vector and each.offset.coefficient(name)
+                if name != plan.vector and element.offset.coefficient(name)
             )
-            step = each.offset.coefficient(plan.vector)
-            # Rows a page or more apart share the few places of the first cache with each other.
+            step = element.offset.coefficient(plan.vector)
+            # Rows a page or more apart compete for the same L1 cache sets.
             far = [
                 size
                 for name, size in sizes.items()
-                if abs(each.offset.coefficient(name)) * plan.real.itemsize >= FAR_BYTES
+                if abs(element.offset.coefficient(name)) * plan.real.itemsize >= FAR_BYTES
             ]
-            is_packed = plan.packed is not None and plan.packed.element == each
+            is_packed = plan.packed is not None and plan.packed.element == element
             if far and not is_packed:
                 misses += times * (0.5 if math.prod(far) > NUM_FAR_ROWS else 0.05)
-            if each.gathers:
+            if element.gathers:
                 misses += GATHER_CYCLES * math.prod(
                     size
                     for name, size in sizes.items()
-                    if any(varies(subscript, name) for _, subscript, _ in each.gathers)
+                    if any(varies(subscript, name) for _, subscript, _ in element.gathers)
                 )
-            if plan.packed is not None and plan.packed.element == each:
+            if plan.packed is not None and plan.packed.element == element:
                 vector_loads += width
             elif step == 0:
                 scalar_loads += times
@@ -191,25 +198,27 @@ def _tile_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
             else:
                 vector_loads += times * width * lanes
         arithmetic = points * max(1, traffic.operations // 2 if nest.updates else 1)
-        one = max(arithmetic, vector_loads + scalar_loads / 2, LATENCY if nest.updates else 0)
-        one += 0.5 + misses
+        step_cycles = max(
+            arithmetic, vector_loads + scalar_loads / 2, LATENCY if nest.updates else 0
+        )
+        step_cycles += 0.5 + misses
         stores = 0.0
-        for each in (*nest.updates, *nest.epilogues):
-            is_dense = each.target.offset.coefficient(plan.vector) == 1
+        for statement in (*nest.updates, *nest.epilogues):
+            is_dense = statement.target.offset.coefficient(plan.vector) == 1
             stores += points * (2 if is_dense else 3 * lanes)
-        total += count * (steps * one + stores + 12)
+        total += count * (steps * step_cycles + stores + 12)
     total *= around
     if plan.packed is not None:
-        held = [extents[name] for name in extents if plan.packed.element.offset.coefficient(name)]
+        dims = [extents[name] for name in extents if plan.packed.element.offset.coefficient(name)]
         dense = plan.packed.element.offset.coefficient(plan.vector) == 1
-        total += math.prod(held) * (0.15 if dense else 0.6)
+        total += math.prod(dims) * (0.15 if dense else 0.6)
         total += _reread_cycles(nest, plan, traffic, lanes)
     return total
 
 
 def _reread_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> float:
-    """Return what it costs that every panel of the packed operand reads the other one again."""
-    assert plan.packed is not None  # noqa: S101 (the caller has looked)
+    """Return the cycles spent because every packed panel reads the other operand again."""
+    assert plan.packed is not None  # noqa: S101 (checked by the caller)
     extents = nest.extents
     packed = plan.packed.element
     size = plan.real.itemsize * math.prod(
@@ -219,11 +228,11 @@ def _reread_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> floa
     if size <= MAX_PACKED_FIRST_BYTES:
         return 0.0
     total = 0.0
-    for each in traffic.elements:
-        if each == packed or each.offset.coefficient(plan.vector):
+    for element in traffic.elements:
+        if element == packed or element.offset.coefficient(plan.vector):
             continue
         num_bytes = plan.real.itemsize * math.prod(
-            extents.get(name, 1) for name, _ in each.offset.coefficients
+            extents.get(name, 1) for name, _ in element.offset.coefficients
         )
         if num_bytes > _CACHED_BYTES:
             total += num_bytes * (panels - 1) / BYTES_PER_CYCLE
@@ -231,50 +240,50 @@ def _reread_cycles(nest: Nest, plan: Plan, traffic: Traffic, lanes: int) -> floa
 
 
 def _packable(nest: Nest, vector: str, traffic: Traffic, choices: Choices) -> Packed | None:
-    """Return the operand to pack: used by many rows, and strided or scattered where it lies."""
+    """Return the operand to pack: reused by many rows, and strided or scattered in memory."""
     if not nest.reductions or choices.pack == "never":
         return None
     extents = nest.extents
-    for each in traffic.elements:
-        step = each.offset.coefficient(vector)
-        if not step or each.gathers or each.is_guarded or len(nest.updates) != 1:
+    for element in traffic.elements:
+        step = element.offset.coefficient(vector)
+        if not step or element.gathers or element.is_guarded or len(nest.updates) != 1:
             continue
-        if each.type.itemsize < 4:  # what is packed is copied as it is
+        if element.type.itemsize < 4:  # packing does not convert
             continue
         free = [
             dim.name
             for dim in nest.dims
-            if dim.name != vector and not each.offset.coefficient(dim.name)
+            if dim.name != vector and not element.offset.coefficient(dim.name)
         ]
         uses = math.prod(extents[name] for name in free)
-        if not _is_separable(each, nest) or uses < 4:
+        if not _is_separable(element, nest) or uses < 4:
             continue
         if step != 1:
-            return Packed(each, False)
+            return Packed(element, False)
         ragged = extents[vector] % 16 != 0
-        if (uses >= 16 or ragged or choices.pack == "always") and _row_bytes(each, nest) > 256:
-            return Packed(each, False)
+        if (uses >= 16 or ragged or choices.pack == "always") and _row_bytes(element, nest) > 256:
+            return Packed(element, False)
     return None
 
 
 def _row_bytes(element: Element, nest: Nest) -> int:
-    """Return how far apart two steps of the innermost reduction read."""
-    inner = [element.offset.coefficient(each.name) for each in nest.reductions]
+    """Return the distance in bytes between two steps of the innermost reduction."""
+    inner = [element.offset.coefficient(dim.name) for dim in nest.reductions]
     return 4 * abs(inner[-1]) if inner else 0
 
 
 def _is_separable(element: Element, nest: Nest) -> bool:
-    """Tell whether each place of an operand belongs to one point of its dimensions.
+    """Return whether each position of an operand belongs to a single point of its dimensions.
 
-    Not so in a convolution, where `h + p` walks over the same rows again.
+    This is not the case for a convolution, where `h + p` visits the same rows repeatedly.
     """
     extents = nest.extents
-    # Loops that nests share stand still here.
-    held = sorted(
+    # Loops shared with other nests are fixed here.
+    strides = sorted(
         (abs(step), extents[name]) for name, step in element.offset.coefficients if name in extents
     )
     reach = 0
-    for step, extent in held:
+    for step, extent in strides:
         if step <= reach:
             return False
         reach += step * (extent - 1)
@@ -286,12 +295,14 @@ def _lane_plans(
 ) -> list[Plan]:
     lanes = machine.lanes(real.itemsize)
     traffic, extents = Traffic.of(nest), nest.extents
-    steps = math.prod(each.extent for each in nest.reductions) / extents[dim]
-    points = math.prod(each.extent for each in nest.dims)
-    found = []
-    outer = [each.name for each in nest.dims]
+    steps = math.prod(reduction.extent for reduction in nest.reductions) / extents[dim]
+    points = math.prod(output.extent for output in nest.dims)
+    plans = []
+    outer = [output.name for output in nest.dims]
     shared = [
-        name for name in outer if any(not e.offset.coefficient(name) for e in traffic.elements)
+        name
+        for name in outer
+        if any(not element.offset.coefficient(name) for element in traffic.elements)
     ]
     row_choices: list[tuple[tuple[str, int], ...]] = [()]
     row_choices += [((name, tile),) for name in shared[-1:] for tile in (2, 4) if extents[name] > 1]
@@ -306,19 +317,19 @@ def _lane_plans(
                 continue
             loads = sum(
                 width
-                * (1 if each.offset.coefficient(dim) in (0, 1) else lanes)
-                * math.prod(size for name, size in rows if each.offset.coefficient(name))
-                for each in traffic.elements
+                * (1 if element.offset.coefficient(dim) in (0, 1) else lanes)
+                * math.prod(size for name, size in rows if element.offset.coefficient(name))
+                for element in traffic.elements
             )
             work = num_rows * width * max(1, traffic.operations // 2)
             whole, rest = divmod(extents[dim], width * lanes)
             rest_steps = math.ceil(rest / lanes)
-            one = whole * max(loads, work, LATENCY) + rest_steps * max(
+            run_cycles = whole * max(loads, work, LATENCY) + rest_steps * max(
                 loads / width, work / width, LATENCY
             )
             ends = num_rows * len(nest.updates) * (width + 20)
-            cycles = points / num_rows * (steps * (one + 4) + ends)
-            found.append(Plan("lanes", real, dim, width, rows, (), cycles=cycles))
-    if choices.micro and not found:
+            cycles = points / num_rows * (steps * (run_cycles + 4) + ends)
+            plans.append(Plan("lanes", real, dim, width, rows, (), cycles=cycles))
+    if choices.micro and not plans:
         return _lane_plans(nest, dim, real, machine, dataclasses.replace(choices, micro=None))
-    return found
+    return plans

@@ -1,7 +1,7 @@
-"""Neighbouring dimensions that every access walks as one become one.
+"""Merging of neighbouring dimensions that every access traverses as one.
 
-A matrix product over `(m, n0, n1)` rows has one long dimension of rows; a mean over `(h, w)` is one
-contiguous run. Dimensions of extent 1 go altogether.
+A matrix product over `(m, n0, n1)` rows gets a single dimension of rows; a mean over `(h, w)` gets
+a single contiguous run. Dimensions of extent 1 are removed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .elements import Dim, Element, Nest, elements_of, rewrite
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Coalesced:
-    """A nest with fewer dimensions, and what each dimension of the old one is in the new.
+    """A nest with fewer dimensions, and their relation to the original dimensions.
 
-    `parts[new]` lists the old dimensions that `new` runs through, outermost first.
+    `parts[new]` lists the original dimensions merged into `new`, outermost first.
     """
 
     nest: Nest
@@ -26,22 +26,26 @@ class Coalesced:
 
 
 def coalesce(nest: Nest) -> Coalesced:
-    """Return the nest with as few dimensions as its accesses allow, in their old order."""
+    """Merge as many dimensions as the accesses allow, keeping their order."""
     fixed = _used_as_values(nest)
-    offsets = [each.offset for each in nest.elements()]
+    offsets = [element.offset for element in nest.elements()]
     dims, dim_parts = _merge(nest.dims, offsets, fixed)
     reductions, reduction_parts = _merge(nest.reductions, offsets, fixed)
     parts = {**dim_parts, **reduction_parts}
     # A merged dimension keeps the name and the coefficient of its innermost part.
-    dropped = {each.name for group in parts.values() for each in group} - set(parts)
-    dropped |= {each.name for each in (*nest.dims, *nest.reductions)} - {
-        each.name for group in parts.values() for each in group
+    dropped = {dim.name for group in parts.values() for dim in group} - set(parts)
+    dropped |= {dim.name for dim in (*nest.dims, *nest.reductions)} - {
+        dim.name for group in parts.values() for dim in group
     }
 
     def change(node: Expression) -> Expression | None:
         if isinstance(node, Element):
-            kept = {name: each for name, each in node.offset.coefficients if name not in dropped}
-            return dataclasses.replace(node, offset=Affine.of(kept, node.offset.constant))
+            coefficients = {
+                name: coefficient
+                for name, coefficient in node.offset.coefficients
+                if name not in dropped
+            }
+            return dataclasses.replace(node, offset=Affine.of(coefficients, node.offset.constant))
         if isinstance(node, Index) and node.name in dropped:
             from ..language.expressions import Constant
 
@@ -52,24 +56,26 @@ def coalesce(nest: Nest) -> Coalesced:
 
 
 def map_nest(nest: Nest, change, dims: tuple[Dim, ...], reductions: tuple[Dim, ...]) -> Nest:
-    """Return the nest with every expression rewritten, over other dimensions."""
+    """Return the nest with every expression rewritten and with new dimensions."""
 
-    def target(each: Element) -> Element:
-        changed = change(each)
-        return changed if isinstance(changed, Element) else each
+    def target(element: Element) -> Element:
+        changed = change(element)
+        return changed if isinstance(changed, Element) else element
 
     updates = tuple(
         dataclasses.replace(
-            each,
-            target=target(each.target),
-            value=rewrite(each.value, change),
-            start=each.start if isinstance(each.start, str) else rewrite(each.start, change),
+            update,
+            target=target(update.target),
+            value=rewrite(update.value, change),
+            start=update.start if isinstance(update.start, str) else rewrite(update.start, change),
         )
-        for each in nest.updates
+        for update in nest.updates
     )
     epilogues = tuple(
-        dataclasses.replace(each, target=target(each.target), value=rewrite(each.value, change))
-        for each in nest.epilogues
+        dataclasses.replace(
+            assign, target=target(assign.target), value=rewrite(assign.value, change)
+        )
+        for assign in nest.epilogues
     )
     return dataclasses.replace(
         nest, dims=dims, reductions=reductions, updates=updates, epilogues=epilogues
@@ -77,7 +83,7 @@ def map_nest(nest: Nest, change, dims: tuple[Dim, ...], reductions: tuple[Dim, .
 
 
 def _used_as_values(nest: Nest) -> set[str]:
-    """Return the dimensions whose value is computed with, so that they must stay as they are."""
+    """Return the dimensions used as values, which cannot be merged."""
     used: set[str] = set()
     for value in nest.expressions():
         for node in walk(value):
@@ -85,14 +91,14 @@ def _used_as_values(nest: Nest) -> set[str]:
                 used.add(node.name)
         for element in elements_of(value):
             for _, subscript, _ in element.gathers:
-                used |= {each.name for each in walk(subscript) if isinstance(each, Index)}
+                used |= {index.name for index in walk(subscript) if isinstance(index, Index)}
     return used
 
 
 def _merge(
     dims: tuple[Dim, ...], offsets: Iterable[Affine], fixed: set[str]
 ) -> tuple[tuple[Dim, ...], dict[str, tuple[Dim, ...]]]:
-    steps = [dict(each.coefficients) for each in offsets]
+    steps = [dict(offset.coefficients) for offset in offsets]
     merged: list[tuple[Dim, tuple[Dim, ...]]] = []
     for dim in dims:
         if dim.extent == 1:
@@ -100,10 +106,10 @@ def _merge(
         if merged:
             outer, parts = merged[-1]
             fits = not {outer.name, dim.name} & fixed and all(
-                each.get(outer.name, 0) == each.get(dim.name, 0) * dim.extent for each in steps
+                step.get(outer.name, 0) == step.get(dim.name, 0) * dim.extent for step in steps
             )
             if fits:
                 merged[-1] = (Dim(dim.name, outer.extent * dim.extent), (*parts, dim))
                 continue
         merged.append((dim, (dim,)))
-    return tuple(each for each, _ in merged), {each.name: parts for each, parts in merged}
+    return tuple(dim for dim, _ in merged), {dim.name: parts for dim, parts in merged}

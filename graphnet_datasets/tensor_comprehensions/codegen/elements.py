@@ -1,8 +1,8 @@
-"""The linear form of statements: every access as an offset in elements, every index from 0.
+"""Linear form of statements: accesses as element offsets, indices from 0.
 
-A `Nest` is what one piece of loops computes: reductions over one box (`updates`), each of which
-starts from its identity, from memory or from an expression, then statements at the same points of
-the output (`epilogues`), which read what was just computed out of registers.
+A `Nest` is the computation of one loop nest: reductions over one box (`updates`), each starting
+from its identity, from memory or from an expression, followed by statements at the same points of
+the output (`epilogues`), which read the results from registers.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Element:
     """An element of a tensor at an offset that is affine in the dimensions of a nest.
 
     Attributes:
-        offset: in elements from the tensor's first.
-        gathers: further terms of the offset: a stride, the subscript in memory coordinates (from
-            0), and the extent to which it has to be limited, 0 for no limit.
-        is_guarded: it may be out of range where the condition around it does not hold.
+        offset: offset in elements from the first element of the tensor.
+        gathers: additional terms of the offset: the stride, the subscript in memory coordinates
+            (from 0), and the extent to clamp it to, or 0 without clamping.
+        is_guarded: it may be out of range unless the condition around it holds.
     """
 
     tensor: str
@@ -46,7 +46,7 @@ class Element:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Dim:
-    """A dimension of a nest: its values are 0 to `extent - 1`."""
+    """A dimension of a nest, with values from 0 to `extent - 1`."""
 
     name: str
     extent: int
@@ -56,7 +56,7 @@ class Dim:
 class Update:
     """A reduction into one element: `target = operator(target, value)` over the reductions.
 
-    `start` is "identity", "memory" (it goes on from what is there) or what it starts from.
+    `start` is "identity", "memory" (continue from the current contents) or the initial value.
     """
 
     statement: int
@@ -70,7 +70,7 @@ class Update:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Assign:
-    """A statement at a point: `target = value`."""
+    """An assignment at a point: `target = value`."""
 
     statement: int
     target: Element
@@ -80,13 +80,13 @@ class Assign:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Nest:
-    """Loops over `dims` and within them over `reductions`; see the module's text.
+    """Loops over `dims` and, inside them, over `reductions`; see the module docstring.
 
     Attributes:
-        starts: the statements (by number) whose values are the starts of updates.
-        renamed: for statements whose reductions have another's names: the statement, then its own
-            name and the name here of each.
-        begins: where the box begins along dimensions of which it is a part only.
+        starts: numbers of the statements whose values start updates.
+        renamed: for each statement that uses the reductions of another statement, its number and
+            pairs of its own name and the new name.
+        begins: begin of the nest's part along split dimensions.
     """
 
     dims: tuple[Dim, ...]
@@ -99,21 +99,21 @@ class Nest:
 
     @property
     def statements(self) -> tuple[int, ...]:
-        """The numbers of its statements, in order of execution at a point."""
+        """Statement numbers in order of execution at a point."""
         return (
             *self.starts,
-            *(each.statement for each in self.updates),
-            *(each.statement for each in self.epilogues),
+            *(update.statement for update in self.updates),
+            *(assign.statement for assign in self.epilogues),
         )
 
     @property
     def extents(self) -> dict[str, int]:
-        """The extent of each dimension by name."""
-        return {each.name: each.extent for each in (*self.dims, *self.reductions)}
+        """Extents of the dimensions by name."""
+        return {dim.name: dim.extent for dim in (*self.dims, *self.reductions)}
 
     @property
     def num_points(self) -> int:
-        """How many points the box has."""
+        """Number of points of the box."""
         return math.prod(self.extents.values())
 
     def expressions(self) -> Iterator[Expression]:
@@ -122,51 +122,51 @@ class Nest:
             if not isinstance(update.start, str):
                 yield update.start
             yield update.value
-        for each in self.epilogues:
-            yield each.value
+        for assign in self.epilogues:
+            yield assign.value
 
     def elements(self) -> Iterator[Element]:
-        """Yield every access, those inside of subscripts and the targets included."""
-        for each in self.expressions():
-            yield from elements_of(each)
-        for each in (*self.updates, *self.epilogues):
-            yield each.target
+        """Yield every access, including those in subscripts and the targets."""
+        for expression in self.expressions():
+            yield from elements_of(expression)
+        for statement in (*self.updates, *self.epilogues):
+            yield statement.target
 
 
 def leaf(element: Element) -> Expression:
-    """Return an element as the leaf of an expression, where a `Load` stands in an instance."""
+    """Return an element as a leaf of an expression, in place of a `Load`."""
     return cast(Any, element)
 
 
 def elements_of(node: Expression) -> Iterator[Element]:
-    """Yield the elements that an expression reads, those inside of subscripts included."""
-    for each in walk(node):
-        if isinstance(each, Element):
-            yield each
-            for _, subscript, _ in each.gathers:
+    """Yield the elements that an expression reads, including those in subscripts."""
+    for leaf_node in walk(node):
+        if isinstance(leaf_node, Element):
+            yield leaf_node
+            for _, subscript, _ in leaf_node.gathers:
                 yield from elements_of(subscript)
 
 
 def rewrite(node: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
-    """Rebuild an expression bottom-up, subscripts of elements included.
+    """Rebuild an expression bottom-up, including the subscripts of elements.
 
-    `change` returns what stands in a node's place, None to keep it.
+    `change` returns the replacement of a node, or None to keep it.
     """
 
-    def visit(each: Expression) -> Expression:
-        if isinstance(each, Element):
-            gathers = tuple((step, visit(part), limit) for step, part, limit in each.gathers)
-            each = dataclasses.replace(each, gathers=gathers) if gathers else each
+    def visit(current: Expression) -> Expression:
+        if isinstance(current, Element):
+            gathers = tuple((step, visit(part), limit) for step, part, limit in current.gathers)
+            current = dataclasses.replace(current, gathers=gathers) if gathers else current
         else:
-            each = rebuild(each, visit)
-        changed = change(each)
-        return each if changed is None else changed
+            current = rebuild(current, visit)
+        changed = change(current)
+        return current if changed is None else changed
 
     return visit(node)
 
 
 def substitute(affine: Affine, values: Mapping[str, Affine]) -> Affine:
-    """Return the affine expression with each index replaced.
+    """Replace the indices of an affine expression.
 
     >>> str(substitute(Affine.of({"i": 2}, 1), {"i": Affine.of({"d0": 1}, 3)}))
     '2*d0 + 7'
@@ -178,14 +178,14 @@ def substitute(affine: Affine, values: Mapping[str, Affine]) -> Affine:
 
 
 def linear_value(node: Expression, instance: Instance, names: Mapping[str, Affine]) -> Expression:
-    """Return a statement's expression with loads as elements and indices as dimensions."""
+    """Return an expression with loads as elements and indices as dimensions of a nest."""
 
-    def visit(each: Expression) -> Expression:
-        if isinstance(each, Load):
-            return leaf(_element(each, instance.tensor(each.tensor), names, visit))
-        if isinstance(each, Index):
-            return _index(names[each.name], each)
-        return rebuild(each, visit)
+    def visit(current: Expression) -> Expression:
+        if isinstance(current, Load):
+            return leaf(_element(current, instance.tensor(current.tensor), names, visit))
+        if isinstance(current, Index):
+            return _index(names[current.name], current)
+        return rebuild(current, visit)
 
     return visit(node)
 
@@ -227,7 +227,7 @@ def _element(
 
 
 def expression_of(affine: Affine) -> Expression:
-    """Return an affine expression as a tree of 64-bit arithmetic."""
+    """Return an affine expression as a tree of int64 operations."""
     result: Expression = Constant(affine.constant, INT64)
     for name, coefficient in affine.coefficients:
         term = Binary("*", Index(name, INT64), Constant(coefficient, INT64), INT64)

@@ -1,7 +1,7 @@
-"""The functions of the language in C: libm's, those that libm lacks, and whole vectors of them.
+"""C implementations of the language's functions: from libm, our own, and vectorised.
 
-Vectors go to glibc's libmvec where it has the function (4 units in the last place), which treats
-NaN, infinities and the ends of ranges as libm does; otherwise lane by lane to libm.
+Vectors use glibc's libmvec if it has the function (error up to 4 ulp); it treats NaN, infinities
+and ends of ranges like libm. Other functions call libm for each lane.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log2 sin sinh tan tanh atan2 hypot pow
 """
 _LIBMVEC = frozenset(_LIBMVEC_WORDS.split())
 
-# F is float or double, x(…) a function of libm of that type.
+# F is float or double; x(f) is the libm function f for that type.
 _OWN = {
     "rsqrt": "return 1 / x(sqrt)(a);",
     "rcbrt": "return 1 / x(cbrt)(a);",
@@ -41,7 +41,7 @@ _OWN = {
     "j1": "return (F)j1((double)a);",
     "y0": "return (F)y0((double)a);",
     "y1": "return (F)y1((double)a);",
-    # The argument is brought into [-1/4, 1/4] exactly, so that whole numbers give exact results.
+    # Exact reduction of the argument to [-1/4, 1/4], so that integers have exact results.
     "sinpi": """double t = (double)a, n = nearbyint(2 * t);
   double r = (t - n / 2) * 3.14159265358979323846;
   if (t - t != 0) return (F)(t - t);
@@ -60,7 +60,7 @@ _OWN = {
     case 2: return (F)-cos(r);
     default: return (F)sin(r);
   }""",
-    # Newton's iteration on erf from Winitzki's approximation; erfc near 1, where erf has no digits.
+    # Newton's iteration on erf from Winitzki's approximation; erfc near 1, where erf loses digits.
     "erfinv": "return (F)tc_erfinv((double)a, 1 - (double)a);",
     "erfcinv": "return (F)tc_erfinv(1 - (double)a, (double)a);",
     "normcdfinv": (
@@ -116,7 +116,7 @@ TC_INLINE double tc_bessel_i(double x, int n) {
 }
 
 
-# Functions that are a few operations of whole vectors; a NaN of either argument gives the other.
+# Functions made of a few vector operations. If one argument is NaN, fmax and fmin return the other.
 _WHOLE = {
     "fmax": "V_select(b != b, a, V_max(a, b))",
     "fmin": "V_select(b != b, a, V_min(a, b))",
@@ -127,7 +127,7 @@ _WHOLE = {
 
 
 class FunctionTable:
-    """Collects the functions that a file needs and gives the names to call them by."""
+    """Collects the functions that a file calls and returns their C names."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -136,11 +136,11 @@ class FunctionTable:
 
     @property
     def text(self) -> str:
-        """The C text of all functions asked for so far."""
+        """C source of all functions used so far."""
         return "".join(self._definitions.values())
 
     def scalar(self, name: str, scalar: ScalarType) -> str:
-        """Return the C name of a function of `scalar`, float32 or float64."""
+        """Return the C name of a function for `scalar`, float32 or float64."""
         suffix = "" if scalar.bits == 64 else "f"
         if name in BUILTIN_ARITIES and name not in _OWN_NAMES:
             return f"{name}{suffix}"
@@ -149,21 +149,21 @@ class FunctionTable:
             return c_name
         real = "double" if scalar.bits == 64 else "float"
         if name in _OWN:
-            arguments = ", ".join(f"{real} {each}" for each in "abcd"[: BUILTIN_ARITIES[name]])
+            arguments = ", ".join(f"{real} {letter}" for letter in "abcd"[: BUILTIN_ARITIES[name]])
             body = _OWN[name]
             for shared, text in _SHARED.items():
                 if shared in body:
                     self._definitions.setdefault(shared, text)
-            for each in ("sqrt", "cbrt", "hypot"):
-                body = body.replace(f"x({each})", each + suffix)
+            for function in ("sqrt", "cbrt", "hypot"):
+                body = body.replace(f"x({function})", function + suffix)
             body = body.replace("(F)", f"({real})")
             self._definitions[c_name] = f"TC_INLINE {real} {c_name}({arguments}) {{\n  {body}\n}}\n"
             return c_name
         registered = registered_function(name)
         if registered is None:
             raise TensorComprehensionError(
-                f"The function `{name}` is not known here. Register it with `register_function` in "
-                "the process that compiles."
+                f"The function `{name}` is unknown in this process. Call `register_function` in "
+                "the process that compiles the kernel."
             )
         arguments = ", ".join(f"real x{place}" for place in range(registered.arity))
         self._definitions[c_name] = (
@@ -174,13 +174,13 @@ class FunctionTable:
         return c_name
 
     def vector(self, name: str, scalar: ScalarType, arity: int) -> str:
-        """Return the C name of a function of whole vectors."""
+        """Return the C name of a function for whole vectors."""
         vector = "vd" if scalar.bits == 64 else "vf"
         c_name = f"{vector}_{name}"
         if c_name in self._definitions:
             return c_name
         letters = "abcd"[:arity]
-        arguments = ", ".join(f"{vector} {each}" for each in letters)
+        arguments = ", ".join(f"{vector} {letter}" for letter in letters)
         symbol = self._libmvec_symbol(name, scalar, arity)
         if symbol:
             self.needs_libmvec = True
@@ -196,19 +196,19 @@ class FunctionTable:
                 f"TC_INLINE {vector} {c_name}({arguments}) {{ return {body}; }}\n"
             )
             return c_name
-        one = self.scalar(name, scalar)
+        scalar_name = self.scalar(name, scalar)
         lanes = self._machine.lanes(scalar.itemsize)
         real = "double" if scalar.bits == 64 else "float"
-        call = ", ".join(f"x{each}[l]" for each in letters)
+        call = ", ".join(f"x{letter}[l]" for letter in letters)
         copies = " ".join(
-            f"{real} x{each}[{lanes}]; __builtin_memcpy(x{each}, &{each}, sizeof x{each});"
-            for each in letters
+            f"{real} x{letter}[{lanes}]; __builtin_memcpy(x{letter}, &{letter}, sizeof x{letter});"
+            for letter in letters
         )
-        # Through arrays, not subscripts of vectors: the compiler knows vectors of sqrt and floor.
+        # Arrays, not vector subscripts, so that the compiler can vectorise functions such as sqrt.
         self._definitions[c_name] = (
             f"TC_INLINE {vector} {c_name}({arguments}) {{\n  {vector} v;\n"
             f"  {real} y[{lanes}];\n  {copies}\n"
-            f"  for (int l = 0; l < {lanes}; ++l) y[l] = {one}({call});\n"
+            f"  for (int l = 0; l < {lanes}; ++l) y[l] = {scalar_name}({call});\n"
             "  __builtin_memcpy(&v, y, sizeof v);\n  return v;\n}\n"
         )
         return c_name
@@ -222,11 +222,11 @@ class FunctionTable:
 
 
 def has_libmvec() -> bool:
-    """Tell whether the C library has vectors of all of `_LIBMVEC`, as glibc has since 2.35."""
+    """Return whether libmvec has all functions of `_LIBMVEC`, as glibc has since 2.35."""
     kind, version = platform.libc_ver()
     parts = version.split(".")
     return (
         kind == "glibc"
         and platform.machine() == "x86_64"
-        and [int(each) for each in parts[:2] if each.isdigit()] >= [2, 35]
+        and [int(part) for part in parts[:2] if part.isdigit()] >= [2, 35]
     )

@@ -1,4 +1,4 @@
-"""Sums along contiguous data: lanes hold neighbouring terms and are added up at the end."""
+"""Reductions along contiguous data: lanes accumulate neighbouring terms and are combined last."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FINAL = {"+": "sum", "*": "product", "min": "least", "max": "greatest"}
 
 
 class LaneBody:
-    """Writes the reductions of a few output elements, then all that follows on those."""
+    """Writes the reductions of several output elements and their epilogues."""
 
     def __init__(self, nest: Nest, plan: Plan, context: Context, writer: Writer) -> None:
         self._nest, self._plan, self._context, self._writer = nest, plan, context, writer
@@ -37,18 +37,18 @@ class LaneBody:
         for (number, _, _), name in names.items():
             identity = c_number(self._nest.updates[number].identity, self._plan.real)
             self._writer.line(f"{self._vector} {name} = ({self._vector}){{0}} + {identity};")
-        outer = [each for each in self._nest.reductions if each.name != self._plan.vector]
+        outer = [dim for dim in self._nest.reductions if dim.name != self._plan.vector]
         blocks = [
             self._writer.block(
-                f"for (long {each.name} = 0; {each.name} < {each.extent}; ++{each.name})"
+                f"for (long {dim.name} = 0; {dim.name} < {dim.extent}; ++{dim.name})"
             )
-            for each in outer
+            for dim in outer
         ]
-        for each in blocks:
-            each.__enter__()
+        for block in blocks:
+            block.__enter__()
         self._steps(rows, names)
-        for each in reversed(blocks):
-            each.__exit__(None, None, None)
+        for block in reversed(blocks):
+            block.__exit__(None, None, None)
         self._finish(rows, names)
 
     def _rows(self, sizes: dict[str, int]) -> list[tuple[tuple[str, int], ...]]:
@@ -61,7 +61,7 @@ class LaneBody:
     def _steps(
         self, rows: list[tuple[tuple[str, int], ...]], names: dict[tuple[int, int, int], str]
     ) -> None:
-        """Add up one run of contiguous terms: many vectors at a time, single ones, the rest."""
+        """Accumulate contiguous terms: several vectors per step, single vectors, then the rest."""
         name, lanes = self._plan.vector, self._lanes
         extent = self._nest.extents[name]
         stride = self._plan.num_vectors * lanes
@@ -100,7 +100,7 @@ class LaneBody:
                     name = names[number, place, part]
                     value = printer.broadcast(printer.print(update.value))
                     combined = self._combine(update, name, value)
-                    if lanes < self._lanes:  # lanes past the end take part in nothing
+                    if lanes < self._lanes:  # mask the lanes past the end
                         mask = f"{self._vector}_iota < {lanes}"
                         combined = f"{self._vector}_select({mask}, {combined}, {name})"
                     self._writer.line(f"{name} = {combined};")
@@ -120,11 +120,11 @@ class LaneBody:
         for number, update in enumerate(self._nest.updates):
             for place, point in enumerate(points):
                 parts = [names[number, place, part] for part in range(self._plan.num_vectors)]
-                while len(parts) > 1:  # in pairs, as shallow as it can be
+                while len(parts) > 1:  # combine in pairs, for the shortest chain
                     pairs = itertools.zip_longest(parts[::2], parts[1::2])
                     parts = [
-                        one if two is None else f"({self._combine(update, one, two)})"
-                        for one, two in pairs
+                        left if right is None else f"({self._combine(update, left, right)})"
+                        for left, right in pairs
                     ]
                 total = f"{self._vector}_{_FINAL[update.operator]}({parts[0]})"
                 name = self._context.fresh("s")

@@ -1,4 +1,4 @@
-"""The loops around a nest's tiles: shared out over threads, with the rest of each dimension."""
+"""Loops around the tiles of a nest, distributed over threads."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .writer import Context, Writer
 
 
 def write_nest(nest: Nest, plan: Plan, context: Context, writer: Writer) -> None:
-    """Write the code of a nest, in a block of its own."""
+    """Write the code of a nest in its own block."""
     with writer.block(""):
         _Loops(nest, plan, context, writer).write()
 
 
 @contextlib.contextmanager
 def shared_loops(dims: tuple[Dim, ...], threads: int, writer: Writer) -> Iterator[None]:
-    """Put what is written inside into loops over `dims`, shared out over threads."""
+    """Wrap the code written in this context in loops over `dims`, distributed over threads."""
     if not dims:
         yield
         return
-    total = math.prod(each.extent for each in dims)
+    total = math.prod(dim.extent for dim in dims)
     if threads > 1:
         writer.line('_Pragma("omp parallel for num_threads(nt) schedule(static)")')
     with writer.block(f"for (long p = 0; p < {total}; ++p)"):
         inner = total
-        for place, each in enumerate(dims):
-            inner //= each.extent
+        for place, dim in enumerate(dims):
+            inner //= dim.extent
             code = "p" if inner == 1 else f"p / {inner}"
-            code = f"{code} % {each.extent}" if place else code
-            writer.line(f"const long {each.name} = {code};")
+            code = f"{code} % {dim.extent}" if place else code
+            writer.line(f"const long {dim.name} = {code};")
         yield
 
 
@@ -70,7 +70,7 @@ class _Loops:
             self._block_loops(list(plan.blocks)[plan.num_parallel :])
 
     def _block_loops(self, blocks: list[tuple[str, int]]) -> None:
-        """Write the loops over blocks that are not shared out, and what is inside of them."""
+        """Write the sequential loops over blocks, and their contents."""
         if not blocks:
             self._descend(0, {})
             return
@@ -80,7 +80,7 @@ class _Loops:
             self._block_loops(blocks[1:])
 
     def _descend(self, level: int, sizes: dict[str, int]) -> None:
-        """Write the loops from `level` of the order on."""
+        """Write the loops of the order from `level` on."""
         plan = self._plan
         if (
             plan.packed is not None
@@ -93,11 +93,11 @@ class _Loops:
         self._loops(level, sizes, False)
 
     def _panel(self, level: int, sizes: dict[str, int]) -> None:
-        """Pack a panel, a block of terms at a time, and do all that reads it."""
+        """Pack a panel, one block of terms at a time, and write the loops that read it."""
         assert self._packer is not None  # noqa: S101 (only for packed plans)
         plan, writer = self._plan, self._writer
         outermost = self._nest.reductions[0]
-        inner = math.prod(each.extent for each in self._nest.reductions[1:])
+        inner = math.prod(dim.extent for dim in self._nest.reductions[1:])
         rows = (plan.k_block or outermost.extent) * inner
         self._context.reserve(rows * self._packer.width * plan.real.itemsize)
         writer.line(f"{self._kind} *const q = ({self._kind} *)tc_buffer;")
@@ -160,7 +160,7 @@ class _Loops:
     def _within_block(
         self, name: str, block: int, whole: int, rest: int, inside: Callable[[int], None]
     ) -> None:
-        """Write the loop over the tiles of one block; the last block has the rest as well."""
+        """Write the loop over the tiles of a block; the last block includes the partial tile."""
         writer, step = self._writer, self._steps[name]
         writer.line(
             f"const long e_{name} = b_{name} + {block} < {whole} ? b_{name} + {block} : {whole};"
@@ -180,18 +180,18 @@ class _Loops:
         if self._packer is not None:
             rows = row_place(self._nest, self._packer.width, blocked)
             if self._plan.packed is not None and self._plan.packed.is_first:
-                steps = math.prod(each.extent for each in self._nest.reductions)
+                steps = math.prod(dim.extent for dim in self._nest.reductions)
                 from ..language.affine import Affine
 
                 rows = rows + Affine.index(self._plan.vector) * steps
         TileBody(self._nest, self._plan, self._context, self._writer).write(sizes, rows, blocked)
 
     def _pack_all(self) -> None:
-        """Pack every panel of the operand; panel `d` begins at `d` times the number of terms."""
+        """Pack all panels of the operand; panel `d` starts at `d` times the number of terms."""
         assert self._packer is not None  # noqa: S101 (only for packed plans)
         plan, writer = self._plan, self._writer
         name, extent = plan.vector, self._extents[plan.vector]
-        steps = math.prod(each.extent for each in self._nest.reductions)
+        steps = math.prod(dim.extent for dim in self._nest.reductions)
         width = self._packer.width
         self._context.reserve(math.ceil(extent / width) * width * steps * plan.real.itemsize)
         writer.line(f"{self._kind} *const q0 = ({self._kind} *)tc_buffer;")

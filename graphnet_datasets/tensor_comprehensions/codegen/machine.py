@@ -1,4 +1,4 @@
-"""What the processor offers to generated code: vector lanes, registers, caches, threads."""
+"""Processor properties used by the code generator: vectors, registers, caches, threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Machine:
-    """A target: `vector_bytes` and `num_registers` of a vector, caches in bytes.
+    """A target: vector size in bytes, number of vector registers, cache sizes in bytes.
 
     >>> Machine("x86_64", "avx512", 64, 32).lanes(4)
     16
@@ -26,13 +26,13 @@ class Machine:
     model: str = ""
 
     def lanes(self, itemsize: int) -> int:
-        """Return how many elements of that many bytes a vector holds."""
+        """Return the number of elements of `itemsize` bytes in a vector."""
         return self.vector_bytes // itemsize
 
 
 @functools.cache
 def this_machine() -> Machine:
-    """Return this processor; what cannot be found out is assumed to be the least that all have."""
+    """Describe this processor; unknown properties have conservative defaults."""
     flags, model = _processor()
     architecture = platform.machine()
     caches = {"l1_bytes": _cache_bytes(0, 32 * 1024), "l2_bytes": _cache_bytes(2, 1024 * 1024)}
@@ -46,7 +46,10 @@ def this_machine() -> Machine:
 
 
 def default_threads() -> int:
-    """Return how many threads a kernel uses: those of torch where it is imported, else all."""
+    """Return the number of threads of a kernel: torch's if it is imported, else all processors.
+
+    Without torch, `OMP_NUM_THREADS` overrides the number of processors.
+    """
     import sys
 
     torch = sys.modules.get("torch")

@@ -1,9 +1,9 @@
-"""Statements that share their points, gathered into nests.
+"""Grouping of statements that share their points into nests.
 
-A statement joins the nest before it when everything that passes between them stays at one point of
-the output: a bias or an activation after a product, a second reduction of the same data, a start
-that the reduction after it goes on from. The schedule that follows is checked against the
-dependences like any other (see `polyhedral.legality`).
+A statement joins the preceding nest if all data between them stays at one point of the output: a
+bias or an activation after a product, a second reduction of the same data, or an initial value that
+the following reduction continues from. The resulting schedule is checked against the dependences
+like any other (see `polyhedral.legality`).
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from .elements import (
 
 
 def nest_of(instance: Instance, number: int) -> Nest:
-    """Return the nest of one statement."""
+    """Return the nest of a single statement."""
     statement = instance.statements[number]
     names = index_places(statement)
     tensor = instance.tensor(statement.output)
     target = target_of(statement, tensor, names)
     value = linear_value(statement.value, instance, names)
     rank = len(statement.subscripts)
-    by_position = {each.name: each for each in statement.indices}
+    by_position = {index.name: index for index in statement.indices}
     dims = tuple(
         Dim(f"d{place}", by_position[name].extent)
         for place, name in enumerate(statement.subscripts)
     )
     reductions = tuple(
-        Dim(f"r{place}", each.extent) for place, each in enumerate(statement.indices[rank:])
+        Dim(f"r{place}", index.extent) for place, index in enumerate(statement.indices[rank:])
     )
     if statement.operator == "=" or (not reductions and statement.initialises):
         assign = Assign(number, target, value, statement.type)
@@ -68,24 +68,24 @@ def _load_of(target: Element, statement: InstanceStatement) -> Expression:
 
 
 def index_places(statement: InstanceStatement) -> dict[str, Affine]:
-    """Return each index of a statement as a dimension of its nest plus where its range begins."""
-    begins = {each.name: each.begin for each in statement.indices}
+    """Return the indices of a statement as dimensions of its nest plus the begin of their range."""
+    begins = {index.name: index.begin for index in statement.indices}
     places = {
         name: Affine.index(f"d{place}") + begins[name]
         for place, name in enumerate(statement.subscripts)
     }
-    for place, each in enumerate(statement.reductions):
-        places[each.name] = Affine.index(f"r{place}") + each.begin
+    for place, index in enumerate(statement.reductions):
+        places[index.name] = Affine.index(f"r{place}") + index.begin
     return places
 
 
 def gather_nests(
     instance: Instance, groups: Sequence[Sequence[int]], *, joins_reductions: bool = True
 ) -> list[Nest]:
-    """Return the nests of groups of statements; a group that is not one nest gives several.
+    """Return the nests of groups of statements; a group may result in several nests.
 
     Args:
-        joins_reductions: whether two reductions may be one pass.
+        joins_reductions: whether two reductions may share a pass.
     """
     nests: list[Nest] = []
     for group in groups:
@@ -106,7 +106,7 @@ def gather_nests(
 
 
 def join(first: Nest, second: Nest) -> Nest | None:
-    """Return both as one nest, None where their points differ or data passes between points."""
+    """Merge two nests, or return None if their points differ or data passes between points."""
     if first.dims != second.dims:
         return None
     if not second.reductions:
@@ -123,14 +123,14 @@ def _join_epilogue(first: Nest, second: Nest) -> Nest | None:
 
 
 def _join_start(first: Nest, second: Nest) -> Nest | None:
-    """Join an assignment with the reduction that goes on from it."""
+    """Join an assignment with the reduction that continues from it."""
     (update,) = second.updates
     if update.start != "memory" or len(first.epilogues) != 1 or first.updates:
         return None
     (assign,) = first.epilogues
     if assign.target != update.target or assign.type != update.type:
         return None
-    reads = {each.tensor for each in elements_of(update.value)}
+    reads = {element.tensor for element in elements_of(update.value)}
     if assign.target.tensor in reads or assign.type != assign.target.type:
         return None
     started = dataclasses.replace(update, start=assign.value)
@@ -138,7 +138,7 @@ def _join_start(first: Nest, second: Nest) -> Nest | None:
 
 
 def _join_update(first: Nest, second: Nest) -> Nest | None:
-    """Join a reduction over the same box that shares data with the first one's."""
+    """Join a reduction over the same box that shares data with the first."""
     renamed = _match_reductions(first, second)
     if renamed is None or not _is_independent(first, renamed):
         return None
@@ -150,49 +150,55 @@ def _join_update(first: Nest, second: Nest) -> Nest | None:
 
 
 def _match_reductions(first: Nest, second: Nest) -> Nest | None:
-    """Rename the second's reductions so that a read of a shared tensor is the same in both."""
-    if sorted(each.extent for each in first.reductions) != sorted(
-        each.extent for each in second.reductions
+    """Rename the reductions of `second` so that both read a shared tensor at the same offset."""
+    if sorted(dim.extent for dim in first.reductions) != sorted(
+        dim.extent for dim in second.reductions
     ):
         return None
-    ours = {each for value in first.updates for each in elements_of(value.value)}
-    theirs = [each for value in second.updates for each in elements_of(value.value)]
+    ours = {element for update in first.updates for element in elements_of(update.value)}
+    theirs = [element for update in second.updates for element in elements_of(update.value)]
     for candidate in theirs:
-        for known in ours:
-            if known.tensor != candidate.tensor or known.gathers or candidate.gathers:
+        for element in ours:
+            if element.tensor != candidate.tensor or element.gathers or candidate.gathers:
                 continue
-            names = _renaming(first, second, known.offset, candidate.offset)
+            names = _renaming(first, second, element.offset, candidate.offset)
             if names is not None:
                 return _rename(second, names, first.reductions)
     return None
 
 
-def _renaming(first: Nest, second: Nest, known: Affine, other: Affine) -> dict[str, str] | None:
+def _renaming(
+    first: Nest, second: Nest, offset: Affine, renamed_offset: Affine
+) -> dict[str, str] | None:
     names: dict[str, str] = {}
     extents = first.extents
     for dim in second.reductions:
-        step = other.coefficient(dim.name)
+        step = renamed_offset.coefficient(dim.name)
         matches = [
-            each.name
-            for each in first.reductions
-            if each.name not in names.values()
-            and known.coefficient(each.name) == step
-            and extents[each.name] == dim.extent
+            candidate.name
+            for candidate in first.reductions
+            if candidate.name not in names.values()
+            and offset.coefficient(candidate.name) == step
+            and extents[candidate.name] == dim.extent
         ]
         if not matches:
             return None
         names[dim.name] = matches[0]
     renamed = Affine.of(
-        {names.get(name, name): each for name, each in other.coefficients}, other.constant
+        {names.get(name, name): coefficient for name, coefficient in renamed_offset.coefficients},
+        renamed_offset.constant,
     )
-    return names if renamed == known else None
+    return names if renamed == offset else None
 
 
 def _rename(nest: Nest, names: dict[str, str], reductions: tuple[Dim, ...]) -> Nest:
     def change(node: Expression) -> Expression | None:
         if isinstance(node, Element):
             offset = Affine.of(
-                {names.get(name, name): each for name, each in node.offset.coefficients},
+                {
+                    names.get(name, name): coefficient
+                    for name, coefficient in node.offset.coefficients
+                },
                 node.offset.constant,
             )
             return dataclasses.replace(node, offset=offset)
@@ -201,49 +207,54 @@ def _rename(nest: Nest, names: dict[str, str], reductions: tuple[Dim, ...]) -> N
         return None
 
     updates = tuple(
-        dataclasses.replace(each, value=rewrite(each.value, change)) for each in nest.updates
+        dataclasses.replace(update, value=rewrite(update.value, change)) for update in nest.updates
     )
-    renamed = tuple((each.statement, tuple(names.items())) for each in updates)
+    renamed = tuple((update.statement, tuple(names.items())) for update in updates)
     return dataclasses.replace(nest, updates=updates, reductions=reductions, renamed=renamed)
 
 
 def _written(nest: Nest) -> dict[str, set[Affine]]:
     places: dict[str, set[Affine]] = {}
-    for each in (*nest.updates, *nest.epilogues):
-        places.setdefault(each.target.tensor, set()).add(each.target.offset)
+    for statement in (*nest.updates, *nest.epilogues):
+        places.setdefault(statement.target.tensor, set()).add(statement.target.offset)
     return places
 
 
 def _is_independent(first: Nest, second: Nest) -> bool:
-    """Tell whether neither touches what the other writes."""
+    """Return whether neither nest accesses a tensor that the other writes."""
     ours, theirs = _written(first), _written(second)
     if set(ours) & set(theirs):
         return False
-    reads = {each.tensor for value in second.expressions() for each in elements_of(value)}
+    reads = {element.tensor for value in second.expressions() for element in elements_of(value)}
     if reads & set(ours):
         return False
-    reads = {each.tensor for value in first.expressions() for each in elements_of(value)}
+    reads = {element.tensor for value in first.expressions() for element in elements_of(value)}
     return not reads & set(theirs)
 
 
 def _is_pointwise(first: Nest, second: Nest) -> bool:
-    """Tell whether all that passes between the two stays at one point of the output.
+    """Return whether all data between the nests stays at one point of the output.
 
-    An epilogue must not write what a reduction of the nest still reads, nor at another point.
+    An epilogue must neither write a tensor that a reduction of the nest still reads, nor write a
+    tensor at a different point.
     """
     ours, theirs = _written(first), _written(second)
     for name, places in theirs.items():
         if name in ours and ours[name] != places:
             return False
-    updated = {each for value in first.updates for each in elements_of(value.value)}
-    if {each.tensor for each in updated} & set(theirs):
+    updated = {element for value in first.updates for element in elements_of(value.value)}
+    if {element.tensor for element in updated} & set(theirs):
         return False
     for value in second.expressions():
-        for each in elements_of(value):
-            if each.tensor in ours and (each.gathers or ours[each.tensor] != {each.offset}):
+        for element in elements_of(value):
+            if element.tensor in ours and (
+                element.gathers or ours[element.tensor] != {element.offset}
+            ):
                 return False
     for value in first.expressions():
-        for each in elements_of(value):
-            if each.tensor in theirs and (each.gathers or theirs[each.tensor] != {each.offset}):
+        for element in elements_of(value):
+            if element.tensor in theirs and (
+                element.gathers or theirs[element.tensor] != {element.offset}
+            ):
                 return False
-    return all(len(each) == 1 for each in (*ours.values(), *theirs.values()))
+    return all(len(offsets) == 1 for offsets in (*ours.values(), *theirs.values()))

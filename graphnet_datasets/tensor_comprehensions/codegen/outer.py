@@ -1,8 +1,8 @@
-"""Nests that share their outermost loops, so that what one writes is still in a cache for the next.
+"""Sharing of outermost loops between nests, to keep data in the cache from one nest to the next.
 
-A norm reads its input twice: once for the sums of a row and once to apply them. With the loop over
-rows around both, the second time it comes from the cache. Dependences decide what may be shared,
-the sizes whether it pays.
+A normalization reads its input twice: to compute statistics of a row and to apply them. If both
+nests share the loop over rows, the second read hits the cache. Dependences decide which loops may
+be shared; sizes decide whether it pays.
 """
 
 from __future__ import annotations
@@ -18,63 +18,68 @@ from .elements import Dim, Nest, elements_of
 from .machine import Machine
 
 MIN_REUSE = 16
-"""Points of an iteration for each element of an operand that every iteration reads again."""
+"""Minimum number of points in an iteration per element of an operand read in every iteration."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fused:
-    """Nests within common loops over `dims`, which are parallel; () where there are none."""
+    """Nests inside parallel loops over `dims`, which is () without shared loops."""
 
     dims: tuple[Dim, ...]
     nests: tuple[Nest, ...]
 
     @property
     def num_iterations(self) -> int:
-        """How often the nests are executed."""
-        return math.prod(each.extent for each in self.dims)
+        """Number of iterations of the shared loops."""
+        return math.prod(dim.extent for dim in self.dims)
 
 
 def fuse_outer(
     instance: Instance,
-    needed: Dependences,
+    dependences: Dependences,
     nests: Sequence[Nest],
     strategy: Strategy,
     machine: Machine,
     threads: int,
 ) -> list[Fused]:
-    """Return the nests in groups, in order, each stripped of the loops that its group shares."""
-    found: list[Fused] = []
+    """Group the nests in order; each nest loses the loops that its group shares."""
+    groups: list[Fused] = []
     place = 0
     while place < len(nests):
         best = Fused((), (nests[place],))
         if strategy != "min":
             end = place + 1
             while end < len(nests):
-                candidate = _together(instance, needed, nests[place : end + 1])
+                candidate = _share_loops(instance, dependences, nests[place : end + 1])
                 if candidate is None or not _pays(
                     instance, candidate, nests[place : end + 1], strategy, machine, threads
                 ):
                     break
                 best = candidate
                 end += 1
-        found.append(best)
+        groups.append(best)
         place += len(best.nests)
-    return found
+    return groups
 
 
-def _together(instance: Instance, needed: Dependences, nests: Sequence[Nest]) -> Fused | None:
-    """Return nests with all leading loops shared that may be, None if there are none."""
-    if any(each.begins for each in nests):  # a part of a box only
+def _share_loops(
+    instance: Instance, dependences: Dependences, nests: Sequence[Nest]
+) -> Fused | None:
+    """Return the nests with all leading loops shared that dependences allow, or None."""
+    if any(nest.begins for nest in nests):  # only part of a box
         return None
-    depth = min(len(each.dims) for each in nests)
+    depth = min(len(nest.dims) for nest in nests)
     for position, later in enumerate(nests):
         for earlier in nests[:position]:
-            for one in earlier.statements:
-                for two in later.statements:
-                    depth = min(depth, num_leading_shared(instance, needed, one, two))
+            for earlier_number in earlier.statements:
+                for later_number in later.statements:
+                    depth = min(
+                        depth,
+                        num_leading_shared(instance, dependences, earlier_number, later_number),
+                    )
     if depth < 1:
         return None
-    stripped = tuple(dataclasses.replace(each, dims=each.dims[depth:]) for each in nests)
+    stripped = tuple(dataclasses.replace(nest, dims=nest.dims[depth:]) for nest in nests)
     return Fused(nests[0].dims[:depth], stripped)
 
 
@@ -86,32 +91,35 @@ def _pays(
     machine: Machine,
     threads: int,
 ) -> bool:
-    """Tell whether sharing loops saves traffic: data that only one iteration's part of fits."""
+    """Return whether sharing loops saves traffic: shared data fits in a cache only per
+    iteration.
+    """
     if fused.num_iterations < 2 * threads:
         return False
-    names = {each.name for each in fused.dims}
+    names = {dim.name for dim in fused.dims}
     touched: list[set[str]] = []
     for nest in nests:
-        touched.append({each.tensor for each in nest.elements()})
+        touched.append({element.tensor for element in nest.elements()})
         for value in nest.expressions():
             if not nest.reductions:
                 break
-            for each in elements_of(value):
-                if any(each.offset.coefficient(name) for name in names) or each.gathers:
+            for element in elements_of(value):
+                if any(element.offset.coefficient(name) for name in names) or element.gathers:
                     continue
                 elements = math.prod(
-                    nest.extents.get(name, 1) for name, _ in each.offset.coefficients
+                    nest.extents.get(name, 1) for name, _ in element.offset.coefficients
                 )
                 if nest.num_points < MIN_REUSE * elements * fused.num_iterations:
                     return False
     shared = {
         tensor
-        for position, each in enumerate(touched)
-        for tensor in each
+        for position, tensors in enumerate(touched)
+        for tensor in tensors
         if any(tensor in other for other in touched[:position])
     }
     num_bytes = sum(
-        instance.tensor(each).num_elements * instance.tensor(each).dtype.itemsize for each in shared
+        instance.tensor(tensor).num_elements * instance.tensor(tensor).dtype.itemsize
+        for tensor in shared
     )
     if not shared:
         return False

@@ -1,4 +1,4 @@
-"""How a nest is to be computed, decided before a line of C is written."""
+"""Plans of nests, made before C is generated."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from .elements import Element, Nest, elements_of
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Packed:
-    """An operand that is copied, a panel at a time, into a dense buffer of whole vectors."""
+    """An operand that is copied panel by panel into a dense buffer of whole vectors."""
 
     element: Element
     is_first: bool
-    """Whether all panels are packed before any is used, rather than each right before."""
+    """True if all panels are packed before the first is used; otherwise each just before its
+    use.
+    """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,19 +38,19 @@ class Plan:
     """The register tile of a nest and the loops around it.
 
     Attributes:
-        mode: "tile": lanes run along the output dimension `vector`; "lanes": along the reduction
-            `vector`, and are summed at the end; "scalar": there are none.
-        num_vectors: vectors of a tile along `vector`; of a reduction, its accumulators.
-        rows: how many values of each other dimension a tile holds; 1 for those not named.
-        order: the loops over tiles, outermost first.
-        packed: the operand that is packed.
-        k_block: values of the outermost reduction between two stores, 0 for all.
-        blocks: dimensions whose tiles are gone through in blocks, and the size of these, a multiple
-            of the tile's; the loops over blocks come outermost, in this order.
-        num_parallel: how many of the outermost loops, those over blocks if there are any, are
-            shared out over threads.
-        prefetch: how many steps of the innermost reduction ahead a gather is asked for.
-        unroll: how often the innermost reduction is unrolled.
+        mode: "tile": lanes run along the output dimension `vector`; "lanes": lanes run along the
+            reduction `vector` and are combined at the end; "scalar": no vectors.
+        num_vectors: vectors of a tile along `vector`; for "lanes", the number of accumulators.
+        rows: size of the tile along other dimensions; 1 for dimensions not listed.
+        order: loops over tiles, outermost first.
+        packed: the packed operand.
+        k_block: values of the outermost reduction between two stores; 0 for all.
+        blocks: dimensions whose tiles are processed in blocks, with the block size, a multiple of
+            the tile size. The loops over blocks are outermost, in this order.
+        num_parallel: number of outermost loops (over blocks, if there are any) distributed over
+            threads.
+        prefetch: prefetch distance of gathers in steps of the innermost reduction.
+        unroll: unroll factor of the innermost reduction.
     """
 
     mode: Literal["tile", "lanes", "scalar"]
@@ -66,41 +68,41 @@ class Plan:
     cycles: float = 0.0
 
     def tile(self, dim: str) -> int:
-        """Return how many values of a dimension, other than the vector's, a tile holds."""
+        """Return the size of a tile along a dimension other than the vector dimension."""
         return dict(self.rows).get(dim, 1)
 
     def step(self, dim: str, lanes: int) -> int:
-        """Return how far the loop over tiles advances along a dimension."""
+        """Return the step of the loop over tiles along a dimension."""
         return self.num_vectors * lanes if dim == self.vector else self.tile(dim)
 
 
 def real_type(nest: Nest) -> ScalarType | None:
-    """Return the float type in which a whole nest is computed, None if there is not one.
+    """Return the float type in which the whole nest is computed, or None.
 
-    16-bit floats are float32 in vectors, and narrowed where they are stored.
+    16-bit floats are computed as float32 and narrowed when they are stored.
     """
-    types = {each.type for each in (*nest.updates, *nest.epilogues)}
-    types |= {each.target.type.compute for each in (*nest.updates, *nest.epilogues)}
+    types = {statement.type for statement in (*nest.updates, *nest.epilogues)}
+    types |= {statement.target.type.compute for statement in (*nest.updates, *nest.epilogues)}
     if types in ({FLOAT32}, {FLOAT64}):
         return types.pop()
     return None
 
 
 def varies(node: Expression, dim: str) -> bool:
-    """Tell whether a value changes along a dimension."""
-    for each in walk(node):
-        if isinstance(each, Index) and each.name == dim:
+    """Return whether a value changes along a dimension."""
+    for current in walk(node):
+        if isinstance(current, Index) and current.name == dim:
             return True
-        if isinstance(each, Element):
-            if each.offset.coefficient(dim):
+        if isinstance(current, Element):
+            if current.offset.coefficient(dim):
                 return True
-            if any(varies(subscript, dim) for _, subscript, _ in each.gathers):
+            if any(varies(subscript, dim) for _, subscript, _ in current.gathers):
                 return True
     return False
 
 
 def can_vectorise(node: Expression, dim: str, real: ScalarType) -> bool:
-    """Tell whether the lanes of an expression along `dim` can be computed as vectors of `real`."""
+    """Return whether an expression can be computed along `dim` with vectors of `real`."""
     if not varies(node, dim):
         return True
     match node:
@@ -131,76 +133,88 @@ def can_vectorise(node: Expression, dim: str, real: ScalarType) -> bool:
             parts = node.arguments
         case _:
             return False
-    for each in parts:
-        is_known = each.type.compute == real or each.type.is_bool or _is_index_arithmetic(each)
-        if varies(each, dim) and not (is_known and can_vectorise(each, dim, real)):
+    for part in parts:
+        is_vector_type = (
+            part.type.compute == real or part.type.is_bool or _is_index_arithmetic(part)
+        )
+        if varies(part, dim) and not (is_vector_type and can_vectorise(part, dim, real)):
             return False
     return True
 
 
 def _is_index_arithmetic(node: Expression) -> bool:
-    """Tell whether a value is made of indices and small constants by `+ - *` only."""
+    """Return whether a value consists of indices and small constants, combined by `+ - *`."""
     return all(
-        isinstance(each, Index)
-        or (isinstance(each, Constant) and each.type.is_integral and abs(each.value) < 2**24)
-        or (isinstance(each, Cast) and each.type.is_integral and each.type.bits >= 32)
-        or (isinstance(each, Unary) and each.type.is_integral)
-        or (isinstance(each, Binary) and each.operator in ("+", "-", "*") and each.type.is_integral)
-        for each in walk(node)
+        isinstance(current, Index)
+        or (
+            isinstance(current, Constant)
+            and current.type.is_integral
+            and abs(current.value) < 2**24
+        )
+        or (isinstance(current, Cast) and current.type.is_integral and current.type.bits >= 32)
+        or (isinstance(current, Unary) and current.type.is_integral)
+        or (
+            isinstance(current, Binary)
+            and current.operator in ("+", "-", "*")
+            and current.type.is_integral
+        )
+        for current in walk(node)
     )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Traffic:
-    """What one step of a tile reads and computes."""
+    """Loads and operations of one step of a tile."""
 
     operations: int
     elements: tuple[Element, ...]
 
     @staticmethod
     def of(nest: Nest) -> Traffic:
-        """Count the float loads and the arithmetic of a nest's updates, or of its epilogues."""
-        values = [each.value for each in nest.updates] or [each.value for each in nest.epilogues]
-        found: dict[tuple[object, ...], Element] = {}
+        """Count the loads and arithmetic of the updates of a nest, or else of its epilogues."""
+        values = [statement.value for statement in nest.updates] or [
+            statement.value for statement in nest.epilogues
+        ]
+        elements: dict[tuple[object, ...], Element] = {}
         operations = 0
         for value in values:
             operations += max(1, _count(value))
-            for each in elements_of(value):
-                found.setdefault((each.tensor, each.offset, each.gathers), each)
-        return Traffic(operations, tuple(found.values()))
+            for element in elements_of(value):
+                elements.setdefault((element.tensor, element.offset, element.gathers), element)
+        return Traffic(operations, tuple(elements.values()))
 
 
 def _count(node: Expression) -> int:
     total = 0
-    for each in walk(node):
-        if isinstance(each, Call):
+    for current in walk(node):
+        if isinstance(current, Call):
             total += 12
-        elif isinstance(each, Binary) and each.type.is_float:
-            total += 6 if each.operator == "/" else 1
-        elif isinstance(each, Select):
+        elif isinstance(current, Binary) and current.type.is_float:
+            total += 6 if current.operator == "/" else 1
+        elif isinstance(current, Select):
             total += 2
     return total
 
 
 def pieces(extent: int, tile: int) -> list[tuple[int, int]]:
-    """Return `(how many, how large)` the tiles of a dimension are: the whole ones, then the rest.
+    """Return `(count, size)` of the tiles of a dimension: whole tiles, then the partial tile.
 
     >>> pieces(128, 12), pieces(24, 12), pieces(5, 12)
     ([(10, 12), (1, 8)], [(2, 12)], [(1, 5)])
     """
     whole, rest = divmod(extent, tile)
-    found = [(whole, tile)] if whole else []
-    return found + ([(1, rest)] if rest else [])
+    tiles = [(whole, tile)] if whole else []
+    return tiles + ([(1, rest)] if rest else [])
 
 
 def divisor_tiles(extent: int, largest: int) -> list[int]:
-    """Return the tiles worth trying: those that leave no rest or a large one, and the largest."""
-    found = {min(extent, largest)}
+    """Return useful tile sizes: without a remainder or with a large one, and the largest."""
+    sizes = {min(extent, largest)}
     for tile in range(1, min(extent, largest) + 1):
         if extent % tile == 0 or tile in (4, 6, 8, 12, 14):
-            found.add(tile)
+            sizes.add(tile)
     for count in range(1, 9):
         tile = math.ceil(extent / count)
         if tile <= largest:
-            found.add(tile)
-    return sorted(found)
+            sizes.add(tile)
+    return sorted(sizes)

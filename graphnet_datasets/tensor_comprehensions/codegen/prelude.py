@@ -1,8 +1,8 @@
-"""The C that every generated file begins with: vector types and what GCC's language lacks for them.
+"""C prelude of generated files: vector types, and operations that GCC's vectors lack.
 
-Nothing is included but `stdint.h` and `math.h`: the header of intrinsics alone takes longer to
-compile than a kernel. Masked loads and stores are the compiler's builtins where there are some;
-elsewhere lanes are copied one by one.
+Only `stdint.h` and `math.h` are included: the header of intrinsics takes longer to compile than a
+kernel. Masked loads and stores use compiler builtins where they exist; otherwise lanes are copied
+one by one.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ _HALF_INSTRUCTIONS = {
 
 
 def prelude(machine: Machine) -> str:
-    """Return the C text that generated code for this machine needs before it."""
+    """Return the C prelude for a machine."""
     parts = [_HEAD, _HALF, _INTEGERS]
     if machine.isa == "avx2":
         parts.append(_AVX2_MASKS)
@@ -282,7 +282,7 @@ def prelude(machine: Machine) -> str:
 
 
 def _stored_halves(machine: Machine) -> str:
-    """Return the C that reads and writes vectors of float32 as 16-bit floats."""
+    """Return C functions that load and store float32 vectors as 16-bit floats."""
     sizes = {"H": machine.vector_bytes // 2, "B": machine.vector_bytes}
     conversions = _HALVES_BY_LANES.format(**sizes)
     if machine.isa in _HALF_INSTRUCTIONS:
@@ -292,8 +292,8 @@ def _stored_halves(machine: Machine) -> str:
 
 
 def transpose(machine: Machine) -> str:
-    """Return the C function that transposes a block of as many rows as a vector has lanes."""
+    """Return a C function that transposes a square block with one row per lane."""
     lanes = machine.lanes(4)
-    low = ", ".join(f"{each}, {each + lanes}" for each in range(lanes // 2))
-    high = ", ".join(f"{each}, {each + lanes}" for each in range(lanes // 2, lanes))
+    low = ", ".join(f"{lane}, {lane + lanes}" for lane in range(lanes // 2))
+    high = ", ".join(f"{lane}, {lane + lanes}" for lane in range(lanes // 2, lanes))
     return _TRANSPOSE.format(L=lanes, LOW=low, HIGH=high)

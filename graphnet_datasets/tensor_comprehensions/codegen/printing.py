@@ -1,4 +1,4 @@
-"""Expressions in C: of one point, or of as many neighbouring points as a vector has lanes."""
+"""Expressions in C, for a single point or for a vector of neighbouring points."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from .functions import FunctionTable
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Piece:
-    """A C expression; `is_vector` if it has a value for each lane."""
+    """A C expression; with `is_vector` it has a value per lane."""
 
     code: str
     is_vector: bool = False
 
 
 ElementPrinter = Callable[[Element, "str | None"], Piece]
-"""Gives the C of an element; the second argument is the mask of lanes to read, None for all."""
+"""Returns the C code of an element; the second argument is the mask of lanes, None for all."""
 
 
 class Printer:
-    """Prints typed expressions.
+    """Prints typed expressions as C.
 
     Args:
-        functions: where calls are looked up, and collected.
-        element: prints what is read from memory.
+        functions: table of the functions that the code calls.
+        element: prints elements read from memory.
         index: prints the value of a dimension.
-        real: the type whose vectors are used, None where everything is scalar.
+        real: element type of vectors; None for scalar code.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Printer:
         self._mask: str | None = None
 
     def print(self, node: Expression) -> Piece:
-        """Return the C of an expression."""
+        """Return the C code of an expression."""
         match node:
             case Constant():
                 return Piece(c_number(node.value, node.type))
@@ -75,10 +75,10 @@ class Printer:
                 return self._cast(node)
             case Call():
                 return self._call(node)
-        raise TypeError(f"{type(node).__name__} does not occur in an instance")
+        raise TypeError(f"{type(node).__name__} cannot occur in an instance.")
 
     def broadcast(self, piece: Piece) -> str:
-        """Return a vector: the piece itself, or its value in every lane."""
+        """Return a vector: the expression itself, or its value in every lane."""
         return piece.code if piece.is_vector else f"(({self._vector}){{0}} + {piece.code})"
 
     def _unary(self, node: Unary) -> Piece:
@@ -97,8 +97,10 @@ class Printer:
         if node.operator in ("&&", "||"):
             if not is_vector:
                 return Piece(f"({left.code} {node.operator} {right.code})")
-            one, two = (each.code if each.is_vector else self._all(each) for each in (left, right))
-            return Piece(f"({one} {node.operator[0]} {two})", True)
+            first, second = (
+                piece.code if piece.is_vector else self._all(piece) for piece in (left, right)
+            )
+            return Piece(f"({first} {node.operator[0]} {second})", True)
         if node.operator in COMPARISONS:
             return Piece(f"({left.code} {node.operator} {right.code})", is_vector)
         if node.operator == "%" or (node.operator == "/" and not node.type.is_float):
@@ -114,8 +116,8 @@ class Printer:
 
     def _extreme(self, node: Binary, left: Piece, right: Piece, is_vector: bool) -> Piece:
         if is_vector:
-            one, two = self.broadcast(left), self.broadcast(right)
-            return Piece(f"{self._vector}_{node.operator}({one}, {two})", True)
+            first, second = self.broadcast(left), self.broadcast(right)
+            return Piece(f"{self._vector}_{node.operator}({first}, {second})", True)
         if node.type.is_float:
             name = "vd" if node.type.bits == 64 else "vf"
             return Piece(f"{name}_{node.operator}1({left.code}, {right.code})")
@@ -142,29 +144,29 @@ class Printer:
     def _cast(self, node: Cast) -> Piece:
         inner, source, target = self.print(node.operand), node.operand.type, node.type
         if inner.is_vector:
-            if source == target or source.name in STORED:  # whose lanes are float32
+            if source == target or source.name in STORED:  # already float32 lanes
                 return inner
             if target.name in STORED:
                 return Piece(f"{self._vector}_round_{STORED[target.name]}({inner.code})", True)
             if source.is_bool:
-                one = f"(({self._vector}){{0}} + 1)"
-                return Piece(f"({self._vector})(({self._vector}m){one} & {inner.code})", True)
-            if target.is_integral:  # of an index, whose lanes have the width of the vector's
+                ones = f"(({self._vector}){{0}} + 1)"
+                return Piece(f"({self._vector})(({self._vector}m){ones} & {inner.code})", True)
+            if target.is_integral:  # an index, whose lanes have the width of the vector's lanes
                 return inner
             return Piece(f"__builtin_convertvector({inner.code}, {self._vector})", True)
         return Piece(scalar_cast(inner.code, source, target))
 
     def _call(self, node: Call) -> Piece:
-        pieces = [self.print(each) for each in node.arguments]
-        if not any(each.is_vector for each in pieces):
+        pieces = [self.print(argument) for argument in node.arguments]
+        if not any(piece.is_vector for piece in pieces):
             name = self._functions.scalar(node.function, node.type)
-            return Piece(f"{name}({', '.join(each.code for each in pieces)})")
+            return Piece(f"{name}({', '.join(piece.code for piece in pieces)})")
         name = self._functions.vector(node.function, node.type, len(pieces))
         return Piece(f"{name}({', '.join(map(self.broadcast, pieces))})", True)
 
 
 def scalar_cast(code: str, source: ScalarType, target: ScalarType) -> str:
-    """Return the C of a value converted from one type to another."""
+    """Return the C code of a type conversion."""
     if source == target:
         return code
     if source.name == "bfloat16":

@@ -1,4 +1,4 @@
-"""A whole file of C for one instance."""
+"""Complete C source files of instances."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .prelude import prelude
 from .writer import Context, Writer
 
 ENTRY = "tc_kernel"
-"""The function that a generated file exports: `void tc_kernel(void *const *tensors, long nt)`."""
+"""Function exported by a generated file: `void tc_kernel(void *const *tensors, long nt)`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """C source and what it needs to be linked with."""
+    """C source and the libraries it is linked with."""
 
     source: str
     libraries: tuple[str, ...] = ()
@@ -29,8 +29,8 @@ class Program:
 
 
 def tensor_names(instance: Instance) -> dict[str, str]:
-    """Return the C name of each tensor."""
-    return {each.name: f"t{place}" for place, each in enumerate(instance.tensors)}
+    """Return the C names of the tensors."""
+    return {tensor.name: f"t{place}" for place, tensor in enumerate(instance.tensors)}
 
 
 def write_program(
@@ -39,10 +39,10 @@ def write_program(
     machine: Machine,
     threads: int,
 ) -> Program:
-    """Return the C of groups of nests that are executed one after the other.
+    """Return the C source of groups of nests, executed in order.
 
     Args:
-        groups: the loops that the nests of a group share, its coalesced nests, and their plans.
+        groups: for each group, the shared loops, the coalesced nests and their plans.
     """
     functions = FunctionTable(machine)
     names = tensor_names(instance)
@@ -71,7 +71,7 @@ def write_program(
         )
     parts.append(f"void {ENTRY}(void *const *a, long nt) {{\n{body.text}}}\n")
     uses_threads = any(
-        (dims and threads > 1) or any(each.num_parallel for each in plans)
+        (dims and threads > 1) or any(plan.num_parallel for plan in plans)
         for dims, _, plans in groups
     )
     libraries = ("mvec", "m") if functions.needs_libmvec else ("m",)

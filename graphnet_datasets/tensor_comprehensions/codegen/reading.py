@@ -1,4 +1,4 @@
-"""Reading elements inside of a tile: pointers and loads that several points share, once each."""
+"""Reads of elements in a tile: pointers and loads, shared between points."""
 
 from __future__ import annotations
 
@@ -16,36 +16,39 @@ from .writer import Context, Writer
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Point:
-    """A place in a tile: how far each dimension is from the loop variable, and which lanes.
+    """A point of a tile: its offsets from the loop variables, and its lanes.
 
-    `lanes` is how many of the vector's lanes are in range; 0 where there is no vector.
+    `lanes` is the number of lanes in range, or 0 without vectors.
     """
 
     offsets: tuple[tuple[str, int], ...] = ()
     lanes: int = 0
 
     def offset(self, dim: str) -> int:
-        """Return how far a dimension is from its loop variable."""
+        """Return the offset from the loop variable of a dimension."""
         return dict(self.offsets).get(dim, 0)
 
 
 def affine_c(affine: Affine) -> str:
-    """Return an affine expression of loop variables in C.
+    """Return an affine expression of loop variables as C.
 
     >>> affine_c(Affine.of({"d0": 4, "r0": 1}, 2))
     '4 * d0 + r0 + 2'
     """
-    terms = [name if each == 1 else f"{each} * {name}" for name, each in affine.coefficients]
+    terms = [
+        name if coefficient == 1 else f"{coefficient} * {name}"
+        for name, coefficient in affine.coefficients
+    ]
     if affine.constant or not terms:
         terms.append(str(affine.constant))
     return " + ".join(terms)
 
 
 class Reader:
-    """Reads elements within one block of C; what it declares is valid to the end of that block.
+    """Reads elements in a block of C code; its declarations are valid until the end of the block.
 
-    Args:
-        registers: elements that are already at hand, by tensor and offset: the C name.
+    Attributes:
+        registers: C names of elements in registers, by tensor and offset.
     """
 
     def __init__(self, writer: Writer, context: Context, plan: Plan, lanes: int) -> None:
@@ -55,7 +58,7 @@ class Reader:
         self._type = "vd" if plan.real == FLOAT64 else "vf"
         self.registers: dict[tuple[str, Affine], Piece] = {}
         self.packed_rows: Affine | None = None
-        """The place of a row of the packed operand, as an affine expression in elements."""
+        """Offset in elements of a row of the packed operand."""
 
     def printer(self, point: Point) -> Printer:
         """Return a printer of expressions at a point of the tile."""
@@ -67,11 +70,11 @@ class Reader:
         )
 
     def name(self, prefix: str) -> str:
-        """Return a name that the file does not use yet."""
+        """Return an unused C name."""
         return self._context.fresh(prefix)
 
     def address(self, element: Element, point: Point) -> str:
-        """Return the C of the address of an element, or of its first lane."""
+        """Return the C address of an element, or of its first lane."""
         pointer, constant = self._pointer(element, point)
         return f"{pointer} + {constant}" if constant else pointer
 
@@ -83,9 +86,9 @@ class Reader:
         return Piece(code)
 
     def _read(self, element: Element, mask: str | None, point: Point) -> Piece:
-        held = self.registers.get((element.tensor, element.offset))
-        if held is not None and not element.gathers:
-            return held
+        register = self.registers.get((element.tensor, element.offset))
+        if register is not None and not element.gathers:
+            return register
         step = element.offset.coefficient(self._vector_dim) if point.lanes else 0
         packed = self._plan.packed
         if packed is not None and packed.element == element and self.packed_rows is not None:
@@ -106,7 +109,7 @@ class Reader:
         return Piece(self._names[key], kind == self._type)
 
     def _packed(self, point: Point) -> str:
-        assert self.packed_rows is not None  # noqa: S101 (the caller has looked)
+        assert self.packed_rows is not None  # noqa: S101 (checked by the caller)
         place = self.packed_rows + point.offset(self._vector_dim)
         pointer, constant = self._declare("q", Affine(place.coefficients), place.constant)
         return f"*(const {self._type} *)({pointer} + {constant})"
@@ -127,7 +130,7 @@ class Reader:
         return f"{kind}_load({address}, {point.lanes})"
 
     def _pointer(self, element: Element, point: Point) -> tuple[str, int]:
-        """Return a declared pointer and the constant distance of the element from it."""
+        """Return a declared pointer and the constant offset of the element from it."""
         constant = element.offset.constant + sum(
             step * point.offset(name) for name, step in element.offset.coefficients
         )
@@ -148,7 +151,7 @@ class Reader:
                 code = f"tc_clamp({code}, {limit})" if limit else code
                 parts.append(f"{stride} * {code}")
             place = f"{base} + ({' + '.join(parts)})"
-            if element.is_guarded:  # its subscripts may not be read out of the condition
+            if element.is_guarded:  # its subscripts must be read under the condition
                 return f"({place})", constant
             name = self._context.fresh("p")
             self._writer.line(f"const {c_type(element.type)} *const {name} = {place};")
@@ -175,7 +178,7 @@ class Reader:
 def prefetches(
     values: list[Expression], dim: str, distance: int, context: Context, num_bytes: int
 ) -> list[str]:
-    """Return the lines that ask for what gathers will read `distance` steps of `dim` ahead."""
+    """Return statements that prefetch the gathers of the step `distance` ahead along `dim`."""
     from .elements import rewrite
 
     def ahead(node: Expression) -> Expression | None:
@@ -188,16 +191,16 @@ def prefetches(
     for value in values:
         for element in elements_of(value):
             uses_index = any(
-                isinstance(each, Index)
+                isinstance(node, Index)
                 for _, subscript, _ in element.gathers
-                for each in walk(subscript)
+                for node in walk(subscript)
             )
             if not element.gathers or element.is_guarded or uses_index:
                 continue
             parts = [affine_c(Affine(element.offset.coefficients))]
             simple = Printer(
                 context.functions,
-                lambda each, _: Piece(f"{context.tensors[each.tensor]}[{affine_c(each.offset)}]"),
+                lambda read, _: Piece(f"{context.tensors[read.tensor]}[{affine_c(read.offset)}]"),
                 Piece,
             )
             if any(inner.gathers for _, s, _ in element.gathers for inner in elements_of(s)):

@@ -1,4 +1,4 @@
-"""The order in which a plan executes the points of its statements, for checking and for reading."""
+"""Execution order of the points of a plan, for legality checks and printing."""
 
 from __future__ import annotations
 
@@ -19,49 +19,47 @@ def schedule_of(
     groups: Sequence[tuple[tuple[Dim, ...], Sequence[Coalesced], Sequence[Plan]]],
     machine: Machine,
 ) -> Schedule:
-    """Return the schedule of groups of nests that are executed one after the other.
+    """Return the schedule of groups of nests, executed in order.
 
-    A group is the loops that its nests share, which come first and are parallel, the nests and
-    their plans.
-
-    Within a nest the members of a point's tuple are: the block along each loop that has blocks, the
-    tile along each loop, the block of terms (before the loops that read a packed panel), the phase
-    (0 starts, 1 sums up, 2 does what follows), the reductions, the point in the tile, and the place
-    of the statement.
+    A group consists of the parallel loops its nests share, the nests, and their plans. In a nest,
+    the time of a point consists of: the block of each blocked loop, the tile of each loop, the
+    block of terms (before the loops that read a packed panel), the phase (0 starts, 1 reduces, 2
+    runs epilogues), the reductions, the point in the tile, and the position of the statement.
     """
-    found = []
+    nested = []
     for dims, nests, plans in groups:
-        inside = [
-            _nested(instance, nest, plan, machine) for nest, plan in zip(nests, plans, strict=True)
+        group = [
+            _nest_schedule(instance, nest, plan, machine)
+            for nest, plan in zip(nests, plans, strict=True)
         ]
-        found.append(_shared(instance, dims, inside) if dims else inside[0])
-    return Schedule(tuple(found))
+        nested.append(_shared(instance, dims, group) if dims else group[0])
+    return Schedule(tuple(nested))
 
 
-def _shared(instance: Instance, dims: tuple[Dim, ...], inside: list[Nested]) -> Nested:
-    """Return nests within loops that they share: the loops, then which nest, then its own."""
-    longest = max(inside, key=lambda each: len(each.loops))
-    loops = [Loop(each.name, "shared loop") for each in dims]
+def _shared(instance: Instance, dims: tuple[Dim, ...], nests: list[Nested]) -> Nested:
+    """Wrap nests in shared loops: time is the loops, the nest number, the time in the nest."""
+    longest = max(nests, key=lambda nest: len(nest.loops))
+    loops = [Loop(dim.name, "shared loop") for dim in dims]
     loops += [Loop("nest", "sequence"), *longest.loops]
     statements = []
-    for place, nest in enumerate(inside):
-        for each in nest.statements:
-            number = int(each.name[1:])
+    for place, nest in enumerate(nests):
+        for statement in nest.statements:
+            number = int(statement.name[1:])
             indices = instance.statements[number].indices
             outer = [
-                f"{each.indices[position]} - {indices[position].begin}"
+                f"{statement.indices[position]} - {indices[position].begin}"
                 if indices[position].begin
-                else each.indices[position]
+                else statement.indices[position]
                 for position in range(len(dims))
             ]
-            time = [*outer, str(place), *each.time]
+            time = [*outer, str(place), *statement.time]
             time += ["0"] * (len(loops) - len(time))
-            statements.append(dataclasses.replace(each, time=tuple(time)))
-    note = "; ".join(each.note for each in inside)
+            statements.append(dataclasses.replace(statement, time=tuple(time)))
+    note = "; ".join(nest.note for nest in nests)
     return Nested(tuple(loops), tuple(statements), len(dims), f"shared: {note}")
 
 
-def _nested(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine) -> Nested:
+def _nest_schedule(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine) -> Nested:
     nest = placed.nest
     lanes = machine.lanes(plan.real.itemsize) if plan.mode == "tile" else 1
     tiles = [
@@ -73,10 +71,10 @@ def _nested(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine)
     tiles.insert(_panel_place(plan), Loop(f"terms by {plan.k_block or 'all'}", "block"))
     loops = [Loop(f"{name} by {size}", "block") for name, size in plan.blocks] + tiles
     loops.append(Loop("start, sum, finish", "phase"))
-    loops += [Loop(each.name, "reduction") for each in nest.reductions]
+    loops += [Loop(dim.name, "reduction") for dim in nest.reductions]
     loops += [Loop(name, "vector" if name == plan.vector else "point") for name in plan.order]
     loops.append(Loop("statement", "sequence"))
-    updates = {each.statement for each in nest.updates}
+    updates = {update.statement for update in nest.updates}
     statements = []
     for place, number in enumerate(nest.statements):
         statement = instance.statements[number]
@@ -96,7 +94,7 @@ def _nested(instance: Instance, placed: Coalesced, plan: Plan, machine: Machine)
 
 
 def _panel_place(plan: Plan) -> int:
-    """Return how many loops over tiles there are around the one over blocks of terms."""
+    """Return the number of tile loops around the loop over blocks of terms."""
     is_panel = plan.packed is not None and not plan.packed.is_first
     return plan.order.index(plan.vector) + 1 if is_panel else len(plan.order)
 
@@ -126,13 +124,13 @@ def _statement(
         block = {0: "0", 2: str(last)}.get(
             phase, _floored(values.get(outermost.name, "0"), plan.k_block)
         )
-    terms = [values[each.name] if phase == 1 else "0" for each in nest.reductions]
+    terms = [values[dim.name] if phase == 1 else "0" for dim in nest.reductions]
     points = [values[name] for name in plan.order]
     tiles.insert(_panel_place(plan), block)
     time = (*blocks, *tiles, str(phase), *terms, *points, str(place))
     begins, extents = dict(nest.begins), {}
     for parts in placed.parts.values():
-        extents.update({each.name: each.extent for each in parts})
+        extents.update({part.name: part.extent for part in parts})
     conditions = []
     for position, name in enumerate(names[: len(statement.subscripts)]):
         dim = f"d{position}"
@@ -141,8 +139,8 @@ def _statement(
             extent = extents.get(dim, 1)
             conditions.append(f"{first} <= {name} < {first + extent}")
     whole = [
-        f"{each.begin} <= {name} < {each.end}"
-        for name, each in zip(names, statement.indices, strict=False)
+        f"{index.begin} <= {name} < {index.end}"
+        for name, index in zip(names, statement.indices, strict=False)
     ]
     return StatementSchedule(
         statement_name(number, initial),
@@ -153,7 +151,7 @@ def _statement(
 
 
 def _floored(value: str, size: int) -> str:
-    """Return the quotient, rounded down, as isl writes it."""
+    """Return the floored quotient in isl's syntax."""
     if size == 1:
         return value
     return f"floor({value}/{size})" if value.isidentifier() else f"floor(({value})/{size})"
@@ -162,7 +160,7 @@ def _floored(value: str, size: int) -> str:
 def _dimension_values(
     statement: InstanceStatement, number: int, names: list[str], placed: Coalesced
 ) -> dict[str, str]:
-    """Return each dimension of the nest as an isl expression of the statement's indices."""
+    """Return the dimensions of the nest as isl expressions of the statement's indices."""
     begins = dict(placed.nest.begins)
     renamed = dict(dict(placed.nest.renamed).get(number, ()))
     old: dict[str, str] = {}
@@ -175,9 +173,11 @@ def _dimension_values(
         old[dim] = f"({name} - {begin})" if begin else name
     values = {}
     for dim, parts in placed.parts.items():
-        text = ""
+        value = ""
         for part in parts:
-            value = old.get(part.name, "0")
-            text = f"({text})*{part.extent} + {value}" if text else value
-        values[dim] = text or "0"
+            part_value = old.get(part.name, "0")
+            part_value = (
+                f"({part_value})*{part.extent} + {part_value}" if part_value else part_value
+            )
+        values[dim] = value or "0"
     return values

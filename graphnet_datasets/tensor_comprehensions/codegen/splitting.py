@@ -1,7 +1,8 @@
-"""Nests cut where a condition of their indices changes, so that the pieces need no condition.
+"""Splitting of nests where a condition on their indices changes, to remove the condition.
 
-A guard such as `t >= 32 ? x(t - 32) : 0` is false for the first 32 values of `t` and true for all
-others: two nests, each a plain sum of products. Of a padded convolution only the rim keeps it.
+A guard such as `t >= 32 ? x(t - 32) : 0` is false for the first 32 values of `t` and true for the
+rest, so splitting leaves two nests without a condition. In a padded convolution, only the border
+keeps the condition.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ Box = dict[str, tuple[int, int]]
 
 
 def split(nest: Nest) -> list[Nest]:
-    """Return nests over disjoint parts of the box that together do what the nest does."""
+    """Split a nest into nests over disjoint parts of its box."""
     box = {name: (0, extent) for name, extent in nest.extents.items()}
-    cuts: dict[str, set[int]] = {each.name: set() for each in nest.dims}
+    cuts: dict[str, set[int]] = {dim.name: set() for dim in nest.dims}
     for value in nest.expressions():
         for node in walk(value):
             if isinstance(node, Select):
@@ -40,12 +41,11 @@ def split(nest: Nest) -> list[Nest]:
     if any(_reads_own_output(nest)):
         return [_simplified(nest, box)]
     edges = {
-        each.name: [0, *sorted(cuts[each.name] - {0, each.extent}), each.extent]
-        for each in nest.dims
+        dim.name: [0, *sorted(cuts[dim.name] - {0, dim.extent}), dim.extent] for dim in nest.dims
     }
     count = 1
-    for each in edges.values():
-        count *= len(each) - 1
+    for dim_edges in edges.values():
+        count *= len(dim_edges) - 1
     if count == 1 or count > MAX_PIECES:
         return [_simplified(nest, box)]
     names = list(edges)
@@ -56,17 +56,21 @@ def split(nest: Nest) -> list[Nest]:
 
 
 def _reads_own_output(nest: Nest) -> list[bool]:
-    """Tell for each read whether it is of a tensor that the nest writes at another point."""
-    written = {each.target.tensor: each.target.offset for each in (*nest.updates, *nest.epilogues)}
+    """Return, for each read, whether it reads a tensor that the nest writes at another point."""
+    written = {
+        statement.target.tensor: statement.target.offset
+        for statement in (*nest.updates, *nest.epilogues)
+    }
     return [
-        each.tensor in written and (bool(each.gathers) or each.offset != written[each.tensor])
+        element.tensor in written
+        and (bool(element.gathers) or element.offset != written[element.tensor])
         for value in nest.expressions()
-        for each in elements_of(value)
+        for element in elements_of(value)
     ]
 
 
 def _part(nest: Nest, ranges: Box) -> Nest:
-    """Return the nest over a part of its box, with dimensions from 0 again."""
+    """Return the nest over a part of its box, with dimensions starting at 0."""
     moved = {name: begin for name, (begin, _) in ranges.items() if begin}
 
     def change(node: Expression) -> Expression | None:
@@ -79,9 +83,9 @@ def _part(nest: Nest, ranges: Box) -> Nest:
             return Binary("+", node, Constant(moved[node.name], node.type), node.type)
         return None
 
-    dims = tuple(Dim(each.name, _length(ranges[each.name])) for each in nest.dims)
+    dims = tuple(Dim(dim.name, _length(ranges[dim.name])) for dim in nest.dims)
     part = map_nest(nest, change, dims, nest.reductions)
-    begins = tuple((each.name, ranges[each.name][0]) for each in nest.dims)
+    begins = tuple((dim.name, ranges[dim.name][0]) for dim in nest.dims)
     part = dataclasses.replace(part, begins=begins)
     return _simplified(part, {name: (0, extent) for name, extent in part.extents.items()})
 
@@ -91,7 +95,7 @@ def _length(bounds: tuple[int, int]) -> int:
 
 
 def _simplified(nest: Nest, box: Box) -> Nest:
-    """Return the nest without the conditions that its box decides."""
+    """Remove the conditions whose outcome is constant in the box."""
 
     def change(node: Expression) -> Expression | None:
         if isinstance(node, Select):
@@ -105,7 +109,7 @@ def _simplified(nest: Nest, box: Box) -> Nest:
             and isinstance(node.right, Constant)
             and node.right.value == 0
         ):
-            return node.left  # -0 + 0 apart, which sums of terms do not tell
+            return node.left  # exact except for -0, which does not change a sum
         if isinstance(node, Cast) and isinstance(node.operand, Constant):
             value = node.operand.value
             if node.type.is_float and node.type.bits >= 32:
@@ -117,7 +121,7 @@ def _simplified(nest: Nest, box: Box) -> Nest:
 
 
 def _unguarded(nest: Nest, box: Box) -> Nest:  # noqa: ARG001
-    """Return the nest with elements that no condition stands around any more as plain ones."""
+    """Mark elements that are no longer inside a condition as unguarded."""
 
     def outside(node: Expression) -> Expression:
         if isinstance(node, Select):
@@ -130,26 +134,26 @@ def _unguarded(nest: Nest, box: Box) -> Nest:  # noqa: ARG001
 
     updates = tuple(
         dataclasses.replace(
-            each,
-            value=outside(each.value),
-            start=each.start if isinstance(each.start, str) else outside(each.start),
+            update,
+            value=outside(update.value),
+            start=update.start if isinstance(update.start, str) else outside(update.start),
         )
-        for each in nest.updates
+        for update in nest.updates
     )
     epilogues = tuple(
-        dataclasses.replace(each, value=outside(each.value)) for each in nest.epilogues
+        dataclasses.replace(assign, value=outside(assign.value)) for assign in nest.epilogues
     )
     return dataclasses.replace(nest, updates=updates, epilogues=epilogues)
 
 
 def _conditions(node: Expression) -> list[Affine]:
-    """Return the affine expressions whose sign decides a condition: each holds where it is >= 0."""
+    """Return the affine expressions whose sign (>= 0 or not) decides a condition."""
     if isinstance(node, Binary) and node.operator in ("&&", "||"):
         return [*_conditions(node.left), *_conditions(node.right)]
     if isinstance(node, Unary) and node.operator == "!":
         return _conditions(node.operand)
-    found = _as_difference(node)
-    return [] if found is None else found
+    differences = _as_difference(node)
+    return [] if differences is None else differences
 
 
 def _as_difference(node: Expression) -> list[Affine] | None:
@@ -174,7 +178,7 @@ def _as_difference(node: Expression) -> list[Affine] | None:
 
 
 def affine_of(node: Expression) -> Affine | None:
-    """Return integer arithmetic of dimensions as an affine expression, None if it is not one."""
+    """Return integer arithmetic of dimensions as an affine expression, or None."""
     match node:
         case Constant() if node.type.is_integral:
             return Affine((), int(node.value))
@@ -201,22 +205,24 @@ def affine_of(node: Expression) -> Affine | None:
 
 
 def _cuts(condition: Affine, name: str, box: Box) -> set[int]:
-    """Return where, along a dimension, a condition begins or ceases to be decided."""
+    """Return the positions along a dimension where a condition changes or becomes undecided."""
     step = condition.coefficient(name)
-    others = Affine.of({each: c for each, c in condition.coefficients if each != name})
+    others = Affine.of(
+        {other: coefficient for other, coefficient in condition.coefficients if other != name}
+    )
     least, greatest = (others + condition.constant).bounds(box)
     begin, end = box[name]
-    found = set()
+    positions = set()
     for bound in (least, greatest):
         # step * x + bound >= 0 changes between two values of x
         edge = -(bound // step) if step > 0 else bound // -step + 1
         if begin < edge < end:
-            found.add(edge)
-    return found
+            positions.add(edge)
+    return positions
 
 
 def _decide(node: Expression, box: Box) -> bool | None:
-    """Return what a condition is everywhere in a box, None where it changes."""
+    """Return the value of a condition in the whole box, or None if it varies."""
     if isinstance(node, Constant):
         return bool(node.value)
     if isinstance(node, Unary) and node.operator == "!":
@@ -235,8 +241,8 @@ def _decide(node: Expression, box: Box) -> bool | None:
     if differences is None or not isinstance(node, Binary):
         return None
     signs = []
-    for each in differences:
-        least, greatest = each.bounds(box)
+    for difference in differences:
+        least, greatest = difference.bounds(box)
         signs.append(True if least >= 0 else (False if greatest < 0 else None))
     if node.operator == "!=":
         if False in signs:

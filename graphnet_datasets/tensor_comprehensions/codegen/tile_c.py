@@ -1,4 +1,4 @@
-"""Register tiles in C: accumulators as named vectors, loads shared between them, stores."""
+"""Register tiles in C: named vector accumulators, shared loads, and stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORDS = {"+": "+", "*": "*"}
 
 
 class TileBody:
-    """Writes the code of one tile, which lies at the loop variables of its dimensions."""
+    """Writes the code of a tile at the loop variables of its dimensions."""
 
     def __init__(self, nest: Nest, plan: Plan, context: Context, writer: Writer) -> None:
         self._nest, self._plan, self._context, self._writer = nest, plan, context, writer
@@ -28,27 +28,27 @@ class TileBody:
         self._vector = "vd" if plan.real == FLOAT64 else "vf"
 
     def points(self, sizes: dict[str, int]) -> list[Point]:
-        """Return the points of a tile in the order in which they are computed."""
+        """Return the points of a tile in order of computation."""
         names = [name for name, size in sizes.items() if size > 1 and name != self._plan.vector]
-        # Rows that read other vectors come outermost, so that few vectors are live at a time.
+        # Rows that read different vectors are outermost, so that few vectors are live at a time.
         names.sort(key=lambda name: not self._has_vectors(name))
-        found = []
+        points = []
         for offsets in itertools.product(*(range(sizes[name]) for name in names)):
             place = tuple(zip(names, offsets, strict=True))
             if self._is_scalar:
-                found.append(Point(place))
+                points.append(Point(place))
                 continue
             extent = sizes[self._plan.vector]
             for start in range(0, extent, self._lanes):
                 lanes = min(self._lanes, extent - start)
-                found.append(Point((*place, (self._plan.vector, start)), lanes))
-        return found
+                points.append(Point((*place, (self._plan.vector, start)), lanes))
+        return points
 
     def _has_vectors(self, name: str) -> bool:
         return any(
-            each.offset.coefficient(self._plan.vector) and each.offset.coefficient(name)
+            element.offset.coefficient(self._plan.vector) and element.offset.coefficient(name)
             for update in self._nest.updates
-            for each in elements_of(update.value)
+            for element in elements_of(update.value)
         )
 
     def write(
@@ -57,9 +57,9 @@ class TileBody:
         """Write the tile.
 
         Args:
-            sizes: how many values of each dimension it holds (elements, for the vector's).
-            rows: where the packed operand's row of the current step lies, in elements.
-            blocked: whether only the terms `kb <= r < ke` of the outermost reduction are added.
+            sizes: number of values along each dimension (elements, for the vector dimension).
+            rows: offset in elements of the current step's row in the packed operand.
+            blocked: add only the terms `kb <= r < ke` of the outermost reduction.
         """
         points = self.points(sizes)
         names = {
@@ -90,7 +90,7 @@ class TileBody:
                 self._writer.line(f"{kind} {names[number, place]} = {first};")
 
     def first(self, update: Update, reader: Reader, point: Point) -> str:
-        """Return the C code of what an accumulator starts with."""
+        """Return the C code of the initial value of an accumulator."""
         if update.start == "memory":
             return self._memory(update, reader, point)
         if update.start == "identity":
@@ -138,8 +138,8 @@ class TileBody:
                 name = names[number, place]
                 value = printer.print(update.value)
                 writer.line(f"{name} = {self.combine(update, name, value)};")
-        for each in reversed(blocks):
-            each.__exit__(None, None, None)
+        for block in reversed(blocks):
+            block.__exit__(None, None, None)
 
     def _prefetch(self, points: list[Point]) -> None:
         dim = self._nest.reductions[-1]
@@ -147,10 +147,10 @@ class TileBody:
         if distance >= dim.extent:
             return
         num_bytes = max(
-            (dict(each.offsets).get(self._plan.vector, 0) for each in points), default=0
+            (dict(point.offsets).get(self._plan.vector, 0) for point in points), default=0
         )
         num_bytes = (num_bytes + self._lanes) * self._plan.real.itemsize
-        values = [each.value for each in self._nest.updates]
+        values = [update.value for update in self._nest.updates]
         lines = prefetches(values, dim.name, distance, self._context, num_bytes)
         if lines:
             with self._writer.block(f"if ({dim.name} < {dim.extent - distance})"):
@@ -158,7 +158,7 @@ class TileBody:
                     self._writer.line(line)
 
     def combine(self, update: Update, name: str, value: Piece) -> str:
-        """Return the C code that takes one more value into an accumulator."""
+        """Return the C code that combines an accumulator with a value."""
         if update.operator in _WORDS:
             code = f"{name} {update.operator} {value.code}"
             is_narrow = update.type.is_integral and update.type.bits < 32
@@ -167,7 +167,7 @@ class TileBody:
             if update.type.is_float:
                 return f"{self._vector}_{update.operator}1({name}, {value.code})"
             sign = "<" if update.operator == "min" else ">"
-            # The value may cost much, and occurs once only.
+            # The value may be expensive, so it is evaluated once.
             kind = c_type(update.type)
             return f"({{ {kind} v = {value.code}; {name} {sign} v ? {name} : v; }})"
         vector = value.code if value.is_vector else f"(({self._vector}){{0}} + {value.code})"
@@ -179,7 +179,7 @@ class TileBody:
         names: dict[tuple[int, int], str],
         epilogues: tuple[Assign, ...],
     ) -> None:
-        """Compute what follows at each point, and store the last value of each tensor."""
+        """Compute the epilogues at each point, and store the last value of each tensor."""
         reader = self._reader()
         for place, point in enumerate(points):
             last: dict[str, tuple[Element, Piece]] = {}
@@ -188,18 +188,18 @@ class TileBody:
                 code = Piece(self._narrowed(piece, update), piece.is_vector)
                 last[update.target.tensor] = (update.target, code)
             self._remember(reader, last)
-            for each in epilogues:
-                piece = reader.printer(point).print(each.value)
+            for assign in epilogues:
+                piece = reader.printer(point).print(assign.value)
                 name = reader.name("y")
                 if self._is_scalar:
-                    code = scalar_cast(piece.code, each.type, each.target.type)
-                    self._writer.line(f"const {c_type(each.target.type)} {name} = {code};")
+                    code = scalar_cast(piece.code, assign.type, assign.target.type)
+                    self._writer.line(f"const {c_type(assign.target.type)} {name} = {code};")
                 else:
                     code = reader.printer(point).broadcast(piece)
-                    if not _is_rounded(each):
-                        code = self._rounded(code, each.target)
+                    if not _is_rounded(assign):
+                        code = self._rounded(code, assign.target)
                     self._writer.line(f"const {self._vector} {name} = {code};")
-                last[each.target.tensor] = (each.target, Piece(name, not self._is_scalar))
+                last[assign.target.tensor] = (assign.target, Piece(name, not self._is_scalar))
                 self._remember(reader, last)
             reader.registers.clear()
             for target, piece in last.values():
@@ -213,7 +213,7 @@ class TileBody:
         return scalar_cast(piece.code, update.type, update.target.type)
 
     def _rounded(self, code: str, target: Element) -> str:
-        """Return a vector as what reading it back from its tensor would give."""
+        """Return a vector rounded to the storage type of its tensor."""
         stored = STORED.get(target.type.name)
         return f"{self._vector}_round_{stored}({code})" if stored else code
 
@@ -247,11 +247,11 @@ class TileBody:
 
 
 def _is_rounded(assign: Assign) -> bool:
-    """Tell whether the value was just converted to the type of its target."""
+    """Return whether the value has just been converted to the type of its target."""
     value = assign.value
     return isinstance(value, Cast) and value.operand.type == assign.target.type
 
 
 def num_steps(nest: Nest) -> int:
-    """Return how many terms each reduction of a nest has."""
-    return math.prod(each.extent for each in nest.reductions)
+    """Return the number of terms of each reduction of a nest."""
+    return math.prod(dim.extent for dim in nest.reductions)

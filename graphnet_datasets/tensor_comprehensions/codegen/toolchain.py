@@ -1,7 +1,7 @@
-"""C to a shared object, in a process of its own with limits, kept by what it was made from.
+"""Compilation of C to shared objects in a limited process, cached by content.
 
-The key is the SHA-256 of the source, the flags and the compiler's own identity, so that an object
-is never used for anything else. The directory belongs to the user alone: what lies in it is loaded.
+The key is the SHA-256 of the source, the flags and the identity of the compiler, so an object is
+never used for another program. Only the user may write the directory, because its files are loaded.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ ALLOWED_FLAGS = frozenset(
         *("-mprefer-vector-width=512", "-mprefer-vector-width=256", "-fno-ivopts"),
     }
 )
-"""The flags that options may add. Stored options come from others, and flags can run programs."""
+"""Flags allowed in options. Stored options may be untrusted, and some flags can run programs."""
 
 _lock = threading.Lock()
 
 
 def object_directory() -> Path:
-    """Return the directory of compiled objects, which only this user may write.
+    """Return the directory of compiled objects, writable only by this user.
 
     Raises:
-        KernelCompileError: somebody else owns it or may write it.
+        KernelCompileError: another user owns the directory or can write to it.
     """
     try:
         return private_directory("tensor_comprehensions")
@@ -64,7 +64,7 @@ def compiler_identity(compiler: str) -> tuple[str, str]:
     if path is None:
         raise KernelCompileError(
             f"The compiler `{compiler}` is not installed. Install it (`apt install {compiler}`), "
-            "or choose another with `Options(compiler=...)`."
+            "or choose another compiler with `Options(compiler=...)`."
         )
     answer = subprocess.run(  # noqa: S603 (a path that `which` found, no shell)
         [path, "--version"], capture_output=True, text=True, timeout=30, check=False
@@ -81,8 +81,7 @@ def command(program: Program, compiler: str, extra_flags: tuple[str, ...]) -> li
     for flag in extra_flags:
         if flag not in ALLOWED_FLAGS:
             raise KernelCompileError(
-                f"The flag {flag!r} is not among those that options may add: "
-                f"{', '.join(sorted(ALLOWED_FLAGS))}."
+                f"The flag {flag!r} is not allowed. Choose from {', '.join(sorted(ALLOWED_FLAGS))}."
             )
     native = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
     path, _ = compiler_identity(compiler)
@@ -91,7 +90,7 @@ def command(program: Program, compiler: str, extra_flags: tuple[str, ...]) -> li
 
 
 def object_key(program: Program, compiler: str, extra_flags: tuple[str, ...]) -> str:
-    """Return the SHA-256 that an object is kept under."""
+    """Return the SHA-256 under which an object is cached."""
     parts = [program.source, *command(program, compiler, extra_flags), *program.libraries]
     parts += [compiler_identity(compiler)[1], platform.machine(), _processor_flags()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -99,7 +98,7 @@ def object_key(program: Program, compiler: str, extra_flags: tuple[str, ...]) ->
 
 @functools.cache
 def _processor_flags() -> str:
-    """Return what `-march=native` depends on."""
+    """Return the processor features that `-march=native` depends on."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -115,7 +114,7 @@ def compile_object(
     timeout_s: float = 60.0,
     memory_bytes: int = 2 << 30,
 ) -> Path:
-    """Return the path of the shared object of a program, compiling it if it is not there yet.
+    """Return the path of a program's shared object, compiling it if it is not cached.
 
     Raises:
         KernelCompileError: the compiler is missing, fails, or reaches a limit.
@@ -141,7 +140,7 @@ def compile_object(
 def compile_payload(
     program: Program, compiler: str, extra_flags: tuple[str, ...], source: Path
 ) -> dict[str, object]:
-    """Return what the compiling process is handed for a program that was written to `source`."""
+    """Return the job of the compile worker for a program written to `source`."""
     return {
         "command": command(program, compiler, extra_flags),
         "libraries": list(program.libraries),
@@ -150,11 +149,12 @@ def compile_payload(
 
 
 def _explain(compiler: str, outcome, timeout_s: float) -> str:
-    said = (outcome.error or {}).get("message", "") or outcome.log[-2000:].strip()
+    reason = (outcome.error or {}).get("message", "") or outcome.log[-2000:].strip()
     if outcome.ending == "timeout":
-        said = f"it took longer than {timeout_s:g} s"
+        reason = f"it took longer than {timeout_s:g} s"
     return (
-        f"`{compiler}` did not compile the generated code ({outcome.ending}): {said or 'no word'}"
+        f"`{compiler}` could not compile the generated code ({outcome.ending}): "
+        f"{reason or 'no output'}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Lines of C with their indentation, and the names that a piece of code may use."""
+"""Indented lines of C, and fresh names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .machine import Machine
 
 
 class Writer:
-    """Collects lines.
+    """Collects lines of code.
 
     >>> writer = Writer()
     >>> with writer.block("for (;;)"):
@@ -27,12 +27,12 @@ class Writer:
         self._depth = depth
 
     def line(self, text: str) -> None:
-        """Add a line."""
+        """Append a line."""
         self._lines.append("  " * self._depth + text)
 
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Put what is written inside into braces after `head`."""
+        """Enclose the lines written in this context in braces after `head`."""
         self.line(f"{head} {{".strip())
         self._depth += 1
         yield
@@ -42,16 +42,16 @@ class Writer:
     @property
     def text(self) -> str:
         """All lines so far."""
-        return "".join(f"{each}\n" for each in self._lines)
+        return "".join(f"{line}\n" for line in self._lines)
 
 
 @dataclasses.dataclass
 class Context:
-    """What all nests of a file share.
+    """State shared by all nests of a file.
 
     Attributes:
-        tensors: the C name of each tensor.
-        buffer_bytes: the largest buffer that a nest has asked for.
+        tensors: C names of the tensors.
+        buffer_bytes: size of the largest buffer requested by a nest.
     """
 
     machine: Machine
@@ -62,10 +62,10 @@ class Context:
     num_names: int = 0
 
     def fresh(self, prefix: str) -> str:
-        """Return a name that the file does not use yet."""
+        """Return an unused C name."""
         self.num_names += 1
         return f"{prefix}{self.num_names}"
 
     def reserve(self, num_bytes: int) -> None:
-        """Make sure that the buffer of a thread holds so many bytes."""
+        """Reserve at least `num_bytes` for the buffer of a thread."""
         self.buffer_bytes = max(self.buffer_bytes, num_bytes)

@@ -109,9 +109,9 @@ class Solver:
         self.demands = demands_of(statement, sizes, bounds)
         self.solved: dict[str, Bound] = {}
         self.open: list[str] = []
-        for bounds in statement.ranges:
-            begin, end = self.range_bound(bounds.begin), self.range_bound(bounds.end)
-            self.solve(bounds.name, Bound(begin, end), bounds.span)
+        for clause in statement.ranges:
+            begin, end = self.range_bound(clause.begin), self.range_bound(clause.end)
+            self.solve(clause.name, Bound(begin, end), clause.span)
         names = [*statement.subscripts, *statement.reductions]
         for demand in self.demands:
             names += demand.expression.affine.names
