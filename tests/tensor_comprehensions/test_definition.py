@@ -184,5 +184,5 @@ def test_tuned_options_are_stored_and_found_again(definition, tmp_path: Path) ->
 def test_unknown_names_are_refused(definition) -> None:
     with pytest.raises(AttributeError, match="no definition `nothing`"):
         _ = definition.nothing
-    with pytest.raises(TensorComprehensionError, match="there are axpy, add_to"):
+    with pytest.raises(TensorComprehensionError, match="choose from axpy, add_to"):
         definition("nothing")

@@ -49,7 +49,7 @@ def test_presets_are_options(name: str) -> None:
         ({"colour": 1}, "There is no option `colour`"),
         ({"cuda": {"threads": [2048]}}, "a product of at most 1024"),
         ({"cuda": {"x": 1}}, "The option `cuda`"),
-        ({"extra_flags": [1]}, "a list of texts"),
+        ({"extra_flags": [1]}, "a list of strings"),
     ],
 )
 def test_wrong_options_are_named(values: dict[str, object], message: str) -> None:

@@ -113,7 +113,7 @@ def test_gradients_can_be_given() -> None:
     [
         (
             "def f(double(N) A, int32(M) I) -> (O) { O(i) = A(I(i)) }",
-            "The gradient of `A(I(i))` is not derived: a subscript is not an affine",
+            "The gradient of `A(I(i))` cannot be derived: a subscript is not an affine",
         ),
         ("def f(double(N) A) -> (O) { O(i) = A(2*i) }", "has the coefficient 1 or -1"),
         ("def f(double(N,M) A) -> (O) { O(n) max=! A(n,m) }", "The gradient of `max=` in"),

@@ -96,8 +96,8 @@ def test_wrong_and_crashing_and_hanging_code_is_no_candidate(
         options = [Options(unroll=number, threads=1) for number in bodies]
         found = [each.error for each in evaluator.evaluate(options, float("inf"))]
     assert "differs by" in found[0]
-    assert found[1].startswith("crash while it ran")
-    assert found[2].startswith("timeout while it ran")
+    assert found[1].startswith("crash during the run")
+    assert found[2].startswith("timeout during the run")
 
 
 def test_children_take_their_options_from_parents(product: Instance) -> None:
@@ -129,9 +129,7 @@ def test_a_budget_ends_the_search(product: Instance) -> None:
 
 
 def test_config_is_checked() -> None:
-    with pytest.raises(
-        TensorComprehensionError, match="`elites` is 7; it has to be from 0 to half"
-    ):
+    with pytest.raises(TensorComprehensionError, match="`elites` is 7; it must be from 0 to half"):
         TunerConfig(elites=7)
     with pytest.raises(TensorComprehensionError, match="`mutation` is 2"):
         TunerConfig(mutation=2)

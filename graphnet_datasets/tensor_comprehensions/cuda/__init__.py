@@ -1,4 +1,4 @@
-"""The same nests on a GPU: mapped to blocks and threads, printed as CUDA C, compiled by NVRTC."""
+"""GPU backend: nests mapped to blocks and threads, printed as CUDA C, compiled by NVRTC."""
 
 from .kernel import GpuKernel, torch_kernel
 from .nvrtc import compile_ptx

@@ -1,4 +1,4 @@
-"""The body of one CUDA kernel: loops over tiles and points, copies, sums in registers."""
+"""Body of a CUDA kernel: loops over tiles and points, copies, and reductions in registers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .mapping import Mapping, Staged
 
 
 class _SharedReader(Reader):
-    """Reads staged elements from their copy, the others from global memory."""
+    """Reads staged elements from their copies, other elements from global memory."""
 
     def __init__(
         self, writer: Writer, context: Context, plan: Plan, mapping: Mapping, inputs: set[str]
@@ -39,12 +39,12 @@ class _SharedReader(Reader):
 
 
 def _register_place(staged: Staged, dims: list[str]) -> str:
-    """Return the subscripts of a thread's own copy at the current point."""
+    """Return the subscripts of a thread's private copy at the current point."""
     return "".join(f"[u_{name}]" for name in dims if name in staged.dims)
 
 
 def _copy_place(staged: Staged) -> str:
-    """Return where in its copy the element of the current point lies."""
+    """Return the position of the current point's element in its copy."""
     place = ""
     widths = [*staged.extents[1:-1], staged.row] if len(staged.dims) > 1 else []
     for position, name in enumerate(staged.dims):
@@ -54,7 +54,7 @@ def _copy_place(staged: Staged) -> str:
 
 
 class KernelBody:
-    """Writes the body of the kernel of one nest."""
+    """Writes the body of the kernel for one nest."""
 
     def __init__(
         self,
@@ -68,13 +68,13 @@ class KernelBody:
         self._nest, self._mapping, self._options = nest, mapping, options
         self._context, self._writer, self._inputs = context, writer, inputs
         last = (*nest.updates, *nest.epilogues)[-1]
-        order = tuple(each.name for each in nest.dims)
+        order = tuple(dim.name for dim in nest.dims)
         self._plan = Plan("scalar", last.type, "", 1, (), order)
         self._tile = TileBody(nest, self._plan, context, writer)
         self._shared_bytes = 0
 
     def write(self) -> int:
-        """Write the body; return the bytes of shared memory that it declares."""
+        """Write the body; return the declared shared memory in bytes."""
         self._declare_shared()
         with Nesting(self._tile_loops(), self._writer):
             if self._mapping.reduced:
@@ -86,7 +86,7 @@ class KernelBody:
         return self._shared_bytes
 
     def _tile_loops(self) -> list[str]:
-        """Return the heads of the loops over tiles: over blocks where they are mapped."""
+        """Return the heads of the loops over tiles, distributed over blocks where mapped."""
         heads = []
         extents = self._nest.extents
         for dim in self._nest.dims:
@@ -119,7 +119,7 @@ class KernelBody:
         return self._tile.first(update, reader, Point())
 
     def _plain_tile(self) -> None:
-        """Each thread computes its points one after the other, with the sums in registers."""
+        """Compute the points of a thread one by one, with the accumulators in registers."""
         writer, updates = self._writer, self._nest.updates
         with Nesting(self._point_heads(), writer):
             names = {(number, 0): self._context.fresh("a") for number in range(len(updates))}
@@ -131,8 +131,8 @@ class KernelBody:
                 if self._options.unroll > 1:
                     writer.line(f"#pragma unroll {self._options.unroll}")
                 heads = [
-                    f"for (long {each.name} = 0; {each.name} < {each.extent}; ++{each.name})"
-                    for each in self._nest.reductions
+                    f"for (long {dim.name} = 0; {dim.name} < {dim.extent}; ++{dim.name})"
+                    for dim in self._nest.reductions
                 ]
                 with Nesting(heads, writer):
                     self._add(names, self._reader())
@@ -147,33 +147,33 @@ class KernelBody:
 
     def _combine(self, update: Update, name: str, value: Piece) -> str:
         if update.operator in ("min", "max") and not update.type.is_float:
-            kind, held = c_type(update.type), self._context.fresh("v")
-            self._writer.line(f"const {kind} {held} = {value.code};")
+            kind, term = c_type(update.type), self._context.fresh("v")
+            self._writer.line(f"const {kind} {term} = {value.code};")
             sign = "<" if update.operator == "min" else ">"
-            return f"{name} {sign} {held} ? {name} : {held}"
+            return f"{name} {sign} {term} ? {name} : {term}"
         prefix = "vd" if update.type.bits == 64 else "vf"
         if update.operator in ("min", "max"):
             return f"{prefix}_{update.operator}1({name}, {value.code})"
         return self._tile.combine(update, name, value)
 
     def _block_reduction(self) -> None:
-        """The threads of a block share the terms of one element and add up their sums as a tree.
+        """Share the terms of an element among the threads of a block; combine their sums as a tree.
 
-        Every thread reaches every barrier: the loops around are the same for the whole block.
+        All threads reach every barrier, because the surrounding loops are the same for the block.
         """
         writer, mapping, nest = self._writer, self._mapping, self._nest
         reduced, width = mapping.reduced, mapping.block[0]
-        for name, dim in ((each.name, each) for each in nest.dims):
+        for name, dim in ((axis.name, axis) for axis in nest.dims):
             writer.line(f"const long {name} = b_{name};  // one of {dim.extent}")
         names = {(number, 0): self._context.fresh("a") for number in range(len(nest.updates))}
         for number, update in enumerate(nest.updates):
             identity = c_number(update.identity, update.type)
             writer.line(f"{c_type(update.type)} {names[number, 0]} = {identity};")
         heads = [
-            f"for (long {each.name} = {'threadIdx.x' if each.name == reduced else '0'}; "
-            f"{each.name} < {each.extent}; "
-            f"{each.name} += {'blockDim.x' if each.name == reduced else '1'})"
-            for each in nest.reductions
+            f"for (long {dim.name} = {'threadIdx.x' if dim.name == reduced else '0'}; "
+            f"{dim.name} < {dim.extent}; "
+            f"{dim.name} += {'blockDim.x' if dim.name == reduced else '1'})"
+            for dim in nest.reductions
         ]
         with Nesting(heads, writer):
             self._add(names, self._reader())
@@ -199,13 +199,16 @@ class KernelBody:
             self._tile.finish([Point()], names, nest.epilogues)
 
     def _staged_tile(self) -> None:
-        """Copies of the inputs' tiles in shared memory, a block of terms at a time; sums stay
-        in registers, in arrays whose subscripts are constants once the loops are unrolled."""
+        """Stage tiles of the inputs in shared memory, one block of terms at a time.
+
+        Accumulators are arrays that stay in registers, because their subscripts are constants once
+        the loops are unrolled.
+        """
         writer, nest, mapping = self._writer, self._nest, self._mapping
         inner = nest.reductions[-1]
-        counts = [mapping.per_thread(each.name) for each in nest.dims]
-        shape = "".join(f"[{each}]" for each in counts) or "[1]"
-        subscript = "".join(f"[u_{each.name}]" for each in nest.dims) or "[0]"
+        counts = [mapping.per_thread(dim.name) for dim in nest.dims]
+        shape = "".join(f"[{count}]" for count in counts) or "[1]"
+        subscript = "".join(f"[u_{dim.name}]" for dim in nest.dims) or "[0]"
         names = {(number, 0): f"a{number}{subscript}" for number in range(len(nest.updates))}
         for number, update in enumerate(nest.updates):
             writer.line(f"{c_type(update.type)} a{number}{shape};")
@@ -214,8 +217,8 @@ class KernelBody:
             for number, update in enumerate(nest.updates):
                 writer.line(f"{names[number, 0]} = {self._start(update, reader)};")
         heads = [
-            f"for (long {each.name} = 0; {each.name} < {each.extent}; ++{each.name})"
-            for each in nest.reductions[:-1]
+            f"for (long {dim.name} = 0; {dim.name} < {dim.extent}; ++{dim.name})"
+            for dim in nest.reductions[:-1]
         ]
         tile = mapping.term_tile
         heads.append(
@@ -247,23 +250,23 @@ class KernelBody:
         return cuda.use_private and cuda.private_depth != 0
 
     def _to_registers(self) -> None:
-        """Load what the points of a thread share: each value of a copy once, for all points."""
+        """Load the data shared by the points of a thread into registers, each value once."""
         writer = self._writer
-        dims = [each.name for each in self._nest.dims]
+        dims = [dim.name for dim in self._nest.dims]
         for place, staged in enumerate(self._mapping.staged):
             own = [name for name in dims if name in staged.dims]
             shape = "".join(f"[{self._mapping.per_thread(name)}]" for name in own)
             writer.line(f"{c_type(staged.element.type)} p{place}{shape};")
             heads, lines = self._unrolled_heads(own), self._point_lines(own)
-            inside = [f"{name} < b_{name} + {self._mapping.tiles[name]}" for name in own]
+            conditions = [f"{name} < b_{name} + {self._mapping.tiles[name]}" for name in own]
             with Nesting(heads, writer, lines):
-                condition = " && ".join(inside)
+                condition = " && ".join(conditions)
                 value = f"s{place}[{_copy_place(staged)}]"
                 value = f"{condition} ? {value} : 0" if condition else value
                 writer.line(f"p{place}{_register_place(staged, dims)} = {value};")
 
     def _points(self) -> Nesting:
-        """Return blocks around what a thread does for each of its points that is in range."""
+        """Return blocks around the code that runs for each point of a thread that is in range."""
         lines = [*self._point_lines(), f"if (!({self._in_range()})) continue;"]
         return Nesting(
             self._unrolled_heads() or ["for (int u = 0; u < 1; ++u)"], self._writer, lines
@@ -271,16 +274,16 @@ class KernelBody:
 
     def _unrolled_heads(self, names: list[str] | None = None) -> list[str]:
         heads = []
-        for each in self._nest.dims:
-            if names is None or each.name in names:
-                name, count = each.name, self._mapping.per_thread(each.name)
+        for dim in self._nest.dims:
+            if names is None or dim.name in names:
+                name, count = dim.name, self._mapping.per_thread(dim.name)
                 heads.append(f"for (int u_{name} = 0; u_{name} < {count}; ++u_{name})")
         return heads
 
     def _point_lines(self, names: list[str] | None = None) -> list[str]:
         lines = []
-        for each in self._nest.dims:
-            name, dims = each.name, self._mapping.thread_dims
+        for dim in self._nest.dims:
+            name, dims = dim.name, self._mapping.thread_dims
             if names is not None and name not in names:
                 continue
             if name in dims:
@@ -294,20 +297,20 @@ class KernelBody:
     def _in_range(self) -> str:
         return (
             " && ".join(
-                f"{each.name} < b_{each.name} + {self._mapping.tiles[each.name]} "
-                f"&& {each.name} < {each.extent}"
-                for each in self._nest.dims
+                f"{dim.name} < b_{dim.name} + {self._mapping.tiles[dim.name]} "
+                f"&& {dim.name} < {dim.extent}"
+                for dim in self._nest.dims
             )
             or "1"
         )
 
     def _copy(self, place: int) -> None:
-        """All threads together copy a tile of an input; what is out of range becomes 0."""
+        """Copy a tile of an input with all threads; elements out of range become 0."""
         staged, writer, mapping = self._mapping.staged[place], self._writer, self._mapping
         threads = mapping.block[0] * mapping.block[1] * mapping.block[2]
         count = 1
-        for each in staged.extents:
-            count *= each
+        for extent in staged.extents:
+            count *= extent
         me = "threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
         if self._options.cuda.unroll_copy_shared:
             writer.line("#pragma unroll")
@@ -349,21 +352,21 @@ class KernelBody:
 
 
 class Nesting:
-    """Blocks within blocks, with lines at the start of the innermost."""
+    """Nested blocks, with lines at the start of the innermost block."""
 
     def __init__(self, heads: list[str], writer: Writer, lines: list[str] | None = None) -> None:
-        self._blocks = [writer.block(each) for each in heads]
+        self._blocks = [writer.block(head) for head in heads]
         self._writer, self._lines = writer, lines or []
 
     def __enter__(self) -> None:
-        for each in self._blocks:
-            each.__enter__()
+        for block in self._blocks:
+            block.__enter__()
         for line in self._lines:
             self._writer.line(line)
 
     def __exit__(self, *_: object) -> None:
-        for each in reversed(self._blocks):
-            each.__exit__(None, None, None)
+        for block in reversed(self._blocks):
+            block.__exit__(None, None, None)
 
 
 def _power_below(width: int) -> int:

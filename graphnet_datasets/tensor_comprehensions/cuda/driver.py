@@ -1,4 +1,4 @@
-"""The CUDA driver through ctypes: devices, modules, launches. No toolkit is needed."""
+"""Bindings of the CUDA driver with ctypes: devices, modules and launches, without the toolkit."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from typing import Any
 from ...errors import KernelCompileError
 
 _MAJOR, _MINOR = 75, 76
-"""Numbers of the attributes that say which instructions a device has."""
+"""Device attributes of the compute capability."""
 _JIT_ERROR_LOG, _JIT_ERROR_LOG_BYTES = 5, 6
 
 
 @functools.cache
 def _library() -> Any:
-    """Return the driver, initialised.
+    """Load and initialise the driver.
 
     Raises:
-        KernelCompileError: there is none, or it finds no device.
+        KernelCompileError: there is no driver or no device.
     """
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
         raise KernelCompileError(
-            "There is no CUDA driver on this machine (`libcuda.so.1`). Compile for the processor, "
-            "by passing tensors that lie there."
+            "There is no CUDA driver on this machine (`libcuda.so.1`). Compile for the CPU "
+            "by passing CPU tensors."
         ) from error
     _check(library, library.cuInit(0), "finding a device")
     return library
 
 
 def architecture(device: int) -> str:
-    """Return what code for a device may use, such as `compute_90`."""
-    library, found = _library(), []
+    """Return the compute architecture of a device, such as `compute_90`."""
+    library, version = _library(), []
     for attribute in (_MAJOR, _MINOR):
         value = ctypes.c_int()
         status = library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
-        _check(library, status, f"asking device {device} what it is")
-        found.append(value.value)
-    return f"compute_{found[0]}{found[1]}"
+        _check(library, status, f"querying the compute capability of device {device}")
+        version.append(value.value)
+    return f"compute_{version[0]}{version[1]}"
 
 
 class Module:
-    """Functions that were loaded to a device, in the context that its frameworks use."""
+    """CUDA functions loaded in the primary context of a device, which frameworks use too."""
 
     def __init__(self, ptx: str, device: int) -> None:
         library = self._library = _library()
@@ -59,8 +59,8 @@ class Module:
         status = library.cuModuleLoadDataEx(
             ctypes.byref(self._module), ptx.encode(), 2, names, values
         )
-        said = log.value.decode(errors="replace").strip()
-        _check(library, status, f"loading the generated code: {said}".rstrip(": "))
+        message = log.value.decode(errors="replace").strip()
+        _check(library, status, f"loading the generated code: {message}".rstrip(": "))
         self._functions: dict[str, ctypes.c_void_p] = {}
 
     def launch(
@@ -73,13 +73,13 @@ class Module:
     ) -> None:
         """Launch a function whose arguments are all addresses."""
         self._enter()
-        held = [ctypes.c_void_p(each) for each in addresses]
-        arguments = (ctypes.c_void_p * max(1, len(held)))(
-            *(ctypes.cast(ctypes.byref(each), ctypes.c_void_p) for each in held)
+        pointers = [ctypes.c_void_p(address) for address in addresses]
+        arguments = (ctypes.c_void_p * max(1, len(pointers)))(
+            *(ctypes.cast(ctypes.byref(pointer), ctypes.c_void_p) for pointer in pointers)
         )
         status = self._library.cuLaunchKernel(
             self._function(name),
-            *(ctypes.c_uint(each) for each in (*grid, *block)),
+            *(ctypes.c_uint(extent) for extent in (*grid, *block)),
             ctypes.c_uint(0),
             ctypes.c_void_p(stream),
             arguments,
@@ -88,28 +88,28 @@ class Module:
         _check(self._library, status, f"launching `{name}`")
 
     def synchronise(self) -> None:
-        """Wait until the device is done."""
+        """Wait for the device to finish."""
         self._enter()
         _check(self._library, self._library.cuCtxSynchronize(), "waiting for the device")
 
     def _enter(self) -> None:
-        """Make the context that of this thread, which may have none yet."""
+        """Make this context current on the calling thread."""
         _check(self._library, self._library.cuCtxSetCurrent(self._context), "entering its context")
 
     def _function(self, name: str) -> ctypes.c_void_p:
         if name not in self._functions:
-            found = ctypes.c_void_p()
+            function = ctypes.c_void_p()
             status = self._library.cuModuleGetFunction(
-                ctypes.byref(found), self._module, name.encode()
+                ctypes.byref(function), self._module, name.encode()
             )
             _check(self._library, status, f"finding `{name}` in the generated code")
-            self._functions[name] = found
+            self._functions[name] = function
         return self._functions[name]
 
 
-def _check(library: Any, status: int, what: str) -> None:
+def _check(library: Any, status: int, action: str) -> None:
     if status:
         text = ctypes.c_char_p()
         library.cuGetErrorString(status, ctypes.byref(text))
-        said = (text.value or b"an unknown error").decode(errors="replace")
-        raise KernelCompileError(f"CUDA failed at {what}: {said} (error {status}).")
+        message = (text.value or b"an unknown error").decode(errors="replace")
+        raise KernelCompileError(f"CUDA failed at {action}: {message} (error {status}).")

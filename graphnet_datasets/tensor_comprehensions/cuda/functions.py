@@ -1,4 +1,4 @@
-"""Functions and the prelude of CUDA C; NVRTC includes nothing but its own built-ins."""
+"""Functions and prelude of CUDA C; NVRTC includes only its own built-ins."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ TC_INLINE double vd_max1(double a, double b) { return a > b ? a : b; }
 
 
 GPU = Machine("cuda", "cuda", 4, 255)
-"""What the printers of C are told of a GPU: one lane, since its threads are the lanes."""
+"""GPU as seen by the C printers: a single lane, because threads take the place of lanes."""
 
 
 class CudaFunctions(FunctionTable):
-    """The names of functions in CUDA C, which has all of the language's built-ins."""
+    """Names of functions in CUDA C, which has all built-ins of the language."""
 
     def __init__(self) -> None:
         super().__init__(GPU)
@@ -76,8 +76,8 @@ class CudaFunctions(FunctionTable):
         registered = registered_function(name)
         if registered is None:
             raise TensorComprehensionError(
-                f"The function `{name}` is not known here. Register it with `register_function` in "
-                "the process that compiles."
+                f"The function `{name}` is unknown in this process. Call `register_function` in "
+                "the process that compiles the kernel."
             )
         real = "double" if scalar.bits == 64 else "float"
         body = registered.cuda or registered.c

@@ -1,4 +1,4 @@
-"""A kernel on a GPU, with the surface of one for the processor."""
+"""Kernels on a GPU, with the interface of CPU kernels."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class GpuKernel:
     """An instance compiled for a GPU.
 
     Attributes:
-        instance: what it computes, for which sizes.
-        options: what it was compiled with.
-        source: the generated CUDA C.
-        ptx: what NVRTC made of it.
-        schedule: the order of execution, checked against the dependences.
-        seconds: what each step of compiling took.
+        instance: the computation and its sizes.
+        options: options of the compilation.
+        source: generated CUDA C.
+        ptx: PTX compiled by NVRTC.
+        schedule: execution order, checked against the dependences.
+        seconds: duration of each compilation step.
     """
 
     threads = 1
-    """Threads of the processor that a call uses."""
+    """Number of CPU threads used by a call."""
 
     def __init__(
         self,
@@ -36,16 +36,16 @@ class GpuKernel:
         allocate: Callable[[Tensor], tuple[Any, int]],
         stream: Callable[[], int],
     ) -> None:
-        """Compile and load it.
+        """Compile and load the kernel.
 
         Args:
-            device: the number of the GPU.
-            allocate: returns memory on the device for a temporary, and its address. The memory
-                must outlive what the stream still does with it, as torch's does.
-            stream: returns the stream to launch on.
+            device: index of the GPU.
+            allocate: return device memory for a temporary, and its address. The memory must stay
+                valid until the stream has finished with it, as torch's allocator guarantees.
+            stream: return the stream to launch on.
 
         Raises:
-            KernelCompileError: there is no driver, or NVRTC or the driver refuses the code.
+            KernelCompileError: there is no driver, or NVRTC or the driver rejects the code.
             MissingExtraError: NVRTC is not installed.
         """
         begin = time.perf_counter()
@@ -60,18 +60,18 @@ class GpuKernel:
         self._module = Module(self.ptx, device)
 
     def launch(self, addresses: Sequence[int]) -> None:
-        """Launch on memory at the given addresses: the inputs', then the outputs', in order.
+        """Launch the kernel on raw memory addresses: the inputs, then the outputs, in order.
 
-        Nothing is checked, and it returns before the device is done.
+        Nothing is checked, and the call returns before the device has finished.
         """
-        held = [self._allocate(each) for each in self.instance.temporaries]
-        everything = [*addresses, *(address for _, address in held)]
+        allocations = [self._allocate(tensor) for tensor in self.instance.temporaries]
+        all_addresses = [*addresses, *(address for _, address in allocations)]
         stream = self._stream()
-        for each in self.kernels:
-            self._module.launch(each.name, each.grid, each.block, everything, stream)
+        for kernel in self.kernels:
+            self._module.launch(kernel.name, kernel.grid, kernel.block, all_addresses, stream)
 
     def times_ms(self, addresses: Sequence[int], num_runs: int, num_warm_up: int) -> list[float]:
-        """Launch some times and return how long each took, until the device was done."""
+        """Time repeated launches, each until the device has finished."""
         times = []
         for run in range(num_warm_up + num_runs):
             self._module.synchronise()
@@ -83,15 +83,15 @@ class GpuKernel:
         return times
 
     def __repr__(self) -> str:
-        shapes = ", ".join(f"{each.name}{list(each.shape)}" for each in self.instance.inputs)
+        shapes = ", ".join(f"{tensor.name}{list(tensor.shape)}" for tensor in self.instance.inputs)
         return f"GpuKernel({self.instance.name}: {shapes})"
 
 
 def torch_kernel(instance: Instance, options: Options | None, device: Any) -> GpuKernel:
-    """Return a kernel that runs on torch's current stream and takes memory from its allocator.
+    """Return a kernel that uses torch's current stream and memory allocator.
 
     Args:
-        device: a `torch.device` of the type cuda.
+        device: a `torch.device` of type `cuda`.
     """
     import torch
 
@@ -99,8 +99,8 @@ def torch_kernel(instance: Instance, options: Options | None, device: Any) -> Gp
 
     def allocate(tensor: Tensor) -> tuple[Any, int]:
         kind = getattr(torch, tensor.dtype.name)
-        made = torch.empty(tensor.shape, dtype=kind, device=f"cuda:{number}")
-        return made, made.data_ptr()
+        buffer = torch.empty(tensor.shape, dtype=kind, device=f"cuda:{number}")
+        return buffer, buffer.data_ptr()
 
     return GpuKernel(
         instance,

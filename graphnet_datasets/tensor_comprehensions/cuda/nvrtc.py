@@ -1,4 +1,4 @@
-"""NVRTC through ctypes: CUDA C to PTX, which needs the library but no device."""
+"""Bindings of NVRTC with ctypes: compile CUDA C to PTX, without a device."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ...errors import KernelCompileError, MissingExtraError
 
 @functools.cache
 def _library() -> Any:
-    """Return NVRTC: from the package `nvidia-cuda-nvrtc`, from torch's, or of the system.
+    """Load NVRTC from the package `nvidia-cuda-nvrtc`, from torch or from the system.
 
     Raises:
-        MissingExtraError: there is none.
+        MissingExtraError: NVRTC is not installed.
     """
     for path in _candidates():
         with contextlib.suppress(OSError):
@@ -27,23 +27,23 @@ def _library() -> Any:
 
 
 def _candidates() -> list[str]:
-    found = []
+    paths = []
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:
-        found += sorted(map(str, Path(folder).glob("*/lib/libnvrtc.so.*")), reverse=True)
+        paths += sorted(map(str, Path(folder).glob("*/lib/libnvrtc.so.*")), reverse=True)
     names = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12")
-    return [each for each in found if "builtins" not in each] + list(names)
+    return [path for path in paths if "builtins" not in path] + list(names)
 
 
 def compile_ptx(source: str, architecture: str = "compute_80") -> str:
-    """Return the PTX of CUDA C.
+    """Compile CUDA C to PTX.
 
     Args:
-        architecture: what the code may use, such as `compute_80`.
+        architecture: target architecture, such as `compute_80`.
 
     Raises:
         MissingExtraError: NVRTC is not installed.
-        KernelCompileError: it does not compile; the message has NVRTC's log.
+        KernelCompileError: the code does not compile; the message contains NVRTC's log.
     """
     library = _library()
     program = ctypes.c_void_p()
@@ -59,17 +59,17 @@ def compile_ptx(source: str, architecture: str = "compute_80") -> str:
         status = library.nvrtcCompileProgram(program, len(flags), options)
         if status:
             log = _text(library, program, "ProgramLog")
-            raise KernelCompileError(f"NVRTC did not compile the generated code: {log[-4000:]}")
+            raise KernelCompileError(f"NVRTC could not compile the generated code: {log[-4000:]}")
         return _text(library, program, "PTX")
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def _text(library: Any, program: ctypes.c_void_p, what: str) -> str:
+def _text(library: Any, program: ctypes.c_void_p, name: str) -> str:
     size = ctypes.c_size_t()
-    _check(library, getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    _check(library, getattr(library, f"nvrtcGet{name}Size")(program, ctypes.byref(size)))
     buffer = ctypes.create_string_buffer(size.value)
-    _check(library, getattr(library, f"nvrtcGet{what}")(program, buffer))
+    _check(library, getattr(library, f"nvrtcGet{name}")(program, buffer))
     return buffer.value.decode(errors="replace")
 
 

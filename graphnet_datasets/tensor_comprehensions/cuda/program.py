@@ -1,4 +1,4 @@
-"""CUDA C of an instance: one kernel for each nest, launched one after the other."""
+"""CUDA C source of an instance, with one kernel per nest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .mapping import map_nest
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CudaKernel:
-    """One `__global__` function and how it is launched; its arguments are all tensors in order."""
+    """A `__global__` function and its launch extents; the arguments are all tensors in order."""
 
     name: str
     grid: tuple[int, int, int]
@@ -34,10 +34,10 @@ class CudaKernel:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CudaProgram:
-    """CUDA C of an instance; the kernels are to be launched in order, on one stream.
+    """CUDA C of an instance; kernels must be launched in order, on one stream.
 
     Attributes:
-        schedule: the order of execution, checked against the dependences.
+        schedule: execution order, checked against the dependences.
     """
 
     source: str
@@ -46,26 +46,31 @@ class CudaProgram:
 
 
 def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgram:
-    """Return the CUDA C of an instance.
+    """Generate the CUDA C of an instance.
 
     Raises:
-        TensorComprehensionError: a tensor is of a 16-bit float, which has no CUDA code yet.
-        IllegalScheduleError: the schedule breaks a dependence; this is an error of the generator.
-        SchedulingLimitError: the dependences would take too long to find.
+        TensorComprehensionError: a tensor has a 16-bit float type, which is not supported.
+        IllegalScheduleError: the schedule breaks a dependence, which is a bug of the generator.
+        SchedulingLimitError: the dependence analysis exceeds its limit.
     """
     options = options or Options()
     for tensor in instance.tensors:
         if tensor.dtype.is_float and tensor.dtype.bits == 16:
             raise TensorComprehensionError(
-                f"`{tensor.name}` is {tensor.dtype.name}; CUDA code is generated for float32 and "
-                "float64 only. Convert it before."
+                f"`{tensor.name}` is {tensor.dtype.name}, but CUDA code is only generated for "
+                "float32 "
+                "and float64. Convert it first."
             )
-    needed = relations(instance)
-    groups = fuse(instance, needed.parts[0][1], options.intra_fusion, needed.parallel_loops())
+    dependences = relations(instance)
+    groups = fuse(
+        instance, dependences.parts[0][1], options.intra_fusion, dependences.parallel_loops()
+    )
     placed = [coalesce(piece) for nest in gather_nests(instance, groups) for piece in split(nest)]
-    schedule = schedule_of(instance, [((), [each], [_order_of(each)]) for each in placed], GPU)
-    needed.check(schedule)
-    nests = [each.nest for each in placed]
+    schedule = schedule_of(
+        instance, [((), [placed_nest], [_order_of(placed_nest)]) for placed_nest in placed], GPU
+    )
+    dependences.check(schedule)
+    nests = [placed_nest.nest for placed_nest in placed]
     functions = CudaFunctions()
     names = tensor_names(instance)
     arguments = []
@@ -73,7 +78,7 @@ def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgra
         const = "const " if tensor.role == "input" else ""
         arguments.append(f"{const}{c_type(tensor.dtype)} *__restrict__ {names[tensor.name]}")
     bodies, kernels = [], []
-    inputs = {each.name for each in instance.inputs} if options.cuda.use_readonly_cache else set()
+    inputs = {other.name for other in instance.inputs} if options.cuda.use_readonly_cache else set()
     for place, nest in enumerate(nests):
         mapping = map_nest(nest, options)
         name = f"tc_kernel_{place}"
@@ -95,11 +100,11 @@ def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgra
 
 
 def _order_of(placed: Coalesced) -> Plan:
-    """Return the order of a kernel: every point of the output at any time, its terms in order.
+    """Return the order of a kernel: parallel points of the output, each with its terms in order.
 
-    How points are shared out over blocks and threads cannot matter then.
+    The distribution of points over blocks and threads then has no effect on the result.
     """
     nest = placed.nest
-    order = tuple(each.name for each in nest.dims)
+    order = tuple(dim.name for dim in nest.dims)
     kind = (*nest.updates, *nest.epilogues)[-1].type
     return Plan("scalar", kind, "", 1, (), order, num_parallel=len(order))

@@ -1,4 +1,4 @@
-"""The gradient definition of a definition whose subscripts can be inverted."""
+"""Gradients of definitions with invertible subscripts."""
 
 from .deriving import derive_backward
 

@@ -1,4 +1,4 @@
-"""The derivative of an expression with respect to one element that it reads, as text."""
+"""Derivatives of expressions with respect to a single access, as source code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..language.expressions import (
 from ..language.printing import Printer
 
 ZERO, ONE = "", "1.0"
-"""The texts of the derivatives that are left out of products and sums."""
+"""Derivatives that are omitted from products and sums."""
 
 _UNARY = {
     "acos": "(-rsqrt(1.0 - {0} * {0}))",
@@ -60,10 +60,10 @@ _OTHERS = {
 
 
 def derivative(node: Expression, target: Access, printer: Printer) -> str:
-    """Return the derivative by every element of `node` that equals `target`; "" is zero.
+    """Return the derivative of `node` with respect to the access `target`; "" means zero.
 
     Raises:
-        TensorComprehensionError: no derivative of a function is known.
+        TensorComprehensionError: a function has no known derivative.
     """
     match node:
         case Access():
@@ -131,23 +131,25 @@ def _of_binary(node: Binary, target: Access, printer: Printer) -> str:
         case "max":
             return _either(f"{a} > {b}", left, right)
     raise TensorComprehensionError(
-        f"The derivative of `{node.operator}` of floats is not known. Give the backward definition "
-        "yourself (`backward=`)."
+        f"The derivative of `{node.operator}` of floats is unknown. Pass a backward definition "
+        "with `backward=`."
     )
 
 
 def _of_call(node: Call, target: Access, printer: Printer) -> str:
-    inner = [derivative(each, target, printer) for each in node.arguments]
+    inner = [derivative(argument, target, printer) for argument in node.arguments]
     if not any(inner):
         return ZERO
-    known = (_UNARY[node.function],) if node.function in _UNARY else _OTHERS.get(node.function)
-    if known is None:
+    derivatives = (
+        (_UNARY[node.function],) if node.function in _UNARY else _OTHERS.get(node.function)
+    )
+    if derivatives is None:
         raise TensorComprehensionError(
-            f"The derivative of `{node.function}` is not known. Give the backward definition "
-            "yourself (`backward=`)."
+            f"The derivative of `{node.function}` is not known. Pass a backward definition "
+            "with `backward=`."
         )
-    texts = [printer.expression(each) for each in node.arguments]
+    arguments = [printer.expression(argument) for argument in node.arguments]
     total = ZERO
-    for outer, own in zip(known, inner, strict=True):
-        total = plus(total, times(outer.format(*texts), own))
+    for outer, own in zip(derivatives, inner, strict=True):
+        total = plus(total, times(outer.format(*arguments), own))
     return total

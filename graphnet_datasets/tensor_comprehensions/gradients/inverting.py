@@ -1,4 +1,4 @@
-"""Solve the subscripts of an access for the indices of its statement."""
+"""Inversion of the subscripts of an access: solutions for the indices of its statement."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ..language.types import INT32
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inverse:
-    """A statement's indices in terms of the coordinates of what it reads.
+    """Indices of a statement as functions of the coordinates of an access.
 
     Attributes:
-        subscripts: the names of the coordinates.
-        replacements: what the solved indices are.
-        guards: the conditions under which they are in range.
-        ranges: begin and end, as text, of the indices that are left.
+        subscripts: names of the coordinates.
+        replacements: solutions for the solved indices.
+        guards: conditions under which they are in range.
+        ranges: begin and end, as source, of the remaining indices.
     """
 
     subscripts: tuple[str, ...]
@@ -42,63 +42,65 @@ class Inverse:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Extents:
-    """The sizes of tensors as text.
+    """Sizes of tensors as source.
 
     Attributes:
-        declared: the declared sizes of inputs, by which equal ones are seen to be equal.
-        outputs: the tensor that has the sizes of an output, its given gradient.
+        declared: declared sizes of inputs, which show which sizes are equal.
+        outputs: for each output, the tensor that has its sizes: its upstream gradient.
     """
 
     declared: Mapping[str, tuple[str | int, ...]]
     outputs: Mapping[str, str]
 
     def of(self, tensor: str, place: int) -> str:
-        """Return a size."""
+        """Return the size of a dimension."""
         if tensor in self.declared:
             return str(self.declared[tensor][place])
         return f"{self.outputs.get(tensor, tensor)}.{place}"
 
 
 def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
-    """Return the inverse of an access's subscripts.
+    """Invert the subscripts of an access.
 
     Raises:
-        TensorComprehensionError: a subscript is not an affine expression with an index of its own.
+        TensorComprehensionError: a subscript is not affine or has no index to solve for.
     """
     indices = (*statement.subscripts, *statement.reductions)
     names = _coordinates(len(access.subscripts), statement)
-    affine = [_affine(each) for each in access.subscripts]
-    if any(each is None for each in affine):
-        raise _refused(access, "a subscript is not an affine expression of indices and sizes")
-    parts = [each for each in affine if each is not None]
+    affine = [_affine(subscript) for subscript in access.subscripts]
+    if any(expression is None for expression in affine):
+        raise _cannot_invert(access, "a subscript is not an affine expression of indices and sizes")
+    parts = [expression for expression in affine if expression is not None]
     replacements: dict[str, Expression] = {}
     guards: list[str] = []
     printer = Printer({})
-    # Plain indices first: they leave less to solve for the others.
+    # Subscripts with few indices come first, because they leave less to solve for the others.
     order = sorted(range(len(parts)), key=lambda place: len(_names(parts[place], indices)))
     for place in order:
         part = _replaced(parts[place], replacements)
-        own = [name for name in _names(parts[place], indices) if name not in replacements]
-        solvable = [name for name in own if abs(parts[place].coefficient(name)) == 1]
-        others = {n for p in order if p != place for n in _names(parts[p], indices)}
+        unsolved = [name for name in _names(parts[place], indices) if name not in replacements]
+        solvable = [name for name in unsolved if abs(parts[place].coefficient(name)) == 1]
+        others = {
+            name for other in order if other != place for name in _names(parts[other], indices)
+        }
         solvable.sort(key=lambda name: (name in others, name not in statement.subscripts))
         coordinate: Expression = Index(names[place])
-        if not own:
+        if not unsolved:
             guards.append(f"{names[place]} == {printer.expression(part)}")
             continue
         if not solvable:
-            raise _refused(access, "no index of a subscript has the coefficient 1 or -1")
-        chosen = solvable[0]
-        if parts[place] == Affine.index(chosen):
-            replacements[chosen] = coordinate
+            raise _cannot_invert(access, "no index of a subscript has the coefficient 1 or -1")
+        solved_index = solvable[0]
+        if parts[place] == Affine.index(solved_index):
+            replacements[solved_index] = coordinate
         else:
-            sign = parts[place].coefficient(chosen)
-            rest = _replaced(parts[place] - Affine.index(chosen) * sign, replacements)
-            solved = Binary("-", coordinate, rest, INT32)
-            replacements[chosen] = solved if sign == 1 else Unary("-", solved, INT32)
-        begin, end = range_of(chosen, statement, extents)
-        text = printer.expression(replacements[chosen])
-        is_coordinate = replacements[chosen] == coordinate
+            sign = parts[place].coefficient(solved_index)
+            rest = _replaced(parts[place] - Affine.index(solved_index) * sign, replacements)
+            solution = Binary("-", coordinate, rest, INT32)
+            replacements[solved_index] = solution if sign == 1 else Unary("-", solution, INT32)
+        begin, end = range_of(solved_index, statement, extents)
+        text = printer.expression(replacements[solved_index])
+        is_coordinate = replacements[solved_index] == coordinate
         if not (is_coordinate and begin == "0"):
             guards.append(f"{text} >= {begin}")
         if not (is_coordinate and end == extents.of(access.tensor, place)):
@@ -110,50 +112,52 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
 
 
 def range_of(name: str, statement: Statement, extents: Extents) -> tuple[str, str]:
-    """Return the range of an index as text: as `where` says, or the sizes that bound it.
+    """Return the range of an index as source: from `where`, or from the sizes that bound it.
 
     Raises:
-        TensorComprehensionError: it occurs only inside of larger subscripts.
+        TensorComprehensionError: the index occurs only inside larger subscripts.
     """
     printer = Printer({})
-    for each in statement.ranges:
-        if each.name == name:
-            return f"({printer.expression(each.begin)})", f"({printer.expression(each.end)})"
+    for bounds in statement.ranges:
+        if bounds.name == name:
+            return f"({printer.expression(bounds.begin)})", f"({printer.expression(bounds.end)})"
     uses = [
         (node, place, subscript)
         for node in walk(statement.value)
         if isinstance(node, Access)
         for place, subscript in enumerate(node.subscripts)
-        if any(isinstance(each, Index) and each.name == name for each in walk(subscript))
+        if any(isinstance(part, Index) and part.name == name for part in walk(subscript))
     ]
-    plain = [each for each in uses if isinstance(each[2], Index)]
+    plain = [use for use in uses if isinstance(use[2], Index)]
     sizes = list(dict.fromkeys(extents.of(node.tensor, place) for node, place, _ in plain))
     if name in statement.subscripts and (len(sizes) != 1 or len(plain) < len(uses)):
         return "0", extents.of(statement.output, statement.subscripts.index(name))
     if not sizes:
         raise TensorComprehensionError(
-            f"The range of `{name}` is not given by a tensor's size, so that no gradient is "
-            f"derived. Give it with `where {name} in 0:…`."
+            f"The range of `{name}` does not follow from the size of a tensor, so the gradient "
+            f"cannot be derived. Set it with `where {name} in 0:…`."
         )
     text = sizes[0]
-    for each in sizes[1:]:
-        text = f"min({text}, {each})"
+    for size in sizes[1:]:
+        text = f"min({text}, {size})"
     return "0", text
 
 
 def _coordinates(count: int, statement: Statement) -> list[str]:
-    taken = {*statement.subscripts, *statement.reductions}
-    found: list[str] = []
+    names = {*statement.subscripts, *statement.reductions}
+    coordinates: list[str] = []
     for place in range(count):
         name = f"at{place}"
-        while name in taken:
+        while name in names:
             name += "_"
-        found.append(name)
-    return found
+        coordinates.append(name)
+    return coordinates
 
 
 def _affine(node: Expression) -> Affine | None:
-    """Return a subscript as affine in indices, and sizes and scalars with a dot before them."""
+    """Return a subscript as affine in indices; sizes and scalars are names that begin with a
+    dot.
+    """
     match node:
         case Constant():
             return Affine((), int(node.value))
@@ -187,7 +191,7 @@ def _names(affine: Affine, indices: tuple[str, ...]) -> list[str]:
 
 
 def _replaced(affine: Affine, replacements: dict[str, Expression]) -> Expression:
-    """Return an affine expression as a tree with indices replaced."""
+    """Return an affine expression as a tree, with indices replaced."""
     total: Expression = Constant(affine.constant, INT32)
     for name, factor in affine.coefficients:
         node: Expression = replacements.get(name, Index(name))
@@ -200,9 +204,9 @@ def _replaced(affine: Affine, replacements: dict[str, Expression]) -> Expression
     return total
 
 
-def _refused(access: Access, why: str) -> TensorComprehensionError:
+def _cannot_invert(access: Access, reason: str) -> TensorComprehensionError:
     text = " ".join(access.span.text.split()) if access.span else access.tensor
     return TensorComprehensionError(
-        f"The gradient of `{text}` is not derived: {why}. Give the backward definition yourself "
-        "(`backward=`)."
+        f"The gradient of `{text}` cannot be derived: {reason}. Pass a backward definition "
+        "with `backward=`."
     )

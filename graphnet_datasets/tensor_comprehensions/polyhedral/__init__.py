@@ -1,4 +1,4 @@
-"""Domains, dependences and schedules of instances as integer sets (isl)."""
+"""Domains, dependences and schedules of instances as integer sets, with isl."""
 
 from .dependences import Dependences, dependences
 from .domains import Domains, domains

@@ -1,7 +1,7 @@
-"""Which points have to follow which: flow, anti and output dependences.
+"""Flow, anti and output dependences between the points of statements.
 
-The terms of one reduction may be added in any order, so the dependences of a reduction on itself
-through its accumulator are left out; those through its expression are kept.
+The terms of a reduction may be added in any order, so the dependences of a reduction on itself
+through its accumulator are omitted; those through its expression remain.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .isl import isl
 
 @dataclasses.dataclass(frozen=True)
 class Dependences:
-    """Maps from a point to the points that have to come after it.
+    """Maps from points to the points that must be executed later.
 
     Attributes:
-        flow: from a write to what reads it.
-        false: from a read or write to what overwrites it.
-        all: both.
+        flow: from writes to the reads of the value.
+        false: from reads and writes to the writes that overwrite the value.
+        all: the union of both.
     """
 
     flow: Any
@@ -29,23 +29,23 @@ class Dependences:
 
     @functools.cached_property
     def all(self) -> Any:
-        """Flow and false dependences together."""
+        """Union of flow and false dependences."""
         return self.flow.union(self.false).coalesce()
 
     @functools.cached_property
     def _by_ends(self) -> dict[tuple[str, str], Any]:
-        found: dict[tuple[str, str], Any] = {}
-        for each in _maps(self.all):
-            if not each.is_empty():
+        by_ends: dict[tuple[str, str], Any] = {}
+        for dependence in _maps(self.all):
+            if not dependence.is_empty():
                 ends = (
-                    each.get_tuple_name(isl().dim_type.in_),
-                    each.get_tuple_name(isl().dim_type.out),
+                    dependence.get_tuple_name(isl().dim_type.in_),
+                    dependence.get_tuple_name(isl().dim_type.out),
                 )
-                found[ends] = found[ends].union(each) if ends in found else each
-        return found
+                by_ends[ends] = by_ends[ends].union(dependence) if ends in by_ends else dependence
+        return by_ends
 
     def between(self, first: str, second: str) -> Any | None:
-        """Return the dependences from one statement's points to another's, None if there are none.
+        """Return the dependences between the points of two statements, or None.
 
         Statements are named as in `domains.statement_name`.
         """
@@ -53,21 +53,21 @@ class Dependences:
 
 
 def dependences(domains: Domains) -> Dependences:
-    """Return the dependences of an instance's statements in the order of its text."""
+    """Compute the dependences between an instance's statements, executed in source order."""
     library = isl()
-    everything = domains.reads.union(domains.accumulates)
-    flow = _analyse(everything, domains.writes, domains.initial)
-    false = _analyse(domains.writes, everything.union(domains.writes), domains.initial)
+    all_reads = domains.reads.union(domains.accumulates)
+    flow = _analyse(all_reads, domains.writes, domains.initial)
+    false = _analyse(domains.writes, all_reads.union(domains.writes), domains.initial)
     plain_flow = _analyse(domains.reads, domains.writes, domains.initial)
     plain_false = _analyse(domains.writes, domains.reads, domains.initial)
 
-    own = library.UnionMap("{ }")  # of every statement to itself
-    for each in _sets(domains.domain):
-        space = each.get_space().map_from_set()
-        own = own.union(library.UnionMap.from_map(library.Map.universe(space)))
+    self_pairs = library.UnionMap("{ }")  # from every statement to itself
+    for part in _sets(domains.domain):
+        space = part.get_space().map_from_set()
+        self_pairs = self_pairs.union(library.UnionMap.from_map(library.Map.universe(space)))
 
     def relaxed(whole: Any, plain: Any) -> Any:
-        return whole.subtract(own).union(plain.intersect(own))
+        return whole.subtract(self_pairs).union(plain.intersect(self_pairs))
 
     return Dependences(relaxed(flow, plain_flow), relaxed(false, plain_false))
 
@@ -80,12 +80,12 @@ def _analyse(sink: Any, source: Any, order: Any) -> Any:
 
 
 def _maps(union: Any) -> list[Any]:
-    found: list[Any] = []
-    union.foreach_map(found.append)
-    return found
+    maps: list[Any] = []
+    union.foreach_map(maps.append)
+    return maps
 
 
 def _sets(union: Any) -> list[Any]:
-    found: list[Any] = []
-    union.foreach_set(found.append)
-    return found
+    sets: list[Any] = []
+    union.foreach_set(sets.append)
+    return sets

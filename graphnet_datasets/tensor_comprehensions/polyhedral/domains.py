@@ -1,8 +1,8 @@
-"""Statements as integer sets: where they are executed, what they read and what they write.
+"""Statements as integer sets: their points, reads and writes.
 
-Statement k is `S<k>[indices]`; a reduction that begins with its identity has a second statement
-`I<k>[output indices]`. Tensors are `T<n>`. All names are ours, so nothing of a definition is parsed
-by isl.
+Statement k is `S<k>[indices]`; a reduction that starts from its identity has an additional
+statement `I<k>[output indices]`. Tensors are `T<n>`. All names are generated, so isl parses no text
+of a definition.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .isl import isl
 
 @dataclasses.dataclass(frozen=True)
 class Domains:
-    """The sets and maps of an instance.
+    """Sets and maps of an instance.
 
     Attributes:
-        instance: what they are of.
+        instance: the instance.
         domain: all points of all statements (union set).
-        reads: points to the elements that their expressions read (union map).
-        accumulates: points of reductions to the element that they go on from.
-        writes: points to the element that they write.
-        initial: the order of the text: points to `[statement, phase, indices…]` (union map).
-        rank: the length of those tuples.
+        reads: maps points to the elements that their expressions read (union map).
+        accumulates: maps points of reductions to the element they accumulate into.
+        writes: maps points to the element that they write.
+        initial: source order: maps points to `[statement, phase, indices…]` (union map).
+        rank: length of these tuples.
     """
 
     instance: Instance
@@ -45,13 +45,13 @@ def statement_name(number: int, is_initialisation: bool = False) -> str:
 
 
 def index_names(statement: InstanceStatement, is_initialisation: bool = False) -> list[str]:
-    """Return isl's names of a statement's indices: `i0, i1, …` in order."""
+    """Return the isl names of a statement's indices: `i0, i1, …` in order."""
     count = len(statement.subscripts) if is_initialisation else len(statement.indices)
     return [f"i{place}" for place in range(count)]
 
 
 def has_initialisation(statement: InstanceStatement) -> bool:
-    """Tell whether a statement fills its output before it reduces into it."""
+    """Return whether a statement initialises its output before it reduces into it."""
     return statement.initialises and bool(statement.reductions)
 
 
@@ -59,10 +59,10 @@ def domains(instance: Instance, numbers: Sequence[int] | None = None) -> Domains
     """Return the sets and maps of an instance; a gather may read any element.
 
     Args:
-        numbers: the statements that are meant, None for all.
+        numbers: the statements to include; None for all.
     """
-    tensors = {each.name: place for place, each in enumerate(instance.tensors)}
-    rank = 2 + max((len(each.indices) for each in instance.statements), default=0)
+    tensors = {tensor.name: place for place, tensor in enumerate(instance.tensors)}
+    rank = 2 + max((len(statement.indices) for statement in instance.statements), default=0)
     sets: list[str] = []
     reads: list[str] = []
     accumulates: list[str] = []
@@ -87,7 +87,7 @@ def domains(instance: Instance, numbers: Sequence[int] | None = None) -> Domains
             if statement.operator != "=" and (statement.reductions or not statement.initialises):
                 accumulates.append(f"{space} -> {target}{bounds}")
             reads += [
-                f"{space} -> {each}" for each in _accesses(instance, statement, names, tensors)
+                f"{space} -> {access}" for access in _accesses(instance, statement, names, tensors)
             ]
     library = isl()
     return Domains(
@@ -107,8 +107,8 @@ def _union(parts: list[str]) -> str:
 
 def _bounds(statement: InstanceStatement, names: list[str]) -> str:
     terms = [
-        f"{each.begin} <= {name} < {each.end}"
-        for name, each in zip(names, statement.indices, strict=False)
+        f"{index.begin} <= {name} < {index.end}"
+        for name, index in zip(names, statement.indices, strict=False)
     ]
     return f" : {' and '.join(terms)}" if terms else ""
 
@@ -116,9 +116,9 @@ def _bounds(statement: InstanceStatement, names: list[str]) -> str:
 def _accesses(
     instance: Instance, statement: InstanceStatement, names: list[str], tensors: dict[str, int]
 ) -> list[str]:
-    renamed = {each.name: name for name, each in zip(names, statement.indices, strict=True)}
+    renamed = {index.name: name for name, index in zip(names, statement.indices, strict=True)}
     bounds = _bounds(statement, names).removeprefix(" : ")
-    found = []
+    accesses = []
     for load in statement.loads:
         tensor = instance.tensor(load.tensor)
         subscripts, terms = [], [bounds] if bounds else []
@@ -130,11 +130,11 @@ def _accesses(
                 origin = tensor.origin[place]
                 terms.append(f"{origin} <= g{place} < {origin + tensor.shape[place]}")
         condition = f" : {' and '.join(terms)}" if terms else ""
-        found.append(f"T{tensors[load.tensor]}[{', '.join(subscripts)}]{condition}")
-    return found
+        accesses.append(f"T{tensors[load.tensor]}[{', '.join(subscripts)}]{condition}")
+    return accesses
 
 
 def affine_text(affine: Affine, names: dict[str, str]) -> str:
-    """Return an affine expression for isl, with other names."""
+    """Return an affine expression in isl's syntax, with renamed indices."""
     terms = [f"{step}*{names.get(name, name)}" for name, step in affine.coefficients]
     return " + ".join([*terms, str(affine.constant)])

@@ -1,15 +1,15 @@
-"""Which neighbouring statements share loops.
+"""Fusion of neighbouring statements into groups that share loops.
 
-Statements run one after the other in the text, so that no two depend on each other both ways: each
-is a strongly connected component of its own, whose parallel loops isl's scheduler finds (see
-`scheduling`). They are taken in the order of the text and merged with the group before them when
-the strategy allows it. The loops of a merged group are those whose index is the same in every
-dependence between its statements, so that they stay parallel and no loop is skewed or shifted,
-which isl's scheduler would do to merge more, and which takes it minutes for a few layers.
+Statements are executed in source order, so no two statements depend on each other mutually: each is
+its own strongly connected component, whose parallel loops are found by isl's scheduler (see
+`scheduling`). Statements are visited in source order and merged with the preceding group if the
+strategy allows it. The shared loops of a group are those whose index is equal in all dependences
+between its statements. They remain parallel, and no loop is skewed or shifted; isl's scheduler
+would do so to fuse more statements, and takes minutes for a few layers.
 
 - `min` never merges;
-- `preserve3` merges if the number of parallel loops does not fall, or stays at three or more;
-- `max` merges if one loop is left.
+- `preserve3` merges if the number of parallel loops does not decrease, or remains at least three;
+- `max` merges if at least one shared loop remains.
 """
 
 from __future__ import annotations
@@ -26,37 +26,39 @@ Strategy = Literal["max", "preserve3", "min"]
 
 
 def fuse(
-    instance: Instance, needed: Dependences, strategy: Strategy, parallel: Mapping[int, int]
+    instance: Instance, dependences: Dependences, strategy: Strategy, parallel: Mapping[int, int]
 ) -> list[tuple[int, ...]]:
-    """Return groups of neighbouring statements, by number, in order.
+    """Group neighbouring statements, identified by their numbers.
 
     Args:
-        parallel: how many parallel loops each statement has alone (see `parallel_loops`).
+        parallel: number of parallel loops of each statement on its own (see `parallel_loops`).
     """
     groups: list[tuple[int, ...]] = []
     loops: list[int] = []
     for number, statement in enumerate(instance.statements):
         own = parallel.get(number, len(statement.subscripts))
         if groups and strategy != "min":
-            shared = shared_loops(instance, needed, groups[-1], number)
-            kept = min(shared, loops[-1])
-            falls = kept < min(loops[-1], own)
-            allowed = kept >= 1 if strategy == "max" else (kept >= 3 or not falls)
-            if shared >= 0 and (allowed or (kept == 0 and own == 0 and loops[-1] == 0)):
+            shared = shared_loops(instance, dependences, groups[-1], number)
+            remaining = min(shared, loops[-1])
+            falls = remaining < min(loops[-1], own)
+            allowed = remaining >= 1 if strategy == "max" else (remaining >= 3 or not falls)
+            if shared >= 0 and (allowed or (remaining == 0 and own == 0 and loops[-1] == 0)):
                 groups[-1] = (*groups[-1], number)
-                loops[-1] = kept
+                loops[-1] = remaining
                 continue
         groups.append((number,))
         loops.append(own)
     return groups
 
 
-def shared_loops(instance: Instance, needed: Dependences, group: Sequence[int], number: int) -> int:
-    """Return how many output indices a statement shares with a group.
+def shared_loops(
+    instance: Instance, dependences: Dependences, group: Sequence[int], number: int
+) -> int:
+    """Return the number of output indices that a statement shares with a group.
 
-    An index is shared with each statement of the group if all dependences between the two leave
-    it as it is, at the same place of both outputs and with the same range. Statements without any
-    dependence share the leading indices whose ranges agree.
+    An index is shared with a statement of the group if all dependences between the two preserve
+    its value, and it has the same position in both outputs and the same range. Statements
+    without dependences share the leading indices with equal ranges.
     """
     statement = instance.statements[number]
     fewest = len(statement.subscripts)
@@ -64,46 +66,54 @@ def shared_loops(instance: Instance, needed: Dependences, group: Sequence[int], 
         before = instance.statements[other]
         agreeing = [
             place
-            for place, (one, two) in enumerate(zip(before.indices, statement.indices, strict=False))
+            for place, (earlier, later) in enumerate(
+                zip(before.indices, statement.indices, strict=False)
+            )
             if place < min(len(before.subscripts), len(statement.subscripts))
-            and (one.begin, one.end) == (two.begin, two.end)
+            and (earlier.begin, earlier.end) == (later.begin, later.end)
         ]
-        kept = sum(_is_kept(instance, needed, other, number, place) for place in agreeing)
-        fewest = min(fewest, kept)
+        num_shared = sum(
+            _is_kept(instance, dependences, other, number, place) for place in agreeing
+        )
+        fewest = min(fewest, num_shared)
     return fewest
 
 
-def num_leading_shared(instance: Instance, needed: Dependences, first: int, second: int) -> int:
-    """Return how many outermost output indices two statements may share as parallel loops."""
+def num_leading_shared(
+    instance: Instance, dependences: Dependences, first: int, second: int
+) -> int:
+    """Return the number of outermost output indices that can be shared parallel loops."""
     one, two = instance.statements[first], instance.statements[second]
     most = min(len(one.subscripts), len(two.subscripts))
     for place in range(most):
         left, right = one.indices[place], two.indices[place]
         same = (left.begin, left.end) == (right.begin, right.end)
-        if not same or not _is_kept(instance, needed, first, second, place):
+        if not same or not _is_kept(instance, dependences, first, second, place):
             return place
-        if not _is_kept(instance, needed, second, first, place):
+        if not _is_kept(instance, dependences, second, first, place):
             return place
     return most
 
 
-def _is_kept(instance: Instance, needed: Dependences, first: int, second: int, place: int) -> bool:
+def _is_kept(
+    instance: Instance, dependences: Dependences, first: int, second: int, place: int
+) -> bool:
     library = isl()
     one, two = instance.statements[first], instance.statements[second]
     for initial_one in (False, True) if has_initialisation(one) else (False,):
         for initial_two in (False, True) if has_initialisation(two) else (False,):
-            found = needed.between(
+            pairs = dependences.between(
                 statement_name(first, initial_one), statement_name(second, initial_two)
             )
-            if found is None:
+            if pairs is None:
                 continue
             left = ", ".join(index_names(one, initial_one))
-            right = [f"j{each}" for each in range(len(index_names(two, initial_two)))]
+            right = [f"j{position}" for position in range(len(index_names(two, initial_two)))]
             same = library.Map(
                 f"{{ {statement_name(first, initial_one)}[{left}] -> "
                 f"{statement_name(second, initial_two)}[{', '.join(right)}] "
                 f": i{place} = j{place} }}"
             )
-            if not found.is_subset(same):
+            if not pairs.is_subset(same):
                 return False
     return True

@@ -1,4 +1,4 @@
-"""The binding to isl, imported when it is first needed, and a limit on what it may compute."""
+"""Lazy import of isl, and a limit on its computations."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from ...errors import MissingExtraError, SchedulingLimitError
 
 MAX_OPERATIONS = 10_000_000
-"""What isl may do in one step: about 2 seconds. Kernels of the paper need a twentieth of it."""
+"""Limit for one step, about 2 seconds. Kernels of the paper need a twentieth of it."""
 
 _lock = threading.RLock()
 
 
 @functools.cache
 def isl() -> Any:
-    """Return the module `islpy`.
+    """Import and return `islpy`.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: `islpy` is not installed.
     """
     try:
         import islpy
@@ -32,13 +32,13 @@ def isl() -> Any:
 
 @contextlib.contextmanager
 def limited(operations: int = MAX_OPERATIONS) -> Iterator[None]:
-    """Let isl do so many of its operations inside, and no more.
+    """Limit the number of isl operations in this context.
 
-    Operations rather than seconds, so that a definition that is refused is refused on every
-    machine. isl has one context, so other threads wait until this one is done.
+    Operations are limited instead of seconds, so that a definition is accepted or rejected
+    independently of the machine. isl has a single context, so other threads wait.
 
     Raises:
-        SchedulingLimitError: isl would need more.
+        SchedulingLimitError: isl would need more operations.
     """
     library = isl()
     context = library.DEFAULT_CONTEXT
@@ -48,9 +48,9 @@ def limited(operations: int = MAX_OPERATIONS) -> Iterator[None]:
         try:
             yield
         except library.Error as error:
-            # Text that isl reads is ours and well-formed, so there is no other reason.
+            # The text that isl parses is generated, so the limit is the only possible reason.
             raise SchedulingLimitError(
-                f"Its dependences would take isl more than {operations} operations."
+                f"The analysis of its dependences exceeds {operations} isl operations."
             ) from error
         finally:
             context.set_max_operations(0)

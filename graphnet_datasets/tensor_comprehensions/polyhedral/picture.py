@@ -1,4 +1,4 @@
-"""A schedule as a picture: a column for each nest, its loops from the outside in."""
+"""SVG pictures of schedules: a column per nest, with its loops from outermost to innermost."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _COLOURS = {
 
 
 def to_svg(schedule: Schedule) -> str:
-    """Return the SVG of a schedule: nests from left to right, parallel loops with a thick border.
+    """Draw a schedule as SVG: nests from left to right, parallel loops with a thick border.
 
     >>> from graphnet_datasets.tensor_comprehensions.polyhedral.schedule import Loop
     >>> picture = to_svg(Schedule((Nested((Loop("d0 by 32", "tile"),), (), 1, "a nest"),)))
     >>> picture.startswith("<svg"), "tile (parallel): d0 by 32" in picture
     (True, True)
     """
-    heights = [(2 + len(each.loops) + len(each.statements)) * _LINE for each in schedule.nests]
+    heights = [(2 + len(nest.loops) + len(nest.statements)) * _LINE for nest in schedule.nests]
     height = max(heights, default=0) + 2 * _GAP
     width = len(schedule.nests) * (_WIDTH + _GAP) + _GAP
     parts = [
@@ -45,7 +45,7 @@ def to_svg(schedule: Schedule) -> str:
 
 
 def save_svg(schedule: Schedule, path: str | Path) -> None:
-    """Write the picture of a schedule to a file."""
+    """Write the SVG of a schedule to a file."""
     write_text(path, to_svg(schedule))
 
 
@@ -61,11 +61,11 @@ def _column(place: int, nest: Nested) -> list[str]:
             f'<rect x="{left + inset}" y="{top}" width="{_WIDTH - inset}" height="{_LINE - 3}" '
             f'fill="{_COLOURS.get(loop.kind, "#ffffff")}" stroke="#444" stroke-width="{border}"/>'
         )
-        words = f"{loop.kind}{' (parallel)' if number < nest.num_parallel else ''}: {loop.name}"
-        parts.append(f'<text x="{left + inset + 5}" y="{top + 14}">{escape(words)}</text>')
+        label = f"{loop.kind}{' (parallel)' if number < nest.num_parallel else ''}: {loop.name}"
+        parts.append(f'<text x="{left + inset + 5}" y="{top + 14}">{escape(label)}</text>')
         top += _LINE
-    for each in nest.statements:
-        words = f"{each.name}[{', '.join(each.indices)}]"
-        parts.append(f'<text x="{left + 95}" y="{top + 14}">{escape(words)}</text>')
+    for statement in nest.statements:
+        label = f"{statement.name}[{', '.join(statement.indices)}]"
+        parts.append(f'<text x="{left + 95}" y="{top + 14}">{escape(label)}</text>')
         top += _LINE
     return parts

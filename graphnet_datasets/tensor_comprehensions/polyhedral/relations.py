@@ -1,8 +1,8 @@
-"""What a schedule has to keep: all dependences, or those within each statement.
+"""Dependences that a schedule must respect: all of them, or only those within statements.
 
-The second is for definitions whose dependences would take too long. Their statements run one after
-the other as in the text, which keeps every dependence between two of them, so that only those of a
-statement on itself are left to be checked.
+The second form is used if the analysis of all dependences would take too long. The statements are
+then executed in source order, which respects every dependence between two statements, so that only
+the dependences of a statement on itself are checked.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .scheduling import parallel_loops
 
 @dataclasses.dataclass(frozen=True)
 class Relations:
-    """The sets and dependences of an instance.
+    """Sets and dependences of an instance.
 
     Attributes:
-        parts: the statements that are taken together, with their dependences; one part for all
-            statements, or one for each.
-        is_whole: whether there is one part for all.
+        parts: groups of statements that are analysed together, with their dependences: one part
+            for all statements, or one per statement.
+        is_whole: True if one part contains all statements.
     """
 
     parts: tuple[tuple[Domains, Dependences], ...]
@@ -35,10 +35,10 @@ class Relations:
     max_operations: int = MAX_OPERATIONS
 
     def parallel_loops(self) -> dict[int, int]:
-        """Return how many parallel loops each statement has alone, by its number.
+        """Return the number of parallel loops of each statement, by statement number.
 
         Raises:
-            SchedulingLimitError: that would take too long to find out.
+            SchedulingLimitError: the analysis exceeds its limit.
         """
         if not self.is_whole:
             return {}
@@ -46,60 +46,61 @@ class Relations:
             return parallel_loops(*self.parts[0])
 
     def check(self, schedule: Schedule) -> None:
-        """Check that a schedule keeps them (see `check_schedule`).
+        """Check that a schedule respects the dependences (see `check_schedule`).
 
         Raises:
-            IllegalScheduleError: it does not.
-            SchedulingLimitError: that would take too long to find out.
+            IllegalScheduleError: the schedule is illegal.
+            SchedulingLimitError: the check exceeds its limit.
         """
         if not self.is_whole:
             _check_order(schedule)
-        for place, (model, needed) in enumerate(self.parts):
+        for place, (model, part_dependences) in enumerate(self.parts):
             part = schedule if self.is_whole else _of_statement(schedule, place)
             with limited(self.max_operations):
-                check_schedule(model, needed, part)
+                check_schedule(model, part_dependences, part)
 
 
 def relations(
     instance: Instance, *, is_whole: bool = True, max_operations: int = MAX_OPERATIONS
 ) -> Relations:
-    """Return the sets and dependences of an instance.
+    """Compute the sets and dependences of an instance.
 
     Args:
-        is_whole: False for those of each statement on itself only.
-        max_operations: what isl may do for each part.
+        is_whole: False computes only the dependences of each statement on itself.
+        max_operations: limit on isl operations for each part.
 
     Raises:
-        SchedulingLimitError: they would take too long.
+        SchedulingLimitError: the analysis exceeds its limit.
     """
     numbers = range(len(instance.statements))
     parts = []
-    for chosen in [tuple(numbers)] if is_whole else [(each,) for each in numbers]:
-        model = domains(instance, chosen)
+    for selected in [tuple(numbers)] if is_whole else [(number,) for number in numbers]:
+        model = domains(instance, selected)
         with limited(max_operations):
             parts.append((model, dependences(model)))
     return Relations(tuple(parts), is_whole, max_operations)
 
 
 def _number(nest: Nested) -> int:
-    """Return the number of a nest's only statement."""
-    numbers = {int(each.name[1:]) for each in nest.statements}
+    """Return the number of the single statement of a nest."""
+    numbers = {int(statement.name[1:]) for statement in nest.statements}
     if len(numbers) != 1:
         raise IllegalScheduleError(
-            f"Statements {sorted(numbers)} share loops although their dependences are not known."
+            f"Statements {sorted(numbers)} share loops, but their dependences are unknown."
         )
     return numbers.pop()
 
 
 def _check_order(schedule: Schedule) -> None:
-    numbers = [_number(each) for each in schedule.nests]
+    numbers = [_number(nest) for nest in schedule.nests]
     for before, after in itertools.pairwise(numbers):
         if before > after:
             raise IllegalScheduleError(
-                f"Statement {before} would run before statement {after}, which the text has first."
+                f"Statement {before} would run before statement {after}, which comes first in the "
+                "source."
             )
 
 
 def _of_statement(schedule: Schedule, number: int) -> Schedule:
     """Return the nests that execute (parts of) one statement."""
-    return Schedule(tuple(each for each in schedule.nests if _number(each) == number))
+    return Schedule(tuple(nest for nest in schedule.nests if _number(nest) == number))

@@ -1,4 +1,4 @@
-"""An execution order as tuples of quasi-affine expressions, and its tree for people to read."""
+"""Schedules: execution orders as tuples of quasi-affine expressions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .isl import isl
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StatementSchedule:
-    """When the points of (a part of) one statement are executed.
+    """Execution times of the points of (a part of) a statement.
 
     Attributes:
         name: the statement, as in `domains.statement_name`.
-        indices: isl's names of its indices.
-        condition: which points, as an isl condition; "" for all.
-        time: the tuple, an isl expression of the indices for each member.
+        indices: isl names of its indices.
+        condition: the points covered, as an isl condition; "" for all.
+        time: isl expressions of the indices, one per member of the time tuple.
     """
 
     name: str
@@ -26,7 +26,7 @@ class StatementSchedule:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Loop:
-    """A member of the common tuple: what it is called, and what it is for."""
+    """A member of the time tuple: its name and its purpose."""
 
     name: str
     kind: str
@@ -34,7 +34,7 @@ class Loop:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Nested:
-    """The statements that share loops; the members of their tuples after the first."""
+    """Statements that share loops, which are the time members after the first."""
 
     loops: tuple[Loop, ...]
     statements: tuple[StatementSchedule, ...]
@@ -44,33 +44,34 @@ class Nested:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Schedule:
-    """Nests that are executed one after the other; the first member of each tuple says which.
+    """Nests executed one after the other; the first time member is the position of the nest.
 
-    `str` gives the tree as text; `to_svg` (in `picture`) draws it.
+    `str` formats the schedule as a tree; `to_svg` (in `picture`) draws it.
     """
 
     nests: tuple[Nested, ...]
 
     @property
     def rank(self) -> int:
-        """The length of the longest tuple, that of the sequence included."""
-        return 1 + max((len(each.loops) for each in self.nests), default=0)
+        """Length of the longest time tuple, including the position of the nest."""
+        return 1 + max((len(nest.loops) for nest in self.nests), default=0)
 
     def to_map(self):
-        """Return the order as an isl union map to tuples of one length."""
+        """Return the order as an isl union map to tuples of equal length."""
         parts = []
         for place, nest in enumerate(self.nests):
-            for each in nest.statements:
-                time = [str(place), *each.time]
+            for statement in nest.statements:
+                time = [str(place), *statement.time]
                 time += ["0"] * (self.rank - len(time))
-                condition = f" : {each.condition}" if each.condition else ""
+                condition = f" : {statement.condition}" if statement.condition else ""
                 parts.append(
-                    f"{each.name}[{', '.join(each.indices)}] -> [{', '.join(time)}]{condition}"
+                    f"{statement.name}[{', '.join(statement.indices)}] -> "
+                    f"[{', '.join(time)}]{condition}"
                 )
         return isl().UnionMap("{ " + "; ".join(parts) + " }")
 
     def _repr_html_(self) -> str:
-        """Return the picture that a notebook shows."""
+        """Return the SVG shown by notebooks."""
         from .picture import to_svg
 
         return to_svg(self)
@@ -84,8 +85,8 @@ class Schedule:
                 parallel = " parallel" if number < nest.num_parallel else ""
                 lines.append(f"{'  ' * depth}{loop.kind}{parallel}: {loop.name}")
                 depth += 1
-            for each in nest.statements:
-                where = f" where {each.condition}" if each.condition else ""
-                points = f"{each.name}[{', '.join(each.indices)}]"
-                lines.append(f"{'  ' * depth}{points} at ({', '.join(each.time)}){where}")
+            for statement in nest.statements:
+                where = f" where {statement.condition}" if statement.condition else ""
+                points = f"{statement.name}[{', '.join(statement.indices)}]"
+                lines.append(f"{'  ' * depth}{points} at ({', '.join(statement.time)}){where}")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Searching for options: a genetic algorithm over compiled, checked and timed candidates."""
+"""Autotuner: a genetic search over compiled, checked and timed options."""
 
 from .config import Candidate, Progress, TunerConfig, TuningResult
 from .tuning import autotune

@@ -1,4 +1,4 @@
-"""What a search is told and what it tells."""
+"""Search configuration and results."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from ..options import Options
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TunerConfig:
-    """How long and how a search goes.
+    """Strategy and budget of a search.
 
-    The paper's are 100 candidates in 25 generations on a GPU; here a candidate costs a run of the C
-    compiler, and the model's own choice is among the first, so few are enough.
+    The paper uses 100 candidates in 25 generations on a GPU. The defaults are smaller, because a
+    candidate costs a run of the C compiler and the model's choice is among the first candidates.
 
     Attributes:
-        population: candidates of a generation.
-        generations: how many generations.
-        crossover: the share of children that are mixed of three parents rather than copied.
-        mutation: how likely each option of a child is drawn anew.
-        elites: how many of the best stay as they are; at most half of the population.
-        num_saved: how many of the best a cache keeps.
-        num_finalists: how many of the best are timed once more at the end, in turn with what the
-            search began with, so that a lucky moment decides nothing; 0 for none.
-        min_valid: with fewer candidates that ran, all but the best are drawn anew.
-        seed: of all that is drawn.
-        budget_s: seconds after which no further candidate is begun, None for no limit.
-        num_runs: timed runs of a candidate, after `num_warm_up` that are not counted. A kernel of
-            many milliseconds gets fewer: it is timed for `run_budget_s`, at least three times.
-        run_budget_s: seconds after which no further run of a candidate is begun.
-        drop_factor: a candidate whose first run takes so many times the best, and 20 ms more for
-            what only a first run does, is dropped.
-        compile_workers: processes that compile at once, None for one a processor. Nothing is
-            compiled while something is timed.
-        timeout_s: seconds that compiling a candidate, and that running it, may take.
-        memory_bytes: memory that running a candidate may take above its tensors.
+        population: number of candidates per generation.
+        generations: number of generations.
+        crossover: share of children that mix three parents instead of copying one.
+        mutation: probability that an option of a child is drawn anew.
+        elites: number of best candidates kept unchanged; at most half of the population.
+        num_saved: number of best candidates stored in a cache.
+        num_finalists: number of best candidates timed again at the end, in turn with the first
+            candidate, to exclude chance; 0 disables this.
+        min_valid: with fewer successful candidates, all but the best are drawn anew.
+        seed: random seed.
+        budget_s: seconds after which no candidate is started; None for no limit.
+        num_runs: timed runs of a candidate, after `num_warm_up` untimed runs. Slow kernels run
+            less often: for `run_budget_s`, but at least three times.
+        run_budget_s: seconds after which no further run of a candidate is started.
+        drop_factor: a candidate is dropped if its first run takes longer than the best time by
+            this factor, plus 20 ms for the overhead of a first run.
+        compile_workers: number of parallel compiler processes; None for one per processor. The
+            compiler never runs during timing.
+        timeout_s: time limit in seconds for compiling a candidate, and for running it.
+        memory_bytes: memory limit for running a candidate, in addition to its tensors.
     """
 
     population: int = 12
@@ -61,16 +61,16 @@ class TunerConfig:
         for name in ("population", "generations", "num_runs", "num_saved"):
             if getattr(self, name) < 1:
                 raise TensorComprehensionError(
-                    f"`{name}` is {getattr(self, name)}; it has to be at least 1."
+                    f"`{name}` is {getattr(self, name)}; it must be at least 1."
                 )
         for name in ("crossover", "mutation"):
             if not 0 <= getattr(self, name) <= 1:
                 raise TensorComprehensionError(
-                    f"`{name}` is {getattr(self, name)}; it has to be from 0 to 1."
+                    f"`{name}` is {getattr(self, name)}; it must be from 0 to 1."
                 )
         if not 0 <= self.elites <= self.population // 2:
             raise TensorComprehensionError(
-                f"`elites` is {self.elites}; it has to be from 0 to half of the population."
+                f"`elites` is {self.elites}; it must be from 0 to half of the population."
             )
 
 
@@ -79,10 +79,10 @@ class Candidate:
     """Options that were tried.
 
     Attributes:
-        times_ms: of each timed run; () if it failed or was dropped.
-        error: why it has no times; "" if it has.
+        times_ms: times of the timed runs; () if the candidate failed or was dropped.
+        error: the reason for missing times, or "".
         source_hash: SHA-256 of the generated code.
-        at_s: seconds since the search began.
+        at_s: seconds since the start of the search.
     """
 
     options: Options
@@ -93,13 +93,13 @@ class Candidate:
 
     @property
     def median_ms(self) -> float:
-        """The median of the runs, infinite if there are none."""
+        """Median time, or infinity without times."""
         return statistics.median(self.times_ms) if self.times_ms else float("inf")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a search stands, after each candidate."""
+    """State of a search after a candidate."""
 
     generation: int
     num_tried: int
@@ -110,12 +110,12 @@ class Progress:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TuningResult:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
-        candidates: all that were tried, in order.
-        finalists: the best of them and the first, with the times of their last runs only.
-        seconds: how long it took.
+        candidates: all tried candidates, in order.
+        finalists: the best candidates and the first, with the times of the final runs only.
+        seconds: duration of the search.
     """
 
     candidates: tuple[Candidate, ...]
@@ -124,30 +124,32 @@ class TuningResult:
 
     @property
     def best(self) -> Candidate:
-        """The fastest candidate: of the finalists if there are any."""
-        return min(self.finalists or self.candidates, key=lambda each: each.median_ms)
+        """The fastest finalist, or the fastest candidate without finalists."""
+        return min(self.finalists or self.candidates, key=lambda candidate: candidate.median_ms)
 
     def ranked(self) -> list[Candidate]:
-        """Return what is worth keeping, fastest first: the finalists, then what is no faster."""
-        again = {each.source_hash for each in self.finalists}
+        """Return candidates worth saving, fastest first: the finalists, then slower candidates."""
+        final_hashes = {finalist.source_hash for finalist in self.finalists}
         best = self.best.median_ms
         rest = [
-            each
-            for each in self.candidates
-            if each.source_hash not in again and each.times_ms and each.median_ms >= best
+            candidate
+            for candidate in self.candidates
+            if candidate.source_hash not in final_hashes
+            and candidate.times_ms
+            and candidate.median_ms >= best
         ]
-        return sorted([*self.finalists, *rest], key=lambda each: each.median_ms)
+        return sorted([*self.finalists, *rest], key=lambda candidate: candidate.median_ms)
 
     @property
     def options(self) -> Options:
-        """The options of the fastest candidate."""
+        """Options of the fastest candidate."""
         return self.best.options
 
     def curve(self) -> list[tuple[float, float]]:
-        """Return the best time so far, in ms, after each candidate, by seconds since the start."""
+        """Return `(seconds since the start, best time so far in ms)` after each candidate."""
         best, points = float("inf"), []
-        for each in self.candidates:
-            best = min(best, each.median_ms)
+        for candidate in self.candidates:
+            best = min(best, candidate.median_ms)
             if best < float("inf"):
-                points.append((each.at_s, best))
+                points.append((candidate.at_s, best))
         return points

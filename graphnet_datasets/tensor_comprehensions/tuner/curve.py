@@ -1,4 +1,4 @@
-"""The picture of a search: the best time so far over the seconds spent."""
+"""Plots of the best time against the duration of a search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .config import TuningResult
 
 
 def plot_curve(result: TuningResult, path: str | Path, title: str = "") -> None:
-    """Draw every candidate and the best so far, to a file whose ending says the format.
+    """Plot all candidates and the best time so far; the file suffix selects the format.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -24,8 +24,13 @@ def plot_curve(result: TuningResult, path: str | Path, title: str = "") -> None:
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    ran = [each for each in result.candidates if each.times_ms]
-    axes.plot([each.at_s for each in ran], [each.median_ms for each in ran], ".", color="0.6")
+    timed = [candidate for candidate in result.candidates if candidate.times_ms]
+    axes.plot(
+        [candidate.at_s for candidate in timed],
+        [candidate.median_ms for candidate in timed],
+        ".",
+        color="0.6",
+    )
     points = result.curve()
     axes.step([x for x, _ in points], [y for _, y in points], where="post", color="C0")
     axes.set(

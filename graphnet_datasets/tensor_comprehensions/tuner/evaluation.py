@@ -1,4 +1,4 @@
-"""Compiling and timing candidates: compiling in many processes, timing in one and alone."""
+"""Evaluation of candidates: parallel compilation, then timing in a single process."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from .config import Candidate, TunerConfig
 
 MEASURED = ("load", "run", "check", "time")
 FIRST_RUN_MS = 20.0
-"""What a first run may take more than others: threads start, memory is touched first."""
+"""Overhead of a first run: starting threads and touching memory."""
 
 MEASURE_WORKER = "graphnet_datasets.tensor_comprehensions.tuner.measure_worker"
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "uint16": 3e-2}
-"""Of the scale of an output: what sums in another order may differ by, and no more."""
+"""Allowed error relative to the scale of an output, for sums in a different order."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Made:
-    """A candidate whose C has been generated."""
+    """A candidate with generated C code."""
 
     options: Options
     program: Program
@@ -50,10 +50,10 @@ class Made:
 
 
 class Evaluator:
-    """Compiles, checks and times candidates for one instance on given inputs.
+    """Compiles, checks and times candidates for one instance and fixed inputs.
 
-    Candidates that come to the same code are timed once. Use as a context manager: it holds
-    processes and a directory.
+    Candidates with equal code are timed once. Use it as a context manager: it owns processes and
+    a directory.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Evaluator:
         self._known: dict[str, Candidate] = {}
         workers = config.compile_workers or num_processors()
         limits = Limits(default_timeout_s=config.timeout_s, memory_bytes=2 << 30, max_processes=16)
-        with contextlib.ExitStack() as stack:  # a full disk leaves neither files nor processes
+        with contextlib.ExitStack() as stack:  # clean up if a step fails, e.g. on a full disk
             directory = stack.enter_context(temporary_directory("graphnet-tc-"))
             self._path = Path(directory)
             self._tensors = self._store(inputs, outputs or {})
@@ -90,76 +90,80 @@ class Evaluator:
         self._opened.close()
 
     def remember(self, candidate: Candidate) -> None:
-        """Take a candidate's times as known, so that the same code is not timed again."""
+        """Store the times of a candidate, so that equal code is not timed again."""
         if candidate.source_hash:
             self._known[candidate.source_hash] = candidate
 
     def evaluate(self, generation: Sequence[Options], best_ms: float) -> Iterator[Candidate]:
-        """Yield each of the options with its times, or with why it has none."""
-        made: list[Made | Candidate] = [self._generate(each) for each in generation]
-        failures = self._compile([each for each in made if isinstance(each, Made)])
-        for each in made:
-            if isinstance(each, Candidate):
-                yield each
+        """Yield a candidate for each of the options, with its times or its error."""
+        generated: list[Made | Candidate] = [self._generate(options) for options in generation]
+        failures = self._compile(
+            [candidate for candidate in generated if isinstance(candidate, Made)]
+        )
+        for candidate in generated:
+            if isinstance(candidate, Candidate):
+                yield candidate
                 continue
-            known = self._known.get(each.key)
-            if known is None:
-                reason = failures.get(each.key, "")
-                known = Candidate(each.options, error=reason, source_hash=each.key)
+            result = self._known.get(candidate.key)
+            if result is None:
+                reason = failures.get(candidate.key, "")
+                result = Candidate(candidate.options, error=reason, source_hash=candidate.key)
                 if not reason:
-                    known = self._measure(each, best_ms)
-                self._known[each.key] = known
-                best_ms = min(best_ms, known.median_ms)
+                    result = self._measure(candidate, best_ms)
+                self._known[candidate.key] = result
+                best_ms = min(best_ms, result.median_ms)
             at = time.perf_counter() - self.start
-            yield dataclasses.replace(known, options=each.options, at_s=at)
+            yield dataclasses.replace(result, options=candidate.options, at_s=at)
 
-    def again(self, candidate: Candidate) -> Candidate:
-        """Return a candidate that ran with the times of another run."""
-        made = self._generate(candidate.options)
-        if isinstance(made, Candidate):
-            return made
-        return dataclasses.replace(self._measure(made, float("inf")), at_s=candidate.at_s)
+    def time_again(self, candidate: Candidate) -> Candidate:
+        """Time a candidate again and return it with the new times."""
+        generated = self._generate(candidate.options)
+        if isinstance(generated, Candidate):
+            return generated
+        return dataclasses.replace(self._measure(generated, float("inf")), at_s=candidate.at_s)
 
     def _generate(self, options: Options) -> Made | Candidate:
         try:
-            made = generate(self._instance, options)
-            key = object_key(made.program, options.compiler, options.extra_flags)
+            generated = generate(self._instance, options)
+            key = object_key(generated.program, options.compiler, options.extra_flags)
         except GraphNetError as error:
             return Candidate(options, error=str(error), at_s=time.perf_counter() - self.start)
-        return Made(options, made.program, made.threads, key)
+        return Made(options, generated.program, generated.threads, key)
 
-    def _compile(self, made: Sequence[Made]) -> dict[str, str]:
-        """Compile what has no object yet; return why each failure failed."""
+    def _compile(self, generated: Sequence[Made]) -> dict[str, str]:
+        """Compile programs that have no object yet; return the reasons of failures."""
         waiting: dict[str, PoolJob] = {}
-        for each in made:
-            is_there = (object_directory() / f"{each.key}.so").is_file()
-            if each.key in self._known or each.key in waiting or is_there:
+        for candidate in generated:
+            is_there = (object_directory() / f"{candidate.key}.so").is_file()
+            if candidate.key in self._known or candidate.key in waiting or is_there:
                 continue
-            source = self._path / f"{each.key}.c"
-            source.write_text(each.program.source)
-            options = each.options
-            payload = compile_payload(each.program, options.compiler, options.extra_flags, source)
-            waiting[each.key] = PoolJob(each.key, payload, reads=(str(source),))
+            source = self._path / f"{candidate.key}.c"
+            source.write_text(candidate.program.source)
+            options = candidate.options
+            payload = compile_payload(
+                candidate.program, options.compiler, options.extra_flags, source
+            )
+            waiting[candidate.key] = PoolJob(candidate.key, payload, reads=(str(source),))
         failures: dict[str, str] = {}
-        for done in self._pool.run(waiting.values()):
-            if done.result is None:
-                failures[done.job.name] = done.reason or "The compiler wrote nothing."
+        for finished in self._pool.run(waiting.values()):
+            if finished.result is None:
+                failures[finished.job.name] = finished.reason or "The compiler produced no output."
                 continue
-            write_bytes(object_directory() / f"{done.job.name}.so", done.result)
+            write_bytes(object_directory() / f"{finished.job.name}.so", finished.result)
         return failures
 
-    def _measure(self, made: Made, best_ms: float) -> Candidate:
+    def _measure(self, generated: Made, best_ms: float) -> Candidate:
         config = self._config
         payload = {
-            "object": str(object_directory() / f"{made.key}.so"),
+            "object": str(object_directory() / f"{generated.key}.so"),
             "tensors": self._tensors,
-            "threads": made.threads,
+            "threads": generated.threads,
             "num_runs": config.num_runs,
             "num_warm_up": config.num_warm_up,
             "budget_ms": config.run_budget_s * 1e3,
             "limit_ms": min(best_ms, 1e12) * config.drop_factor + FIRST_RUN_MS,
         }
-        # What would be dropped is not waited for.
+        # A candidate that would be dropped is stopped early.
         first_run_s = min(config.timeout_s, 1.0 + 2e-3 * payload["limit_ms"])
         limits = Limits(
             phase_timeouts_s={"run": first_run_s},
@@ -171,21 +175,21 @@ class Evaluator:
             outcome = self._server.run(
                 payload, directory, phases=MEASURED, limits=limits, reads=reads
             )
-        said = outcome.merged()
-        error = str(said.get("error", ""))
+        report = outcome.merged()
+        error = str(report.get("error", ""))
         if outcome.ending is not Ending.FINISHED:
             reason = (outcome.error or {}).get("message", "") or outcome.log[-200:]
-            error = f"{outcome.ending} while it ran: {reason}".strip()
-        times = tuple(float(each) for each in said.get("times_ms", ())) if not error else ()
+            error = f"{outcome.ending} during the run: {reason}".strip()
+        times = tuple(float(time_ms) for time_ms in report.get("times_ms", ())) if not error else ()
         if not times and not error:
             error = "It reported no times."
-        return Candidate(made.options, times, error, made.key)
+        return Candidate(generated.options, times, error, generated.key)
 
     def _store(self, inputs: Sequence[Any], outputs: dict[str, Any]) -> list[dict[str, Any]]:
-        """Write inputs and wanted outputs to files, once for all candidates."""
-        wanted = iter(interpret(self._instance, inputs, outputs, float64=True))
-        given = iter(inputs)
-        described = []
+        """Write the inputs and expected outputs to files, shared by all candidates."""
+        expected = iter(interpret(self._instance, inputs, outputs, float64=True))
+        values = iter(inputs)
+        entries = []
         for place, tensor in enumerate(self._instance.tensors):
             dtype = storage_dtype(tensor)
             entry: dict[str, Any] = {
@@ -197,16 +201,16 @@ class Evaluator:
                 "file": "",
             }
             if tensor.role == "input":
-                entry["file"] = self._write(f"in{place}", _stored(tensor, next(given)))
+                entry["file"] = self._write(f"in{place}", _stored(tensor, next(values)))
             elif tensor.role == "output":
-                entry["wanted"] = self._write(f"out{place}", next(wanted))
+                entry["wanted"] = self._write(f"out{place}", next(expected))
                 entry["tolerance"] = _TOLERANCES.get(str(dtype), 0.0)
                 if tensor.name in outputs:
                     entry["file"] = self._write(
                         f"was{place}", _stored(tensor, outputs[tensor.name])
                     )
-            described.append(entry)
-        return described
+            entries.append(entry)
+        return entries
 
     def _write(self, name: str, array: Any) -> str:
         path = self._path / f"{name}.npy"

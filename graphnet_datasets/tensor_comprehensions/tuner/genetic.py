@@ -1,4 +1,4 @@
-"""Generations: who stays, who has children, and what they inherit."""
+"""Generations of the genetic search: selection, crossover and mutation."""
 
 from __future__ import annotations
 
@@ -13,47 +13,52 @@ _RETRIES = 50
 
 
 def first_generation(
-    space: Space, known: Sequence[Options], config: TunerConfig, generator: random.Random
+    space: Space, initial: Sequence[Options], config: TunerConfig, generator: random.Random
 ) -> list[Options]:
-    """Return options to begin with: those known, then random ones."""
-    found = list(dict.fromkeys(known))[: config.population]
-    start = found[0] if found else Options()
-    return _filled(found, config.population, lambda: space.draw(generator, start))
+    """Return the first generation: the initial options, then random options."""
+    population = list(dict.fromkeys(initial))[: config.population]
+    start = population[0] if population else Options()
+    return _filled(population, config.population, lambda: space.draw(generator, start))
 
 
 def next_generation(
     space: Space, tried: Sequence[Candidate], config: TunerConfig, generator: random.Random
 ) -> list[Options]:
-    """Return the next generation of the last one's candidates.
+    """Return the generation that follows the candidates of the last one.
 
-    The elites stay as they are. Parents are drawn by fitness, the inverse of their time; a child
-    takes each option from one of three, or is a copy of one, and may mutate.
+    Elites are kept. Parents are drawn by fitness, which is the inverse of their time. A child takes
+    each option from one of three parents, or copies one parent, and may mutate.
     """
-    valid = sorted((each for each in tried if each.times_ms), key=lambda each: each.median_ms)
+    valid = sorted(
+        (candidate for candidate in tried if candidate.times_ms),
+        key=lambda candidate: candidate.median_ms,
+    )
     if len(valid) < config.min_valid:
-        kept = [each.options for each in valid[:1]]
-        start = kept[0] if kept else tried[0].options
-        return _filled(kept, config.population, lambda: space.draw(generator, start))
-    fitness = [1.0 / max(each.median_ms, 1e-9) for each in valid]
+        best = [candidate.options for candidate in valid[:1]]
+        start = best[0] if best else tried[0].options
+        return _filled(best, config.population, lambda: space.draw(generator, start))
+    fitness = [1.0 / max(candidate.median_ms, 1e-9) for candidate in valid]
 
     def child() -> Options:
-        parents = [each.options for each in generator.choices(valid, fitness, k=3)]
+        parents = [parent.options for parent in generator.choices(valid, fitness, k=3)]
         mixed = parents[0]
         if generator.random() < config.crossover:
             mixed = space.cross(generator, parents)
         return space.mutate(generator, mixed, config.mutation)
 
-    return _filled([each.options for each in valid[: config.elites]], config.population, child)
+    return _filled(
+        [candidate.options for candidate in valid[: config.elites]], config.population, child
+    )
 
 
-def _filled(found: list[Options], size: int, make) -> list[Options]:
-    """Return `found` with others added until there are `size`; twins are tried a few times only."""
-    found = list(found)
+def _filled(population: list[Options], size: int, draw) -> list[Options]:
+    """Extend a population to `size`; duplicates are retried a limited number of times."""
+    population = list(population)
     retries = _RETRIES
-    while len(found) < size:
-        each = make()
-        if each in found and retries:
+    while len(population) < size:
+        options = draw()
+        if options in population and retries:
             retries -= 1
             continue
-        found.append(each)
-    return found
+        population.append(options)
+    return population

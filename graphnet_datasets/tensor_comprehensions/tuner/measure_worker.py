@@ -1,4 +1,4 @@
-"""The process that runs candidates: each in a fork of it, on inputs that it reads from files."""
+"""Worker process that runs candidates, each in a fork, on inputs read from files."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ..codegen.program import ENTRY
 
 LEAST_RUNS = 3
 BLOCK = 1 << 16
-"""Elements that are compared at a time."""
+"""Number of elements compared at a time."""
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:  # noqa: ARG001
-    """Load a candidate, compare what it computes with the wanted outputs, and time it."""
+    """Load a candidate, compare its outputs with the expected outputs, and time it."""
     arrays, outputs = [], []
-    for each in payload["tensors"]:
-        if each["role"] == "input":
-            arrays.append(_strided(np.load(each["file"], allow_pickle=False), each["strides"]))
+    for entry in payload["tensors"]:
+        if entry["role"] == "input":
+            arrays.append(_strided(np.load(entry["file"], allow_pickle=False), entry["strides"]))
         else:
-            array = np.zeros(each["shape"], each["dtype"])
-            if each["file"]:
-                array[...] = np.load(each["file"], allow_pickle=False)
+            array = np.zeros(entry["shape"], entry["dtype"])
+            if entry["file"]:
+                array[...] = np.load(entry["file"], allow_pickle=False)
             arrays.append(array)
-            if each["role"] == "output":
-                outputs.append((each, array))
+            if entry["role"] == "output":
+                outputs.append((entry, array))
     library = ctypes.CDLL(payload["object"])
     function = getattr(library, ENTRY)
     function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_long], None
-    pointers = (ctypes.c_void_p * len(arrays))(*(each.ctypes.data for each in arrays))
+    pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
 
     def run_ms() -> float:
         start = time.perf_counter()
@@ -44,17 +44,17 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None: 
     reporter.enter("run")
     first_ms = run_ms()
     reporter.enter("check")
-    for each, array in outputs:
-        wanted = np.load(each["wanted"], mmap_mode="r", allow_pickle=False)
-        difference = _difference(array, wanted, each["dtype"])
-        if not difference <= each["tolerance"]:
+    for entry, array in outputs:
+        expected = np.load(entry["wanted"], mmap_mode="r", allow_pickle=False)
+        difference = _difference(array, expected, entry["dtype"])
+        if not difference <= entry["tolerance"]:
             reporter.send(
-                {"error": f"The output `{each['name']}` differs by {difference:.3g} of its scale."}
+                {"error": f"The output `{entry['name']}` differs by {difference:.3g} of its scale."}
             )
             return
     reporter.enter("time")
     if first_ms > payload["limit_ms"]:
-        # Threads had to start, or others took the processor; what is far too slow has one chance.
+        # Repeat once: threads may have started, or another process may have used the processor.
         first_ms = min(first_ms, run_ms())
     if first_ms > payload["limit_ms"]:
         reporter.send({"error": f"The first run took {first_ms:.3g} ms, far more than the best."})
@@ -72,28 +72,28 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None: 
 
 
 def _strided(array: Any, strides: list[int]) -> Any:
-    """Return the array laid out in memory with the given strides, in elements."""
-    if array.size == 0 or list(array.strides) == [each * array.itemsize for each in strides]:
+    """Return the array in memory with the given strides (in elements)."""
+    if array.size == 0 or list(array.strides) == [stride * array.itemsize for stride in strides]:
         return array
     extent = 1 + sum((size - 1) * step for size, step in zip(array.shape, strides, strict=True))
     memory = np.zeros(extent, array.dtype)
     view = np.lib.stride_tricks.as_strided(
-        memory, array.shape, [each * array.itemsize for each in strides]
+        memory, array.shape, [stride * array.itemsize for stride in strides]
     )
     view[...] = array
     return view
 
 
-def _difference(array: Any, wanted: Any, dtype: str) -> float:
-    """Return the largest difference relative to the largest finite value that is wanted.
+def _difference(array: Any, expected: Any, dtype: str) -> float:
+    """Return the largest difference relative to the largest finite expected value.
 
-    Infinities and NaN have to stand where they are wanted; integers have to be equal. Blocks that
-    stay in cache are compared one after another.
+    Infinities and NaNs must be in the expected positions; integers must be equal. The arrays are
+    compared in blocks that fit in a cache.
     """
-    array, wanted = array.reshape(-1), wanted.reshape(-1)
+    array, expected = array.reshape(-1), expected.reshape(-1)
     scale, largest = 1e-30, 0.0
     for start in range(0, array.size, BLOCK):
-        got, want = array[start : start + BLOCK], wanted[start : start + BLOCK]
+        got, want = array[start : start + BLOCK], expected[start : start + BLOCK]
         if dtype == "uint16":  # bfloat16
             got = (got.astype(np.uint32) << 16).view(np.float32)
         if got.dtype.kind != "f":
@@ -110,8 +110,8 @@ def _difference(array: Any, wanted: Any, dtype: str) -> float:
             got, want = got[finite], want[finite]
         if got.size:
             scale = max(scale, float(np.abs(want).max()))
-            found = float(np.abs(got - want).max())
-            largest = max(largest, math.inf if math.isnan(found) else found)
+            error = float(np.abs(got - want).max())
+            largest = max(largest, math.inf if math.isnan(error) else error)
     return largest / scale
 
 

@@ -1,4 +1,4 @@
-"""The values that options may take for one instance."""
+"""Search space of the options for one instance."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..options import Options
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Space:
-    """For each option that is searched, the values that are tried, the default first."""
+    """Values of each searched option, with the default first."""
 
     parameters: tuple[tuple[str, tuple[Any, ...]], ...]
 
     def draw(self, generator: random.Random, start: Options) -> Options:
-        """Return options with every parameter drawn, the others as in `start`."""
+        """Draw a value for every parameter; other options are taken from `start`."""
         drawn = {name: generator.choice(values) for name, values in self.parameters}
         return start.replace(**drawn)
 
     def mutate(self, generator: random.Random, options: Options, rate: float) -> Options:
-        """Return options with each parameter drawn anew with the given probability."""
+        """Redraw each parameter with probability `rate`."""
         changed = {
             name: generator.choice(values)
             for name, values in self.parameters
@@ -31,23 +31,23 @@ class Space:
         return options.replace(**changed)
 
     def cross(self, generator: random.Random, parents: list[Options]) -> Options:
-        """Return options of which each parameter is one of the parents'."""
+        """Take each parameter from a random parent."""
         mixed = {name: getattr(generator.choice(parents), name) for name, _ in self.parameters}
         return parents[0].replace(**mixed)
 
 
 def space_of(instance: Instance) -> Space:
-    """Return the space of options of a kernel for the processor.
+    """Return the search space of a CPU kernel.
 
-    Options that cannot matter are left out: a prefetch needs a gather, a block of terms a product.
+    Options without effect are omitted: prefetching requires a gather, blocks of terms a product.
     """
     statements = instance.statements
-    rank = max((len(each.subscripts) for each in statements), default=0)
-    has_reduction = any(each.reductions for each in statements)
+    rank = max((len(statement.subscripts) for statement in statements), default=0)
+    has_reduction = any(statement.reductions for statement in statements)
     has_gather = any(
         not hasattr(subscript, "coefficients")
-        for each in statements
-        for load in each.loads
+        for statement in statements
+        for load in statement.loads
         for subscript in load.subscripts
     )
     rows = (4, 6, 8, 12, 14, 16, 28)
@@ -58,11 +58,11 @@ def space_of(instance: Instance) -> Space:
         ("parallel_depth", (None, 1, 2)),
         ("extra_flags", ((), ("-O3",), ("-fno-schedule-insns2",))),
     ]
-    sizes = [each for each in tile_values(instance) if 8 <= each <= 1024]
-    tiles = [(each,) for each in sizes]
+    sizes = [size for size in tile_values(instance) if 8 <= size <= 1024]
+    tiles = [(size,) for size in sizes]
     if rank > 1:
-        tiles += [(one, two) for one in (0, *sizes[::2]) for two in sizes[::2]]
-    # Half of what is drawn has no blocks.
+        tiles += [(outer, inner) for outer in (0, *sizes[::2]) for inner in sizes[::2]]
+    # Half of the values have no blocks.
     parameters.append(("tile", (None,) * len(tiles) + tuple(tiles)))
     if len(statements) > 1:
         parameters.append(("intra_fusion", ("preserve3", "max", "min")))
@@ -79,22 +79,22 @@ def space_of(instance: Instance) -> Space:
 
 
 def tile_values(instance: Instance) -> tuple[int, ...]:
-    """Return the tile sizes worth trying: of each input size and 256 its halves and powers of 2.
+    """Return useful tile sizes: halves of each input size and of 256, and powers of 2.
 
     >>> from graphnet_datasets.tensor_comprehensions.language import check, instantiate
     >>> f = check("def f(float(N) A) -> (B) { B(i) = A(i) }")[0]
     >>> tile_values(instantiate(f, [(6,)]))[:8]
     (1, 2, 3, 4, 6, 8, 16, 32)
     """
-    sizes = {256} | {size for each in instance.inputs for size in each.shape if size}
-    found: set[int] = set()
+    sizes = {256} | {size for tensor in instance.inputs for size in tensor.shape if size}
+    values: set[int] = set()
     for size in sizes:
         part = size
         while part > 1:
-            found.add(part)
+            values.add(part)
             part = -(-part // 2)
         power = 1
         while power <= size:
-            found.add(power)
+            values.add(power)
             power *= 2
-    return tuple(sorted(found))
+    return tuple(sorted(values))

@@ -1,4 +1,4 @@
-"""The search itself."""
+"""The genetic search over options."""
 
 from __future__ import annotations
 
@@ -33,51 +33,51 @@ def autotune(
 ) -> TuningResult:
     """Search for the fastest options of an instance on this machine.
 
-    Every candidate is compiled and run in processes of its own, so that one that crashes or hangs
-    costs itself only, and its outputs are compared with the interpreter's in float64 before it is
-    timed.
+    Candidates are compiled and run in separate processes, so a candidate that crashes or hangs does
+    not affect the search. Outputs are compared with the interpreter's float64 results before a
+    candidate is timed.
 
     Args:
-        inputs: arrays to check and time on.
-        start: options to begin with; the defaults are always tried first.
-        outputs: the contents of outputs that are accumulated into.
-        log: a file of JSON lines to which each candidate is appended. Candidates that it already
-            holds are not timed again: an interrupted search goes on where it was.
+        inputs: arrays to check and time candidates with.
+        start: options to try first; the default options are always tried as well.
+        outputs: initial contents of accumulated outputs.
+        log: path of a JSON Lines file to which candidates are appended. Candidates in the file are
+            not timed again, so an interrupted search resumes.
         progress: called after each candidate.
 
     Raises:
-        TensorComprehensionError: no candidate ran.
+        TensorComprehensionError: no candidate ran successfully.
     """
     config = config or TunerConfig()
     generator = random.Random(config.seed)  # noqa: S311 (a search, no secret)
     space = space_of(instance)
     base = start[0] if start else Options()
     tried: list[Candidate] = []
-    began = time.perf_counter()
-    known = {} if log is None else _read_log(Path(log))
+    start_s = time.perf_counter()
+    logged = {} if log is None else _read_log(Path(log))
     with Evaluator(instance, inputs, config, outputs) as evaluator:
-        for each in known.values():
-            evaluator.remember(each)
+        for candidate in logged.values():
+            evaluator.remember(candidate)
         population = first_generation(
             space, [base, *start, Options(threads=base.threads)], config, generator
         )
         for number in range(config.generations):
             generation: list[Candidate] = []
-            for candidate in _batches(population, evaluator, tried, config, began):
+            for candidate in _batches(population, evaluator, tried, config, start_s):
                 generation.append(candidate)
                 tried.append(candidate)
-                if log is not None and candidate.source_hash not in known:
+                if log is not None and candidate.source_hash not in logged:
                     _append_log(Path(log), candidate)
                 if progress is not None:
-                    progress(_progress(number, tried, began))
-            if _is_over(config, began) or not generation:
+                    progress(_progress(number, tried, start_s))
+            if _is_over(config, start_s) or not generation:
                 break
             population = next_generation(space, generation, config, generator)
         finalists = _run_off(evaluator, tried, config)
-    result = TuningResult(tuple(tried), time.perf_counter() - began, finalists)
+    result = TuningResult(tuple(tried), time.perf_counter() - start_s, finalists)
     if math.isinf(result.best.median_ms):
         raise TensorComprehensionError(
-            f"None of {len(tried)} candidates for `{instance.name}` ran. The first failed with: "
+            f"All {len(tried)} candidates for `{instance.name}` failed. Fix the first error: "
             f"{tried[0].error}"
         )
     return result
@@ -86,23 +86,23 @@ def autotune(
 def _run_off(
     evaluator: Evaluator, tried: Sequence[Candidate], config: TunerConfig
 ) -> tuple[Candidate, ...]:
-    """Return the best few and the first with the times of two more runs of each, in turn."""
-    ran = [each for each in tried if each.times_ms]
-    ranked = sorted(ran, key=lambda each: each.median_ms)
+    """Time the best candidates and the first again, in turn, and return them with the new times."""
+    timed = [candidate for candidate in tried if candidate.times_ms]
+    ranked = sorted(timed, key=lambda candidate: candidate.median_ms)
     by_code: dict[str, Candidate] = {}
-    for each in ranked:
-        by_code.setdefault(each.source_hash, each)
+    for candidate in ranked:
+        by_code.setdefault(candidate.source_hash, candidate)
     best = list(by_code.values())[: config.num_finalists]
     if not best:
         return ()
-    finalists = {each.source_hash: each for each in (*best, *ran[:1])}
+    finalists = {candidate.source_hash: candidate for candidate in (*best, *timed[:1])}
     times: dict[str, tuple[float, ...]] = {}
     for _ in range(2):
-        for key, each in finalists.items():
-            times[key] = (*times.get(key, ()), *evaluator.again(each).times_ms)
+        for key, candidate in finalists.items():
+            times[key] = (*times.get(key, ()), *evaluator.time_again(candidate).times_ms)
     return tuple(
-        dataclasses.replace(each, times_ms=times[key])
-        for key, each in finalists.items()
+        dataclasses.replace(candidate, times_ms=times[key])
+        for key, candidate in finalists.items()
         if times[key]
     )
 
@@ -112,28 +112,28 @@ def _batches(
     evaluator: Evaluator,
     tried: list[Candidate],
     config: TunerConfig,
-    began: float,
+    start_s: float,
 ) -> Iterator[Candidate]:
-    """Evaluate a generation; with a budget a few at a time, so that it is not overrun by much."""
+    """Evaluate a generation, in small batches if there is a time budget."""
     size = len(population) if config.budget_s is None else 4
     for first in range(0, len(population), size):
-        if tried and _is_over(config, began):
+        if tried and _is_over(config, start_s):
             return
-        best = min((each.median_ms for each in tried), default=math.inf)
+        best = min((candidate.median_ms for candidate in tried), default=math.inf)
         yield from evaluator.evaluate(population[first : first + size], best)
 
 
-def _is_over(config: TunerConfig, began: float) -> bool:
-    return config.budget_s is not None and time.perf_counter() - began > config.budget_s
+def _is_over(config: TunerConfig, start_s: float) -> bool:
+    return config.budget_s is not None and time.perf_counter() - start_s > config.budget_s
 
 
-def _progress(generation: int, tried: list[Candidate], began: float) -> Progress:
+def _progress(generation: int, tried: list[Candidate], start_s: float) -> Progress:
     return Progress(
         generation,
         len(tried),
-        sum(1 for each in tried if not each.times_ms),
-        min(each.median_ms for each in tried),
-        time.perf_counter() - began,
+        sum(1 for candidate in tried if not candidate.times_ms),
+        min(candidate.median_ms for candidate in tried),
+        time.perf_counter() - start_s,
     )
 
 
@@ -144,21 +144,21 @@ def _append_log(path: Path, candidate: Candidate) -> None:
 
 
 def _read_log(path: Path) -> dict[str, Candidate]:
-    """Return the candidates of a log by their code; a last line that was cut off is left out."""
-    known: dict[str, Candidate] = {}
+    """Return the candidates of a log by source hash; a truncated last line is ignored."""
+    candidates: dict[str, Candidate] = {}
     if not path.exists():
-        return known
+        return candidates
     for line in read_text(path).splitlines():
         try:
             entry = load_json(line, path)
             candidate = Candidate(
                 Options.from_dict(entry["options"]),
-                tuple(float(each) for each in entry["times_ms"]),
+                tuple(float(time_ms) for time_ms in entry["times_ms"]),
                 str(entry["error"]),
                 str(entry["source_hash"]),
                 float(entry["at_s"]),
             )
         except (ValueError, KeyError, TypeError):
             continue
-        known[candidate.source_hash] = candidate
-    return known
+        candidates[candidate.source_hash] = candidate
+    return candidates

@@ -123,7 +123,7 @@ def test_comments_cannot_end_or_continue() -> None:
 
 def test_flags_are_a_closed_list() -> None:
     instance = instance_of("def f(float(N) A) -> (B) { B(i) = A(i) }", (4,))
-    with pytest.raises(KernelCompileError, match="is not allowed. Choose from"):
+    with pytest.raises(KernelCompileError, match="is not allowed"):
         compile_instance(instance, Options(extra_flags=("-fplugin=evil.so",)))
 
 

@@ -73,7 +73,7 @@ def test_error_says_what_and_points_at_it(statement: str, message: str, place: s
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("", "Expected `def` but found the end of the text."),
+        ("", "Expected `def` but found the end of the source."),
         ("def f(float(N) A) -> (O) { }", "The output `O` is never written."),
         ("def f(A) -> (O) { O = 1 }", "Expected a scalar type but found `A`."),
         ("def f(float(N) A, float A) -> (O) { O = 1 }", "`A` is already defined."),
