@@ -1,1 +1,1 @@
-"""Aten graphs as definitions: rules by operator, groups without cycles, kernels in their place."""
+"""Lowering of aten graphs: rules for operators, acyclic groups, and kernels that replace them."""

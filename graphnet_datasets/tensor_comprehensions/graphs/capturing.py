@@ -1,4 +1,4 @@
-"""A module as a functional aten graph with its weights as arguments."""
+"""Capture of a module as a functional aten graph with its weights as arguments."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from ...compilers.flat import FlatModule
 from .decompositions import decompositions
 
 _RESHAPES = {torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default}
-"""What fails where strides are not those of eager's result; `reshape` copies there."""
+"""These fail for strides other than those of eager's result; `reshape` copies instead."""
 
 _WRITES = {
     OutputKind.BUFFER_MUTATION,
     OutputKind.PARAMETER_MUTATION,
     OutputKind.USER_INPUT_MUTATION,
 }
-"""Results of these kinds come before all others."""
+"""Results of these kinds precede all other results."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CapturedGraph:
-    """An aten graph and what its placeholders are bound to.
+    """An aten graph and the values bound to its placeholders.
 
     Attributes:
-        flat: flattens calls and restores the structure of the outputs.
+        flat: flattens inputs and restores the structure of outputs.
         module: the graph; its placeholders are weights and inputs.
-        bound: per placeholder the tensor that is bound to it, or the position of an input.
-        written: the placeholders whose tensors the first results are written to afterwards.
+        bound: for each placeholder, its tensor or the position of an input.
+        written: placeholders whose tensors are overwritten with the first results after the call.
     """
 
     flat: FlatModule
@@ -42,11 +42,11 @@ class CapturedGraph:
     written: tuple[int, ...] = ()
 
     def arguments(self, tensors: tuple[torch.Tensor, ...]) -> list[Any]:
-        """Return the arguments of the graph for the tensors of a call."""
-        return [tensors[each] if isinstance(each, int) else each for each in self.bound]
+        """Return the arguments of the graph for the input tensors of a call."""
+        return [tensors[binding] if isinstance(binding, int) else binding for binding in self.bound]
 
     def outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Sequence[Any]:
-        """Write to inputs and buffers what the graph does, and return the other results."""
+        """Apply the writes of the graph to inputs and buffers, and return the other results."""
         for place, result in zip(self.written, results, strict=False):
             arguments[place].copy_(result)
         return results[len(self.written) :]
@@ -55,7 +55,7 @@ class CapturedGraph:
 def capture_graph(
     compiler: str, module: Callable[..., Any], example_inputs: Mapping[str, Any]
 ) -> CapturedGraph:
-    """Export a module and decompose it to core aten operators, attention to products."""
+    """Export a module and decompose it to core aten operators, with attention as products."""
     with sdpa_kernel(SDPBackend.MATH), quiet_copies():
         flat, program = export_flat(compiler, module, example_inputs, dynamic=False, writes=True)
         program = program.run_decompositions(decompositions())
@@ -78,7 +78,7 @@ def capture_graph(
 
 
 def _written(program: torch.export.ExportedProgram) -> tuple[int, ...]:
-    """Return the placeholders that the program's first results are to be written to."""
+    """Return the placeholders that the first results of the program are written to."""
     signature = program.graph_signature
     places: dict[tuple[bool, str], int] = {}
     for place, spec in enumerate(signature.input_specs):

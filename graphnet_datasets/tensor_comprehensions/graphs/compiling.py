@@ -1,4 +1,4 @@
-"""A captured graph with its groups replaced by kernels, each checked against eager."""
+"""Replacement of the groups of a captured graph by kernels, each checked against eager."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ _logger = logging.getLogger(__name__)
 _Node = torch.fx.Node
 
 _TOLERANCES = {torch.float64: 1e-9, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
-"""Relative, by type; float32's is 2e-5. Of the 16-bit ones, two units of the last place."""
+"""Relative tolerances by dtype, 2e-5 for float32; 16-bit types allow two units in the last
+place.
+"""
 
 _aten = torch.ops.aten
 _OF_LAYOUT = {_aten.as_strided.default, _aten.view.dtype, _aten.view_as_complex.default}
-"""What reads memory as it lies."""
+"""Operators that depend on the memory layout of their operand."""
 
 
 @dataclasses.dataclass(slots=True)
 class Plan:
-    """What of a graph goes into kernels.
+    """The parts of a graph that are compiled to kernels.
 
     Attributes:
-        groups: the definitions.
-        refused: why each other operator stays with eager.
+        groups: groups of operators with their definitions.
+        refused: reasons why other operators run in eager.
     """
 
     groups: list[LoweredGroup]
@@ -43,7 +45,7 @@ class Plan:
 
     @property
     def fallback_share(self) -> float:
-        """The share of the operators, views apart, that stay with eager."""
+        """Share of the operators, not counting views, that run in eager."""
         if not self.num_operators:
             return 0.0
         covered = sum(is_counted(node) for group in self.groups for node in group.nodes)
@@ -51,11 +53,11 @@ class Plan:
 
 
 def plan_graph(graph: torch.fx.Graph, *, min_ops: int = 1, contractions: str = "auto") -> Plan:
-    """Return the groups of an aten graph as definitions, and why the rest is left.
+    """Group an aten graph into definitions, and record reasons for the remaining operators.
 
     Args:
-        min_ops: groups of fewer operators stay with eager.
-        contractions: "never" leaves products and convolutions to eager.
+        min_ops: groups with fewer operators run in eager.
+        contractions: "never" runs matrix products and convolutions in eager.
     """
     refused: dict[_Node, str] = {}
     counted = [node for node in graph.nodes if is_counted(node)]
@@ -63,14 +65,14 @@ def plan_graph(graph: torch.fx.Graph, *, min_ops: int = 1, contractions: str = "
         if node.op == "call_function":
             reason = reason_against(node)
             if not reason and contractions == "never" and is_contraction(node):
-                reason = "contractions are left to eager"
+                reason = "Contractions are left to eager."
             if reason:
                 refused[node] = reason
     groups: list[LoweredGroup] = []
     for number, nodes in enumerate(group_nodes(graph, refused)):
         operators = [node for node in nodes if is_counted(node)]
         if len(operators) < min_ops:
-            refused.update(dict.fromkeys(operators, "its group is small"))
+            refused.update(dict.fromkeys(operators, "Its group has too few operators."))
             continue
         try:
             groups.append(lower_group(nodes, f"group_{number}"))
@@ -80,11 +82,11 @@ def plan_graph(graph: torch.fx.Graph, *, min_ops: int = 1, contractions: str = "
 
 
 class GraphKernels:
-    """Compiles the groups of a captured graph and puts the kernels into it.
+    """Compiles the groups of a captured graph and inserts the kernels.
 
     Attributes:
-        failures: why, for the text of each group that fell back.
-        kept: the groups that were compiled and agree with eager, with their kernels.
+        failures: reason of the fallback, by the source of the group.
+        kept: compiled groups that agree with eager, with their kernels.
     """
 
     def __init__(self, captured: CapturedGraph, plan: Plan, cache: KernelCache) -> None:
@@ -93,39 +95,41 @@ class GraphKernels:
         self.kept: list[tuple[LoweredGroup, GroupKernel]] = []
 
     def build(self, tensors: tuple[torch.Tensor, ...]) -> torch.fx.GraphModule:
-        """Return the graph with kernels in it.
+        """Compile the groups and return the graph with kernels.
 
         Args:
-            tensors: the inputs of an example call, on which every kernel is compared with eager.
+            tensors: inputs of an example call, on which each kernel is compared with eager.
         """
         runner = _Recorder(self.captured.module, self.plan.groups)
         with torch.no_grad():
             runner.run(*self.captured.arguments(tensors))
-        inside = {node for group in self.plan.groups for node in group.nodes}
+        grouped = {node for group in self.plan.groups for node in group.nodes}
         graph = self.captured.module.graph
-        keeps_layout = any(each.target in _OF_LAYOUT and each not in inside for each in graph.nodes)
+        keeps_layout = any(
+            node.target in _OF_LAYOUT and node not in grouped for node in graph.nodes
+        )
         for number, group in enumerate(self.plan.groups):
             inputs, expected = runner.recorded[number]
-            strides = [each.stride() for each in expected] if keeps_layout else ()
-            made = None
+            strides = [tensor.stride() for tensor in expected] if keeps_layout else ()
+            kernel = None
             try:
-                made = GroupKernel(group, self.cache.kernel(group, inputs), strides)
-                problem = _difference(made(*inputs), expected, _scale(inputs))
+                kernel = GroupKernel(group, self.cache.kernel(group, inputs), strides)
+                problem = _difference(kernel(*inputs), expected, _scale(inputs))
             except (TensorComprehensionError, RuntimeError, ValueError, OSError) as error:
                 problem = f"{type(error).__name__}: {str(error).splitlines()[0]}"
             runner.recorded[number] = ((), ())
-            if problem or made is None:
+            if problem or kernel is None:
                 self.failures[group.source] = problem
-                _logger.info("A group stays with eager: %s\n%s", problem, group.source)
+                _logger.info("A group runs in eager: %s\n%s", problem, group.source)
                 continue
-            self.kept.append((group, made))
-        kept = [group for group, _ in self.kept]
-        self.plan.groups = kept
+            self.kept.append((group, kernel))
+        groups = [group for group, _ in self.kept]
+        self.plan.groups = groups
         return _replaced(self.captured.module, self.kept)
 
 
 class _Recorder(torch.fx.Interpreter):
-    """Runs the graph eagerly and keeps what goes into and comes out of each group."""
+    """Runs the graph in eager and records the inputs and outputs of each group."""
 
     def __init__(self, module: torch.fx.GraphModule, groups: Sequence[LoweredGroup]) -> None:
         super().__init__(module, garbage_collect_values=False)
@@ -133,55 +137,58 @@ class _Recorder(torch.fx.Interpreter):
         self.recorded: dict[int, tuple[Sequence[Any], Sequence[Any]]] = {}
 
     def run(self, *arguments: Any, **_: Any) -> Any:  # type: ignore[override]
-        """Run it and gather."""
+        """Run the graph and record the groups."""
         result = super().run(*arguments)
         for number, group in enumerate(self.groups):
             inputs = tuple(self.env[node] for node in group.inputs)
-            outputs = tuple(self.env[each.node] for each in group.outputs)
+            outputs = tuple(self.env[output.node] for output in group.outputs)
             self.recorded[number] = (inputs, outputs)
         self.env.clear()
         return result
 
 
 def _difference(
-    found: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], input_scale: float
+    actual_results: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], input_scale: float
 ) -> str:
-    """Say where results differ more than rounding explains, "" if they do not.
+    """Describe a difference that rounding does not explain, or return "".
 
-    Sums of large numbers may nearly cancel, so that errors are also seen beside the inputs.
+    The tolerance also scales with the inputs, because sums of large numbers may nearly cancel.
     """
-    for mine, theirs in zip(found, expected, strict=True):
-        if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
-            return f"a result is {mine.dtype}, {mine.shape}, not {theirs.dtype}, {theirs.shape}"
-        if not theirs.is_floating_point():
-            if not torch.equal(mine, theirs):
-                return "a result of integers or booleans differs"
+    for actual, reference in zip(actual_results, expected, strict=True):
+        if actual.shape != reference.shape or actual.dtype != reference.dtype:
+            return (
+                f"A result is {actual.dtype}, {actual.shape}, not {reference.dtype}, "
+                f"{reference.shape}."
+            )
+        if not reference.is_floating_point():
+            if not torch.equal(actual, reference):
+                return "An integer or boolean result differs from eager."
             continue
-        tight = _TOLERANCES.get(theirs.dtype, 2e-5)
-        scale = _scale([theirs])
+        tight = _TOLERANCES.get(reference.dtype, 2e-5)
+        scale = _scale([reference])
         limit = max(tight * scale, tight / 10 * input_scale)
-        if not torch.allclose(mine, theirs, rtol=tight, atol=limit, equal_nan=True):
-            gap = (mine - theirs).abs().nan_to_num().max().item()
-            return f"a result differs from eager's by {gap:.3g} where the largest is {scale:.3g}"
+        if not torch.allclose(actual, reference, rtol=tight, atol=limit, equal_nan=True):
+            gap = (actual - reference).abs().nan_to_num().max().item()
+            return f"A result differs from eager by {gap:.3g}; its largest value is {scale:.3g}."
     return ""
 
 
 def _scale(tensors: Sequence[torch.Tensor]) -> float:
-    """Return the largest finite magnitude among tensors of floats."""
+    """Return the largest finite magnitude in floating-point tensors."""
     largest = 0.0
-    for each in tensors:
-        if each.is_floating_point() and each.numel():
-            largest = max(largest, each.detach().nan_to_num(0.0, 0.0, 0.0).abs().max().item())
+    for tensor in tensors:
+        if tensor.is_floating_point() and tensor.numel():
+            largest = max(largest, tensor.detach().nan_to_num(0.0, 0.0, 0.0).abs().max().item())
     return largest
 
 
 def _replaced(
     module: torch.fx.GraphModule, kept: Sequence[tuple[LoweredGroup, GroupKernel]]
 ) -> torch.fx.GraphModule:
-    """Return the graph with every group as one call of its kernel."""
+    """Return a graph that calls a kernel for each group."""
     group_of = {node: number for number, (group, _) in enumerate(kept) for node in group.nodes}
     graph = torch.fx.Graph()
-    made: dict[_Node, _Node] = {}
+    new_nodes: dict[_Node, _Node] = {}
     done: set[int] = set()
     root: dict[str, Any] = {f"kernel_{number}": kernel for number, (_, kernel) in enumerate(kept)}
 
@@ -190,32 +197,33 @@ def _replaced(
         while stack:
             current = stack[-1]
             number = group_of.get(current)
-            if current in made or number in done:
+            if current in new_nodes or number in done:
                 stack.pop()
                 continue
-            needed = kept[number][0].inputs if number is not None else current.all_input_nodes
-            missing = [each for each in needed if each not in made]
-            lost = [each for each in missing if group_of.get(each) in done]
+            operands = kept[number][0].inputs if number is not None else current.all_input_nodes
+            missing = [operand for operand in operands if operand not in new_nodes]
+            lost = [operand for operand in missing if group_of.get(operand) in done]
             if lost:
                 raise TensorComprehensionError(
-                    f"`{lost[0]}` is computed in a group and needed outside of it, but is none of "
-                    "the group's outputs."
+                    f"`{lost[0]}` is computed in a group and used outside of it, but it is not an "
+                    "output "
+                    "of the group."
                 )
             if missing:
                 stack += missing
                 continue
             stack.pop()
             if number is None:
-                made[current] = graph.node_copy(current, lambda each: made[each])
+                new_nodes[current] = graph.node_copy(current, lambda operand: new_nodes[operand])
             else:
                 _call(number)
 
     def _call(number: int) -> None:
         group = kept[number][0]
-        arguments = tuple(made[each] for each in group.inputs)
+        arguments = tuple(new_nodes[operand] for operand in group.inputs)
         call = graph.call_module(f"kernel_{number}", arguments)
         for place, output in enumerate(group.outputs):
-            made[output.node] = graph.call_function(operator.getitem, (call, place))
+            new_nodes[output.node] = graph.call_function(operator.getitem, (call, place))
         done.add(number)
 
     for node in module.graph.nodes:
@@ -229,7 +237,7 @@ def _replaced(
 
 
 def _attribute(module: torch.fx.GraphModule, target: str) -> Any:
-    found: Any = module
+    value: Any = module
     for name in target.split("."):
-        found = getattr(found, name)
-    return found
+        value = getattr(value, name)
+    return value

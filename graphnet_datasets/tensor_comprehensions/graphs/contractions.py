@@ -1,4 +1,4 @@
-"""Rules of matrix products, convolutions and pooling."""
+"""Rules for matrix products, convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .views import padded
 def _product(
     lowering: Lowering, node: torch.fx.Node, left: Value, right: Value, batch: int
 ) -> Value:
-    """Return the sum over the last dimension of `left` and the second last of `right`."""
+    """Sum over the last dimension of `left` and the second-to-last dimension of `right`."""
     block = lowering.block
     left, right = block.stored(left), block.stored(right)
     shape = (*left.shape[:-1], *right.shape[batch + 1 :])
@@ -35,49 +35,57 @@ def _product(
 
 @rule("aten.mm.default", "aten.bmm.default", "aten.mv.default", "aten.dot.default")
 def product(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """Products of matrices and vectors."""
-    left, right = (lowering.value(each) for each in node.args[:2])
+    """Lower products of matrices and vectors."""
+    left, right = (lowering.value(operand) for operand in node.args[:2])
     _require_float(node)
     return _product(lowering, node, left, right, int("bmm" in str(node.target)))
 
 
 @rule("aten.addmm.default", "aten.baddbmm.default")
 def product_with_bias(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """A product to which a tensor is added."""
-    bias, left, right = (lowering.value(each) for each in node.args[:3])
+    """Lower a product with a bias."""
+    bias, left, right = (lowering.value(operand) for operand in node.args[:3])
     _require_float(node)
-    made = _product(lowering, node, left, right, int("baddbmm" in str(node.target)))
+    product_value = _product(lowering, node, left, right, int("baddbmm" in str(node.target)))
     alpha, beta = float(node.kwargs.get("alpha", 1)), float(node.kwargs.get("beta", 1))  # type: ignore[arg-type]
     scale = "" if alpha == 1 else f"{number_text(alpha)} * "
     if beta == 0:
-        return Value(made.shape, made.dtype, lambda s: f"({scale}{made.element(s)})", 1)
-    own = "" if beta == 1 else f"{number_text(beta)} * "
+        return Value(
+            product_value.shape,
+            product_value.dtype,
+            lambda s: f"({scale}{product_value.element(s)})",
+            1,
+        )
+    beta_factor = "" if beta == 1 else f"{number_text(beta)} * "
     return Value(
-        made.shape,
-        made.dtype,
-        lambda s: f"({scale}{made.element(s)} + {own}{bias.at(s)})",
+        product_value.shape,
+        product_value.dtype,
+        lambda s: f"({scale}{product_value.element(s)} + {beta_factor}{bias.at(s)})",
         1 + bias.cost,
     )
 
 
 def _require_float(node: torch.fx.Node) -> None:
     if not dtype_of(node).startswith("float"):
-        raise UnsupportedError("it is not a product of floats")
+        raise UnsupportedError("Only products of floats are supported.")
 
 
 @rule("aten.convolution.default")
 def convolution(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """Convolutions of any rank with stride, dilation, groups and zeros around."""
-    given: Any = node.args
+    """Lower convolutions of any rank with stride, dilation, groups and zero padding."""
+    arguments: Any = node.args
     _require_float(node)
-    if given[6]:
-        raise UnsupportedError("it is transposed")
-    source, weight = lowering.value(given[0]), lowering.block.stored(lowering.value(given[1]))
+    if arguments[6]:
+        raise UnsupportedError("Transposed convolutions are not supported.")
+    source, weight = (
+        lowering.value(arguments[0]),
+        lowering.block.stored(lowering.value(arguments[1])),
+    )
     shape, block = shape_of(node), lowering.block
     if len(source.shape) != len(shape):
-        raise UnsupportedError("it has no batch")
-    rank, groups = len(shape) - 2, int(given[8])
-    stride, padding, dilation = (_each(given[place], rank) for place in (3, 4, 5))
+        raise UnsupportedError("Convolutions without a batch dimension are not supported.")
+    rank, groups = len(shape) - 2, int(arguments[8])
+    stride, padding, dilation = (_repeat(arguments[place], rank) for place in (3, 4, 5))
     source = block.stored(source)
     if any(padding):
         wide = [n + 2 * p for n, p in zip(source.shape[2:], padding, strict=True)]
@@ -89,17 +97,17 @@ def convolution(lowering: Lowering, node: torch.fx.Node) -> Value:
     block.num_contractions += 1
 
     def element(s: list[Subscript], r: list[Subscript]) -> str:
-        group, own, places = s[1], s[2], s[3:]
+        group, filter_index, places = s[1], s[2], s[3:]
         steps = [
-            place.times(each).plus(offset.times(apart))
-            for place, each, offset, apart in zip(places, stride, r[1:], dilation, strict=True)
+            place.times(step).plus(offset.times(gap))
+            for place, step, offset, gap in zip(places, stride, r[1:], dilation, strict=True)
         ]
         channel = group.times(inner).plus(r[0])
-        row = group.times(outer).plus(own)
+        row = group.times(outer).plus(filter_index)
         first = source.element([s[0], channel, *steps])
         return f"{first} * {weight.element([row, r[0], *r[1:]])}"
 
-    made = block.store(
+    result = block.store(
         node.name,
         (shape[0], groups, outer, *shape[2:]),
         dtype_of(node),
@@ -107,71 +115,73 @@ def convolution(lowering: Lowering, node: torch.fx.Node) -> Value:
         reductions=[inner, *kernel],
         operator="+=!",
     ).reshaped(shape)
-    if given[2] is None:
-        return made
-    bias = lowering.value(given[2])
-    return Value(shape, made.dtype, lambda s: f"({made.element(s)} + {bias.element(s[1:2])})", 1)
+    if arguments[2] is None:
+        return result
+    bias = lowering.value(arguments[2])
+    return Value(
+        shape, result.dtype, lambda s: f"({result.element(s)} + {bias.element(s[1:2])})", 1
+    )
 
 
-def _each(values: Sequence[int], rank: int) -> list[int]:
-    found = [int(each) for each in values]
-    return found * rank if len(found) == 1 else found
+def _repeat(values: Sequence[int], rank: int) -> list[int]:
+    sizes = [int(value) for value in values]
+    return sizes * rank if len(sizes) == 1 else sizes
 
 
 @rule("aten.max_pool2d_with_indices.default")
 def max_pool(lowering: Lowering, node: torch.fx.Node) -> tuple[Value | None, ...]:
-    """The greatest of each window; where it stood is not computed."""
+    """Lower max pooling; the indices are not computed."""
     shape = tuple(node.meta["val"][0].shape)
-    kernel = _each(argument(node, 1, "kernel_size"), 2)
-    stride = _each(argument(node, 2, "stride", []) or kernel, 2)
+    kernel = _repeat(argument(node, 1, "kernel_size"), 2)
+    stride = _repeat(argument(node, 2, "stride", []) or kernel, 2)
     padding, dilation = (
-        _each(argument(node, 3, "padding", [0]), 2),
-        _each(argument(node, 4, "dilation", [1]), 2),
+        _repeat(argument(node, 3, "padding", [0]), 2),
+        _repeat(argument(node, 4, "dilation", [1]), 2),
     )
     source = lowering.block.stored(lowering.value(node.args[0]))
     lowest = constant(float("-inf"))
-    made = _windows(
+    result = _windows(
         lowering, node, source, shape, (kernel, stride, padding, dilation), "max=!", lowest
     )
-    return made, None
+    return result, None
 
 
 @rule("aten.avg_pool2d.default")
 def average_pool(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """The mean of each window, whose size is the same for all."""
-    kernel = _each(argument(node, 1, "kernel_size"), 2)
-    stride = _each(argument(node, 2, "stride", []) or kernel, 2)
-    padding = _each(argument(node, 3, "padding", [0]), 2)
+    """Lower average pooling with windows of equal size."""
+    kernel = _repeat(argument(node, 1, "kernel_size"), 2)
+    stride = _repeat(argument(node, 2, "stride", []) or kernel, 2)
+    padding = _repeat(argument(node, 3, "padding", [0]), 2)
     source, shape = lowering.block.stored(lowering.value(node.args[0])), shape_of(node)
     counts_padding = bool(argument(node, 5, "count_include_pad", True))
     fits = all(
-        (n - 1) * step + size <= old + 2 * each
-        for n, step, size, old, each in zip(
+        (n - 1) * step + size <= old + 2 * pad
+        for n, step, size, old, pad in zip(
             shape[-2:], stride, kernel, source.shape[-2:], padding, strict=True
         )
     )
     if not fits or (any(padding) and not counts_padding):
-        raise UnsupportedError("its windows have different sizes")
+        raise UnsupportedError("Its windows have different sizes.")
     divisor = float(argument(node, 6, "divisor_override") or math.prod(kernel))
-    made = _windows(
+    sums = _windows(
         lowering, node, source, shape, (kernel, stride, padding, [1, 1]), "+=!", constant(0.0)
     )
-    return Value(shape, made.dtype, lambda s: f"({made.element(s)} / {divisor!r})", 1)
+    return Value(shape, sums.dtype, lambda s: f"({sums.element(s)} / {divisor!r})", 1)
 
 
 @rule("aten._adaptive_avg_pool2d.default", "aten.adaptive_avg_pool1d.default")
 def adaptive_pool(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """Means of windows that divide the tensor evenly."""
+    """Lower adaptive pooling with windows that divide the tensor evenly."""
     source, shape = lowering.block.stored(lowering.value(node.args[0])), shape_of(node)
     rank = 2 if "2d" in str(node.target) else 1
     old, new = source.shape[-rank:], shape[-rank:]
     if any(n % m for n, m in zip(old, new, strict=True)):
-        raise UnsupportedError("its windows have different sizes")
+        raise UnsupportedError("Its windows have different sizes.")
     kernel = [n // m for n, m in zip(old, new, strict=True)]
     windows = (kernel, kernel, [0] * rank, [1] * rank)
-    made = _windows(lowering, node, source, shape, windows, "+=!", constant(0.0))
+    sums = _windows(lowering, node, source, shape, windows, "+=!", constant(0.0))
     divisor = float(math.prod(kernel))
-    return Value(shape, made.dtype, lambda s: f"({made.element(s)} / {divisor!r})", 1)
+    return Value(shape, sums.dtype, lambda s: f"({sums.element(s)} / {divisor!r})", 1)
 
 
 def _windows(
@@ -183,25 +193,25 @@ def _windows(
     operator: str,
     filler: Value,
 ) -> Value:
-    """Return a reduction over windows of the last dimensions."""
+    """Reduce over windows of the last dimensions."""
     kernel, stride, padding, dilation = windows
     rank = len(kernel)
     lead = len(shape) - rank
-    needed = [
-        (n - 1) * step + (size - 1) * apart + 1
-        for n, step, size, apart in zip(shape[lead:], stride, kernel, dilation, strict=True)
+    required = [
+        (n - 1) * step + (size - 1) * spacing + 1
+        for n, step, size, spacing in zip(shape[lead:], stride, kernel, dilation, strict=True)
     ]
     old = source.shape[lead:]
-    if any(padding) or any(n > m for n, m in zip(needed, old, strict=True)):
-        wide = [max(n, m + p) for n, m, p in zip(needed, old, padding, strict=True)]
+    if any(padding) or any(n > m for n, m in zip(required, old, strict=True)):
+        wide = [max(n, m + p) for n, m, p in zip(required, old, padding, strict=True)]
         around = (*source.shape[:lead], *wide)
         before = (*([0] * lead), *padding)
         source = padded(lowering, f"{node.name}_in", source, around, before, filler)
 
     def element(s: list[Subscript], r: list[Subscript]) -> str:
         places = [
-            place.times(step).plus(offset.times(apart))
-            for place, step, offset, apart in zip(s[lead:], stride, r, dilation, strict=True)
+            place.times(step).plus(offset.times(spacing))
+            for place, step, offset, spacing in zip(s[lead:], stride, r, dilation, strict=True)
         ]
         return source.element([*s[:lead], *places])
 
@@ -214,24 +224,27 @@ def _windows(
     "aten.upsample_nearest2d.default", "aten.upsample_nearest2d.vec", "aten.upsample_nearest1d.vec"
 )
 def upsample(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """Each element repeated a whole number of times."""
+    """Lower nearest-neighbour upsampling by an integer factor."""
     source, shape = lowering.value(node.args[0]), shape_of(node)
     factors = []
     for old, new in zip(source.shape[2:], shape[2:], strict=True):
         if new % old:
-            raise UnsupportedError("its factor is not a whole number")
+            raise UnsupportedError("Its scale factor is not an integer.")
         factors.append(new // old)
 
     def mapped(s: Subscripts) -> Subscripts:
-        return [*s[:2], *(each.over(factor) for each, factor in zip(s[2:], factors, strict=True))]
+        return [
+            *s[:2],
+            *(subscript.over(factor) for subscript, factor in zip(s[2:], factors, strict=True)),
+        ]
 
-    made = source.viewed(shape, mapped)
-    return Value(shape, made.dtype, made.element, made.cost + 1)
+    view = source.viewed(shape, mapped)
+    return Value(shape, view.dtype, view.element, view.cost + 1)
 
 
 @rule("aten.pixel_shuffle.default")
 def pixel_shuffle(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """Channels spread over a finer grid."""
+    """Lower a pixel shuffle, which spreads channels over a finer grid."""
     source, shape = lowering.value(node.args[0]), shape_of(node)
     factor = int(node.args[1])  # type: ignore[arg-type]
 
@@ -241,5 +254,5 @@ def pixel_shuffle(lowering: Lowering, node: torch.fx.Node) -> Value:
         deep = channel.times(factor * factor).plus(inner)
         return [*lead, deep, row.over(factor), column.over(factor)]
 
-    made = source.viewed(shape, mapped)
-    return Value(shape, made.dtype, made.element, made.cost + 1)
+    view = source.viewed(shape, mapped)
+    return Value(shape, view.dtype, view.element, view.cost + 1)

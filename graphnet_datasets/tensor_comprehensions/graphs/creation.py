@@ -1,4 +1,4 @@
-"""Rules of tensors that are made out of nothing."""
+"""Rules for operators that create tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .registry import Lowering, argument, constant, dtype_of, rule, shape_of
     *("aten.new_full.default", "aten.fill.Scalar"),
 )
 def full(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """One number everywhere."""
+    """Lower tensors filled with one number."""
     del lowering
     name = str(node.target).split(".")[1]
     number: Any = 0 if "zeros" in name else 1
@@ -29,23 +29,23 @@ def full(lowering: Lowering, node: torch.fx.Node) -> Value:
         number = node.args[0]
     dtype = dtype_of(node)
     if isinstance(number, float) and not dtype.startswith("float"):
-        raise UnsupportedError("its number is of another kind than its type")
+        raise UnsupportedError("A float does not fit into its integer dtype.")
     value = constant(number)
     return Value(shape_of(node), dtype, lambda _: value.as_type(dtype, ()), 1)
 
 
 @rule("aten.arange.start_step", "aten.arange.default", "aten.arange.start")
 def arange(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """Numbers in a row."""
+    """Lower ranges of numbers."""
     del lowering
     name = str(node.target)
     start = 0 if name == "aten.arange.default" else node.args[0]
     step = argument(node, 2, "step", 1) if name == "aten.arange.start_step" else 1
     dtype = dtype_of(node)
     if not isinstance(start, int) or not isinstance(step, int):
-        raise UnsupportedError("its start or step is not an integer")
+        raise UnsupportedError("Its start or step is not an integer.")
     if abs(start) + abs(step) * shape_of(node)[0] >= 1 << 31:
-        raise UnsupportedError("its values do not fit int32")
+        raise UnsupportedError("Its values do not fit into int32.")
 
     def element(s: Subscripts) -> str:
         text = s[0].times(step).shifted(start).text

@@ -1,4 +1,4 @@
-"""Operators that torch takes apart for no exporter, in terms of those that have rules."""
+"""Decompositions that torch lacks, into operators with rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812 (torch's own name for it)
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return torch's decompositions to core operators and those of this module."""
+    """Return torch's core decompositions and those of this module."""
     table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions())
     table[torch.ops.aten._transformer_encoder_layer_fwd.default] = encoder_layer
     return table
@@ -38,7 +38,7 @@ def encoder_layer(
     mask: torch.Tensor | None = None,
     mask_type: int | None = None,  # noqa: ARG001 (part of the signature)
 ) -> Any:
-    """Return what the fused encoder layer does, step by step; with a mask it stays as it is."""
+    """Decompose the fused encoder layer; with a mask it remains fused."""
     if mask is not None or src.dim() != 3:
         return NotImplemented
     batch, length, _ = src.shape

@@ -1,9 +1,9 @@
-"""Which nodes of a graph go into one kernel: convex groups of nodes that rules cover.
+"""Grouping of nodes into kernels: convex groups of nodes that have rules.
 
-Nodes are taken in order. One that a rule covers joins the group of one of its operands if the
-groups, with every other node as a group of its own, still have no cycle; a contraction begins a
-group, so that no kernel computes two whose loops would have to be the same. Views at the edge of a
-group are given back: there they cost nothing outside, and inside they would complicate subscripts.
+Nodes are visited in order. A node with a rule joins the group of one of its operands, provided that
+the graph of groups (every other node being its own group) remains acyclic. A contraction starts a
+new group, because two contractions in a kernel would have to share loops. Views at the edges of a
+group are removed: outside a kernel they are free, inside they complicate subscripts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .registry import Lowering, UnsupportedError, meta_of, operator_name
 from .rules import RULES, VIEWS
 
 MAX_STATEMENTS = 12
-"""Estimated statements of a group above which nothing joins it."""
+"""Estimated number of statements above which no node joins a group."""
 
 _CONTRACTIONS = ("mm", "addmm", "bmm", "baddbmm", "mv", "dot", "convolution")
 _WEIGHTS = {
@@ -31,36 +31,36 @@ _Node = torch.fx.Node
 
 
 def reason_against(node: _Node) -> str:
-    """Return why no rule covers a node, "" if one does.
+    """Return the reason why no rule covers a node, or "".
 
-    The rule is tried on the node alone, so that its own word is taken for what it covers.
+    The rule is applied to the node alone, so the rule itself decides what it covers.
     """
     if node.op != "call_function":
-        return "it is not an operator"
+        return "The node is not an operator."
     if node.target is operator.getitem:
         return ""
     name = operator_name(node)
     if name not in RULES:
-        return "it has no rule"
+        return "The operator has no rule."
     lowering = Lowering("probe")
     try:
         for operand in node.all_input_nodes:
             meta = meta_of(operand)
             if meta.device.type != "cpu":
-                return "it is not on the CPU"
+                return "An operand is not on the CPU."
             lowering.parameter(operand)
         lowering.lower(node)
-        made = lowering.values[node]
-        for each in made if isinstance(made, tuple) else (made,):
-            if each is not None:
-                lowering.block.output(each, "probe")
+        results = lowering.values[node]
+        for value in results if isinstance(results, tuple) else (results,):
+            if value is not None:
+                lowering.block.output(value, "probe")
     except UnsupportedError as error:
         return str(error)
     return ""
 
 
 def is_view(node: _Node) -> bool:
-    """Tell whether a node computes nothing."""
+    """Return whether a node computes nothing."""
     if node.target is operator.getitem:
         source = node.args[0]
         return isinstance(source, _Node) and operator_name(source) in VIEWS
@@ -68,7 +68,7 @@ def is_view(node: _Node) -> bool:
 
 
 def is_counted(node: _Node) -> bool:
-    """Tell whether a node counts as an operator: views, checks and arithmetic of sizes do not."""
+    """Return whether a node counts as an operator; views, checks and size arithmetic do not."""
     name = operator_name(node)
     is_check = name.startswith(("aten._assert", "aten.sym_"))
     return bool(name) and not is_check and not is_view(node)
@@ -82,7 +82,7 @@ def weight(node: _Node) -> float:
 
 
 def is_contraction(node: _Node) -> bool:
-    """Tell whether a node is a product of matrices or a convolution."""
+    """Return whether a node is a matrix product or a convolution."""
     name = operator_name(node)
     return bool(name) and name.split(".")[1] in _CONTRACTIONS
 
@@ -92,7 +92,7 @@ def group_nodes(graph: torch.fx.Graph, refused: Mapping[_Node, str]) -> list[lis
 
     Args:
         graph: an aten graph.
-        refused: the nodes that no rule covers.
+        refused: nodes without a rule.
     """
     groups = _Groups()
     for node in graph.nodes:
@@ -102,9 +102,11 @@ def group_nodes(graph: torch.fx.Graph, refused: Mapping[_Node, str]) -> list[lis
         if must_join and node.args[0] in refused:
             is_open = False
         if is_open:
-            operands = [each for each in node.all_input_nodes if each not in refused]
-            found = [groups.of[each] for each in operands if groups.sizes[groups.of[each]] >= 0]
-            candidates = sorted(set(found), reverse=True)
+            operands = [operand for operand in node.all_input_nodes if operand not in refused]
+            operand_groups = [
+                groups.of[operand] for operand in operands if groups.sizes[groups.of[operand]] >= 0
+            ]
+            candidates = sorted(set(operand_groups), reverse=True)
             if is_contraction(node):
                 candidates = []
         for candidate in candidates:
@@ -114,36 +116,42 @@ def group_nodes(graph: torch.fx.Graph, refused: Mapping[_Node, str]) -> list[lis
                 break
         else:
             groups.open(node, weight(node) if is_open else -1.0)
-    found_groups = [
-        peeled(each) for number, each in groups.members.items() if groups.sizes[number] >= 0
+    peeled_groups = [
+        peeled(members) for number, members in groups.members.items() if groups.sizes[number] >= 0
     ]
-    return [each for each in found_groups if any(is_counted(node) for node in each)]
+    return [group for group in peeled_groups if any(is_counted(node) for node in group)]
 
 
 def peeled(nodes: list[_Node]) -> list[_Node]:
-    """Return a group without the views that only look at its inputs or outputs.
+    """Remove the views at the inputs and outputs of a group.
 
-    The parts of one split stay together: a kernel gives its parts to others, never the split.
+    The results of a split stay with the split, because a kernel cannot return the split itself.
     """
-    kept = set(nodes)
+    remaining = set(nodes)
     for node in nodes:
-        if is_view(node) and not any(each in kept for each in node.all_input_nodes):
-            kept.discard(node)
+        if is_view(node) and not any(operand in remaining for operand in node.all_input_nodes):
+            remaining.discard(node)
     for node in reversed(nodes):
-        if node in kept and is_view(node) and not any(each in kept for each in node.users):
-            kept.discard(node)
-    kept |= {node for node in nodes if node.target is operator.getitem and node.args[0] in kept}
-    return [node for node in nodes if node in kept]
+        if (
+            node in remaining
+            and is_view(node)
+            and not any(user in remaining for user in node.users)
+        ):
+            remaining.discard(node)
+    remaining |= {
+        node for node in nodes if node.target is operator.getitem and node.args[0] in remaining
+    }
+    return [node for node in nodes if node in remaining]
 
 
 class _Groups:
-    """The groups so far and the edges between them.
+    """The groups built so far, and the edges between them.
 
     Attributes:
-        of: the group of each node.
-        members: the nodes of each group.
-        sizes: the estimated statements of each group, -1 for what nothing may join.
-        users: the groups that read a group's results.
+        of: group of each node.
+        members: nodes of each group.
+        sizes: estimated number of statements of each group; -1 if no node may join.
+        users: groups that read the results of each group.
     """
 
     def __init__(self) -> None:
@@ -153,7 +161,7 @@ class _Groups:
         self.users: dict[int, set[int]] = {}
 
     def open(self, node: _Node, size: float) -> None:
-        """Begin a group with a node."""
+        """Start a group with a node."""
         number = len(self.members)
         self.members[number], self.sizes[number], self.users[number] = [], size, set()
         self._enter(node, number)
@@ -164,16 +172,16 @@ class _Groups:
         self._enter(node, number)
 
     def may_join(self, node: _Node, number: int) -> bool:
-        """Tell whether no other operand of the node depends on the group."""
-        others = {self.of[each] for each in node.all_input_nodes} - {number}
+        """Return whether no other operand of the node depends on the group."""
+        others = {self.of[operand] for operand in node.all_input_nodes} - {number}
         seen, stack = set(), list(self.users[number])
         while stack:
-            each = stack.pop()
-            if each in others:
+            current = stack.pop()
+            if current in others:
                 return False
-            if each not in seen:
-                seen.add(each)
-                stack += self.users[each]
+            if current not in seen:
+                seen.add(current)
+                stack += self.users[current]
         return True
 
     def _enter(self, node: _Node, number: int) -> None:

@@ -1,4 +1,4 @@
-"""A group as something to call: tensors in, tensors out, a compiled kernel in between."""
+"""Callable groups: modules that run a compiled kernel on torch tensors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from .lowering import LoweredGroup
 class GroupKernel(torch.nn.Module):
     """Calls a kernel with the tensors of a graph.
 
-    Inputs of other strides than the kernel was compiled for are copied first.
+    Inputs with strides other than the compiled strides are copied.
 
     Args:
-        strides: of each result, for graphs that read memory as it lies; none given are dense.
+        strides: strides of the results, for graphs that depend on the memory layout; dense by
+            default.
     """
 
     def __init__(
@@ -34,68 +35,69 @@ class GroupKernel(torch.nn.Module):
         super().__init__()
         self.kernel = kernel
         instance = kernel.instance
-        self._strides = [each.strides for each in instance.inputs]
-        self._shapes = [each.shape for each in instance.inputs]
-        # By position: the kernel may have been compiled for a group with other names.
-        names = dict.fromkeys(each.tensor for each in group.outputs)
+        self._strides = [tensor.strides for tensor in instance.inputs]
+        self._shapes = [tensor.shape for tensor in instance.inputs]
+        # Matched by position: the kernel may have been compiled for a group with other names.
+        names = dict.fromkeys(output.tensor for output in group.outputs)
         places = {name: place for place, name in enumerate(names)}
         self._made = [
-            (each.shape, each.strides, _torch_dtype(each.dtype.name)) for each in instance.outputs
+            (tensor.shape, tensor.strides, _torch_dtype(tensor.dtype.name))
+            for tensor in instance.outputs
         ]
         self._results = []
-        for each in group.outputs:
-            place = places[each.tensor]
-            is_same = self._made[place][0] == each.shape
-            self._results.append((place, None if is_same else each.shape))
+        for output in group.outputs:
+            place = places[output.tensor]
+            is_same = self._made[place][0] == output.shape
+            self._results.append((place, None if is_same else output.shape))
         self._layouts = list(strides)
         self._launch = kernel.launch
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return the results of the group."""
-        held = [
-            each if each.stride() == strides else placed(each, shape, strides)
-            for each, shape, strides in zip(tensors, self._shapes, self._strides, strict=True)
+        """Run the kernel and return the results of the group."""
+        inputs = [
+            tensor if tensor.stride() == strides else placed(tensor, shape, strides)
+            for tensor, shape, strides in zip(tensors, self._shapes, self._strides, strict=True)
         ]
-        made = [
+        buffers = [
             torch.empty_strided(shape, steps, dtype=dtype) for shape, steps, dtype in self._made
         ]
-        self._launch([each.data_ptr() for each in (*held, *made)])
-        found = tuple(
-            made[place] if shape is None else made[place].view(shape)
+        self._launch([tensor.data_ptr() for tensor in (*inputs, *buffers)])
+        results = tuple(
+            buffers[place] if shape is None else buffers[place].view(shape)
             for place, shape in self._results
         )
         if not self._layouts:
-            return found
+            return results
         return tuple(
-            placed(each, each.shape, strides)
-            for each, strides in zip(found, self._layouts, strict=True)
+            placed(result, result.shape, strides)
+            for result, strides in zip(results, self._layouts, strict=True)
         )
 
 
 def placed(tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int]) -> torch.Tensor:
-    """Return the tensor with these strides, copied if it has others along a dimension above 1.
+    """Return the tensor with the given strides; copy it if they differ.
 
     Raises:
-        ValueError: it has another shape than the kernel was compiled for.
+        KernelInputError: the shape differs from the compiled shape.
     """
     if tuple(tensor.shape) != tuple(shape):
         raise KernelInputError(
-            f"A tensor has shape {tuple(tensor.shape)} where the kernel was compiled for "
+            f"A tensor has shape {tuple(tensor.shape)}, but the kernel was compiled for "
             f"{tuple(shape)}. Compile again for the new sizes."
         )
-    given = zip(tensor.stride(), strides, shape, strict=True)
-    if all(size <= 1 or have == want for have, want, size in given):
+    dimensions = zip(tensor.stride(), strides, shape, strict=True)
+    if all(size <= 1 or have == want for have, want, size in dimensions):
         return tensor
     return torch.empty_strided(tuple(shape), tuple(strides), dtype=tensor.dtype).copy_(tensor)
 
 
 def as_array(tensor: torch.Tensor) -> Any:
-    """Return the tensor as an array; bfloat16, which NumPy lacks, as float32."""
+    """Convert a tensor to NumPy; bfloat16, which NumPy lacks, becomes float32."""
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def kernel_strides(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Return the strides to compile for: the tensor's own, or those of a contiguous copy."""
+    """Return the strides to compile for: of the tensor, or of a contiguous copy."""
     try:
         check_strides("input", tuple(tensor.shape), tuple(tensor.stride()))
     except KernelInputError:
@@ -104,30 +106,29 @@ def kernel_strides(tensor: torch.Tensor) -> tuple[int, ...]:
 
 
 def specialise(group: LoweredGroup, examples: Sequence[torch.Tensor]) -> Instance:
-    """Return the instance of a group for the tensors that it is called with.
+    """Return the instance of a group for example tensors.
 
-    Gathers are limited to their tensors: an index out of range, which eager refuses, must not
-    read other memory.
+    Gathers are clamped: an index out of range, which eager rejects, must not read other memory.
     """
     (definition,) = check(group.source)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PreconditionWarning)
         return instantiate(
             definition,
-            [tuple(each.shape) for each in examples],
-            strides=[kernel_strides(each) for each in examples],
+            [tuple(example.shape) for example in examples],
+            strides=[kernel_strides(example) for example in examples],
             check_bounds=True,
         )
 
 
 class KernelCache:
-    """Compiles each definition once, whatever its names: repeated blocks are one kernel.
+    """Compiles each definition once, independently of its names, so repeated blocks share a kernel.
 
     Args:
-        options: how kernels are compiled where nothing better is known.
-        timeout_s: how long the C compiler may take for one.
-        tune_s: seconds of tuning for each definition; 0 for none.
-        table: tuned options to take and, after tuning, to add to.
+        options: compile options unless better options are known.
+        timeout_s: time limit of the C compiler per kernel, in seconds.
+        tune_s: tuning time per definition in seconds; 0 disables tuning.
+        table: cache of tuned options to read and extend.
     """
 
     def __init__(
@@ -142,9 +143,9 @@ class KernelCache:
         self._kernels: dict[Any, Kernel] = {}
 
     def kernel(self, group: LoweredGroup, examples: Sequence[torch.Tensor]) -> Kernel:
-        """Return the kernel of a group."""
+        """Return the kernel of a group, compiling it if necessary."""
         instance = specialise(group, examples)
-        layouts = tuple((each.shape, each.strides) for each in instance.inputs)
+        layouts = tuple((tensor.shape, tensor.strides) for tensor in instance.inputs)
         key = (instance.canonical_text, layouts)
         if key not in self._kernels:
             options = self.tuned(instance, examples)
@@ -152,15 +153,15 @@ class KernelCache:
         return self._kernels[key]
 
     def tuned(self, instance: Instance, examples: Sequence[torch.Tensor]) -> Options | None:
-        """Return the options of the table, or those that tuning finds, or the given ones."""
+        """Return cached options, or tuned options, or the default options."""
         key = cache_key(instance, self.options)
-        known = self.table.best(key, any_machine=True) if self.table is not None else None
-        if known is not None or not self.tune_s:
-            return known or self.options
+        cached = self.table.best(key, any_machine=True) if self.table is not None else None
+        if cached is not None or not self.tune_s:
+            return cached or self.options
         config = TunerConfig(budget_s=self.tune_s, timeout_s=self.timeout_s)
         arrays = [
-            as_array(placed(each.detach(), tensor.shape, tensor.strides))
-            for each, tensor in zip(examples, instance.inputs, strict=True)
+            as_array(placed(example.detach(), tensor.shape, tensor.strides))
+            for example, tensor in zip(examples, instance.inputs, strict=True)
         ]
         start = [self.options] if self.options is not None else []
         result = autotune(instance, arrays, start=start, config=config)
@@ -170,7 +171,7 @@ class KernelCache:
 
     @property
     def num_kernels(self) -> int:
-        """How many kernels were compiled."""
+        """Number of compiled kernels."""
         return len(self._kernels)
 
 

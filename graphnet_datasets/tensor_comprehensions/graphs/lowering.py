@@ -1,4 +1,4 @@
-"""From a group of nodes to the text of a definition."""
+"""Lowering of a group of nodes to a definition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .registry import Lowering, meta_of, widened
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Output:
-    """A result of a group: the node, the tensor of the definition, and the node's shape."""
+    """A result of a group: the node, the tensor of the definition, and the shape of the node."""
 
     node: torch.fx.Node
     tensor: str
@@ -26,10 +26,10 @@ class LoweredGroup:
     """A group as a definition.
 
     Attributes:
-        nodes: the nodes that it computes, in order.
-        inputs: the nodes whose values it takes, in the order of the parameters.
-        outputs: what it gives to the rest of the graph.
-        source: the definition.
+        nodes: nodes computed by the group, in order.
+        inputs: nodes passed to the group, in the order of the parameters.
+        outputs: results used by the rest of the graph.
+        source: source of the definition.
     """
 
     nodes: tuple[torch.fx.Node, ...]
@@ -39,17 +39,17 @@ class LoweredGroup:
 
 
 def lower_group(nodes: Sequence[torch.fx.Node], name: str) -> LoweredGroup:
-    """Return the definition of a group.
+    """Lower a group of nodes to a definition.
 
     Raises:
-        UnsupportedError: a result that is needed outside is not computed by its rule.
+        UnsupportedError: the rule of a node does not compute a result that is used outside.
     """
-    own = set(nodes)
+    group_nodes = set(nodes)
     lowering = Lowering(name)
     inputs: list[torch.fx.Node] = []
     for node in nodes:
         for operand in node.all_input_nodes:
-            if operand not in own and operand not in lowering.values:
+            if operand not in group_nodes and operand not in lowering.values:
                 lowering.parameter(operand)
                 inputs.append(operand)
     outputs: list[Output] = []
@@ -59,19 +59,19 @@ def lower_group(nodes: Sequence[torch.fx.Node], name: str) -> LoweredGroup:
         value = lowering.values[node]
         if not isinstance(value, Value):
             continue
-        leaves = any(each not in own for each in node.users)
+        leaves = any(user not in group_nodes for user in node.users)
         num_users = len(node.users)
         is_reused = num_users > 1 and value.cost > 2
-        feeds_product = value.cost > 0 and any(is_contraction(each) for each in node.users)
+        feeds_product = value.cost > 0 and any(is_contraction(user) for user in node.users)
         if leaves:
-            made = lowering.output(value, node)
-            values.append(made)
-            outputs.append(Output(node, made.buffer, tuple(meta_of(node).shape)))
-            value = made if made.dtype == value.dtype else widened(made)
+            output = lowering.output(value, node)
+            values.append(output)
+            outputs.append(Output(node, output.buffer, tuple(meta_of(node).shape)))
+            value = output if output.dtype == value.dtype else widened(output)
         elif is_reused or value.cost > MAX_INLINED or feeds_product:
             value = lowering.block.stored(value, node.name)
         lowering.values[node] = value
     if not outputs:
-        raise UnsupportedError("nothing of it is used")
+        raise UnsupportedError("None of its results is used.")
     text = lowering.block.text(values)
     return LoweredGroup(tuple(nodes), tuple(inputs), tuple(outputs), text)

@@ -1,4 +1,4 @@
-"""Rules of reductions along dimensions, and of what is made of them."""
+"""Rules for reductions, and for operators built on reductions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ _REDUCTIONS = {"sum": "+=!", "mean": "+=!", "amax": "max=!", "amin": "min=!", "p
 
 
 def dimensions(node: torch.fx.Node, rank: int, place: int = 1) -> list[int]:
-    """Return the dimensions that a node reduces; none given are all."""
-    given: Any = argument(node, place, "dim")
-    if given is None or given == []:
+    """Return the dimensions that a node reduces, by default all."""
+    argument_value: Any = argument(node, place, "dim")
+    if argument_value is None or argument_value == []:
         return list(range(rank))
-    return sorted(int(each) % rank for each in (given if isinstance(given, Sequence) else [given]))
+    return sorted(
+        int(dimension) % rank
+        for dimension in (
+            argument_value if isinstance(argument_value, Sequence) else [argument_value]
+        )
+    )
 
 
 def reduced(
@@ -31,23 +36,26 @@ def reduced(
     dtype: str,
     element: Any = None,
 ) -> Value:
-    """Return a stored tensor of the kept dimensions.
+    """Reduce a value to a stored tensor of the remaining dimensions.
 
     Args:
-        element: makes the text that is reduced out of the subscripts of `source`.
+        element: return the source of the reduced expression at subscripts of `source`.
     """
-    kept = [place for place in range(len(source.shape)) if place not in along]
-    made = element or (lambda s: source.as_type(dtype, s))
+    remaining = [place for place in range(len(source.shape)) if place not in along]
+    expression = element or (lambda s: source.as_type(dtype, s))
 
     def full(outer: list[Subscript], inner: list[Subscript]) -> str:
         subscripts = [Subscript.constant(0)] * len(source.shape)
-        for place, each in (*zip(kept, outer, strict=True), *zip(along, inner, strict=True)):
-            subscripts[place] = each
-        return made(subscripts)
+        for place, subscript in (
+            *zip(remaining, outer, strict=True),
+            *zip(along, inner, strict=True),
+        ):
+            subscripts[place] = subscript
+        return expression(subscripts)
 
     return lowering.block.store(
         name,
-        [source.shape[place] for place in kept],
+        [source.shape[place] for place in remaining],
         dtype,
         full,
         reductions=[source.shape[place] for place in along],
@@ -56,10 +64,10 @@ def reduced(
 
 
 def spread(value: Value, along: Sequence[int], shape: Sequence[int]) -> Value:
-    """Return a reduced tensor with its dimensions of size 1 again, to be broadcast."""
-    kept = [place for place in range(len(shape)) if place not in along]
+    """Restore reduced dimensions with size 1, for broadcasting."""
+    remaining = [place for place in range(len(shape)) if place not in along]
     ones = tuple(1 if place in along else shape[place] for place in range(len(shape)))
-    return value.viewed(ones, lambda s: [s[place] for place in kept])
+    return value.viewed(ones, lambda s: [s[place] for place in remaining])
 
 
 @rule(
@@ -67,7 +75,7 @@ def spread(value: Value, along: Sequence[int], shape: Sequence[int]) -> Value:
     *("aten.amax.default", "aten.amin.default", "aten.prod.dim_int", "aten.prod.default"),
 )
 def reduction(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """A sum, mean, product, maximum or minimum along dimensions."""
+    """Lower sums, means, products, maxima and minima along dimensions."""
     source = lowering.value(node.args[0])
     rank = len(source.shape)
     name = str(node.target).split(".")[1]
@@ -75,23 +83,23 @@ def reduction(lowering: Lowering, node: torch.fx.Node) -> Value:
     along = dimensions(node, rank) if has_dimensions else list(range(rank))
     dtype, shape = dtype_of(node), shape_of(node)
     if dtype == "bool":
-        raise UnsupportedError("its result is a boolean")
+        raise UnsupportedError("Its result is a boolean.")
     source = _whole(lowering, source, along)
     result = reduced(lowering, node.name, source, along, _REDUCTIONS[name], dtype)
     if name in ("amax", "amin") and dtype.startswith("float"):
         result = _with_nan(lowering, node, source, along, result)
-    made = result.reshaped(shape) if result.shape != shape else result
+    shaped = result.reshaped(shape) if result.shape != shape else result
     if name != "mean":
-        return made
+        return shaped
     count = 1
-    for each in along:
-        count *= source.shape[each]
+    for dimension in along:
+        count *= source.shape[dimension]
     text = f"{float(count)!r}"
-    return Value(shape, dtype, lambda s: f"({made.element(s)} / {text})", 1)
+    return Value(shape, dtype, lambda s: f"({shaped.element(s)} / {text})", 1)
 
 
 def _whole(lowering: Lowering, source: Value, along: Sequence[int]) -> Value:
-    """Return the operand stored, where its elements would be computed more than once."""
+    """Store an expensive operand, whose elements would otherwise be recomputed."""
     del along
     return lowering.block.stored(source) if source.cost > 30 else source
 
@@ -99,15 +107,15 @@ def _whole(lowering: Lowering, source: Value, along: Sequence[int]) -> Value:
 def _with_nan(
     lowering: Lowering, node: torch.fx.Node, source: Value, along: Sequence[int], result: Value
 ) -> Value:
-    """Return the extreme, NaN where an element is: `max=!` does not say what it makes of one."""
+    """Return the extreme, or NaN if an element is NaN: `max=!` does not specify NaN handling."""
     source = lowering.block.once(source)
-    kept = [place for place in range(len(source.shape)) if place not in along]
+    remaining = [place for place in range(len(source.shape)) if place not in along]
 
-    def wrong(s: Subscripts) -> str:
+    def is_nan(s: Subscripts) -> str:
         return f"int32({source.element(s)} != {source.element(s)})"
 
-    count = reduced(lowering, f"{node.name}_nan", source, along, "max=!", "int32", wrong)
-    del kept
+    count = reduced(lowering, f"{node.name}_nan", source, along, "max=!", "int32", is_nan)
+    del remaining
     return Value(
         result.shape,
         result.dtype,
@@ -118,12 +126,12 @@ def _with_nan(
 
 @rule("aten.any.dim", "aten.any.dims", "aten.any.default", "aten.all.dim", "aten.all.default")
 def any_all(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """Whether some or all elements hold."""
+    """Lower tests whether any or all elements are true."""
     source = lowering.value(node.args[0])
     rank = len(source.shape)
     along = list(range(rank)) if "default" in str(node.target) else dimensions(node, rank)
     operator = "max=!" if ".any." in str(node.target) else "min=!"
-    found = reduced(
+    count = reduced(
         lowering,
         node.name,
         source,
@@ -132,19 +140,19 @@ def any_all(lowering: Lowering, node: torch.fx.Node) -> Value:
         "int32",
         lambda s: f"int32({source.as_type('bool', s)})",
     )
-    made = found.reshaped(shape_of(node))
-    return Value(made.shape, "bool", lambda s: f"({made.element(s)} > 0)", 1)
+    shaped = count.reshaped(shape_of(node))
+    return Value(shaped.shape, "bool", lambda s: f"({shaped.element(s)} > 0)", 1)
 
 
 @rule(
     "aten._softmax.default", "aten.softmax.int", "aten._log_softmax.default", "aten.log_softmax.int"
 )
 def softmax(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """The maximum first, so that no exponential overflows."""
+    """Lower softmax; subtracting the maximum first avoids overflow."""
     dtype, shape = dtype_of(node), shape_of(node)
     source = lowering.value(node.args[0])
     if source.dtype != dtype or not shape:
-        raise UnsupportedError("it converts its operand")
+        raise UnsupportedError("It converts its operand.")
     source = lowering.block.stored(source)
     along = [int(node.args[1]) % len(shape)]  # type: ignore[arg-type]
     greatest = reduced(lowering, f"{node.name}_max", source, along, "max=!", dtype)
@@ -171,12 +179,12 @@ def softmax(lowering: Lowering, node: torch.fx.Node) -> Value:
 
 @rule("aten.linalg_vector_norm.default")
 def vector_norm(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """The Euclidean norm along dimensions."""
+    """Lower the Euclidean norm along dimensions."""
     if float(argument(node, 1, "ord", 2)) != 2:
-        raise UnsupportedError("it is another norm than the Euclidean")
+        raise UnsupportedError("Only the Euclidean norm is supported.")
     source, dtype = lowering.value(node.args[0]), dtype_of(node)
     if not source.dtype.startswith("float") or source.dtype != dtype:
-        raise UnsupportedError("it converts its operand")
+        raise UnsupportedError("It converts its operand.")
     source = lowering.block.once(source)
     along = dimensions(node, len(source.shape), 2)
 
@@ -184,13 +192,13 @@ def vector_norm(lowering: Lowering, node: torch.fx.Node) -> Value:
         return f"{source.element(s)} * {source.element(s)}"
 
     total = reduced(lowering, node.name, source, along, "+=!", dtype, square)
-    made = total.reshaped(shape_of(node))
-    return Value(made.shape, dtype, lambda s: f"sqrt({made.element(s)})", 1)
+    shaped = total.reshaped(shape_of(node))
+    return Value(shaped.shape, dtype, lambda s: f"sqrt({shaped.element(s)})", 1)
 
 
 @rule("aten.logsumexp.default")
 def logsumexp(lowering: Lowering, node: torch.fx.Node) -> Value:
-    """The logarithm of a sum of exponentials."""
+    """Lower the logarithm of a sum of exponentials."""
     source = lowering.block.stored(lowering.value(node.args[0]))
     dtype = dtype_of(node)
     along = dimensions(node, len(source.shape))
@@ -205,15 +213,15 @@ def logsumexp(lowering: Lowering, node: torch.fx.Node) -> Value:
         dtype,
         lambda s: f"exp({source.element(s)} - {top.at(s)})",
     )
-    made = Value(
+    result = Value(
         total.shape, dtype, lambda s: f"({greatest.element(s)} + log({total.element(s)}))", 2
     )
-    return made.reshaped(shape_of(node))
+    return result.reshaped(shape_of(node))
 
 
 @rule("aten.var.correction", "aten.std.correction", "aten.var_mean.correction")
 def variance(lowering: Lowering, node: torch.fx.Node) -> Any:
-    """In two passes: the mean, then the squares around it."""
+    """Lower variance and standard deviation in two passes: the mean, then squared deviations."""
     source = lowering.block.stored(lowering.value(node.args[0]))
     dtype, shape = source.dtype, source.shape
     along = dimensions(node, len(shape))
@@ -221,21 +229,25 @@ def variance(lowering: Lowering, node: torch.fx.Node) -> Any:
     correction = 1 if correction is None else correction
     mean, second = moments(lowering, node.name, source, along, float(correction))
     keep = bool(argument(node, 99, "keepdim", False))
-    final = [1 if p in along else shape[p] for p in range(len(shape)) if keep or p not in along]
-    made = second.reshaped(final)
+    final = [
+        1 if place in along else shape[place]
+        for place in range(len(shape))
+        if keep or place not in along
+    ]
+    shaped = second.reshaped(final)
     if "std" in str(node.target):
-        return Value(made.shape, dtype, lambda s: f"sqrt({made.element(s)})", 2)
-    return (made, mean.reshaped(final)) if "var_mean" in str(node.target) else made
+        return Value(shaped.shape, dtype, lambda s: f"sqrt({shaped.element(s)})", 2)
+    return (shaped, mean.reshaped(final)) if "var_mean" in str(node.target) else shaped
 
 
 def moments(
     lowering: Lowering, name: str, source: Value, along: Sequence[int], correction: float
 ) -> tuple[Value, Value]:
-    """Return mean and variance over dimensions, without those."""
+    """Return the mean and the variance over dimensions, which are removed."""
     dtype, shape = source.dtype, source.shape
     count = 1
-    for each in along:
-        count *= shape[each]
+    for dimension in along:
+        count *= shape[dimension]
     total = reduced(lowering, f"{name}_sum", source, along, "+=!", dtype)
     mean = lowering.block.store(
         f"{name}_mean", total.shape, dtype, lambda s, _: f"{total.element(s)} / {float(count)!r}"

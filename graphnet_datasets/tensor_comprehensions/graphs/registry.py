@@ -1,4 +1,4 @@
-"""The rules by operator: how a node of an aten graph becomes values and statements."""
+"""Registry of rules, which lower the nodes of an aten graph to values and statements."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import torch
 from .block import Block, UnsupportedError, Value, number_text
 
 Rule = Callable[..., Any]
-"""Called as `rule(lowering, node)`; returns a `Value` or, for several results, a tuple of them."""
+"""Called as `rule(lowering, node)`; returns a `Value`, or a tuple of values for several results."""
 
 RULES: dict[str, Rule] = {}
-"""By the operator's name, `aten.add.Tensor`."""
+"""Rules by operator name, such as `aten.add.Tensor`."""
 
 VIEWS: set[str] = set()
-"""The operators that compute nothing; a group never consists of them alone."""
+"""Operators that compute nothing; a group never consists only of views."""
 
 DTYPES = {
     torch.float32: "float32",
@@ -31,14 +31,16 @@ DTYPES = {
     torch.float16: "float32",
     torch.bfloat16: "float32",
 }
-"""The types that rules take, as what they compute in: a 16-bit float is rounded after each one."""
+"""Supported dtypes and the types they are computed in; 16-bit floats are rounded after each
+rule.
+"""
 
 STORED_DTYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
-"""The types whose tensors hold another one than their operators compute in."""
+"""Dtypes whose tensors are stored in a type other than the computation type."""
 
 
 def rule(*names: str, is_view: bool = False) -> Callable[[Rule], Rule]:
-    """Register a rule under the names of operators."""
+    """Register a rule for operators by name."""
 
     def register(function: Rule) -> Rule:
         for name in names:
@@ -51,7 +53,7 @@ def rule(*names: str, is_view: bool = False) -> Callable[[Rule], Rule]:
 
 
 def operator_name(node: torch.fx.Node) -> str:
-    """Return `aten.add.Tensor` of a node that calls it, "" for any other."""
+    """Return the operator name of a call, such as `aten.add.Tensor`, or ""."""
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
         return ""
     return str(node.target)
@@ -65,24 +67,24 @@ def meta_of(node: Any) -> torch.Tensor:
     """
     value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
     if not isinstance(value, torch.Tensor):
-        raise UnsupportedError("it has no single tensor")
-    if any(not isinstance(each, int) for each in value.shape):
-        raise UnsupportedError("its size is symbolic")
+        raise UnsupportedError("The value is not a single tensor.")
+    if any(not isinstance(size, int) for size in value.shape):
+        raise UnsupportedError("A size is symbolic.")
     if value.dtype not in DTYPES:
-        raise UnsupportedError(f"{value.dtype} has no rules")
+        raise UnsupportedError(f"{value.dtype} has no rules.")
     if value.numel() == 0:
-        raise UnsupportedError("it is empty")
+        raise UnsupportedError("The tensor is empty.")
     if value.layout is not torch.strided:
-        raise UnsupportedError("it is sparse")
+        raise UnsupportedError("The tensor is sparse.")
     return value
 
 
 class Lowering:
-    """Turns the nodes of one group into a definition.
+    """Lowers the nodes of one group to a definition.
 
     Attributes:
         block: the definition.
-        values: the value, or tuple of values, of each node that was lowered or is an input.
+        values: values of inputs and lowered nodes; a tuple for several results.
     """
 
     def __init__(self, name: str) -> None:
@@ -90,35 +92,35 @@ class Lowering:
         self.values: dict[torch.fx.Node, Any] = {}
 
     def lower(self, node: torch.fx.Node) -> None:
-        """Lower one node whose operands are known.
+        """Lower a node whose operands have values.
 
         Raises:
             UnsupportedError: no rule covers this form of the operator.
         """
         if node.target is operator.getitem:
-            made = self.values[node.args[0]][node.args[1]]  # type: ignore[index]
-            if made is None and node.users:
-                raise UnsupportedError("this result is not computed")
+            value = self.values[node.args[0]][node.args[1]]  # type: ignore[index]
+            if value is None and node.users:
+                raise UnsupportedError("This result is not computed.")
         else:
-            made = RULES[operator_name(node)](self, node)
-        if isinstance(made, Value) and not _only_moves(node):
-            made = _rounded(made, STORED_DTYPES.get(meta_of(node).dtype))
-        self.values[node] = made
+            value = RULES[operator_name(node)](self, node)
+        if isinstance(value, Value) and not _only_moves(node):
+            value = _rounded(value, STORED_DTYPES.get(meta_of(node).dtype))
+        self.values[node] = value
 
     def parameter(self, node: torch.fx.Node) -> Value:
-        """Add a node of the rest of the graph as an input of the definition, and return that.
+        """Add an input of the definition for a node outside the group.
 
         Raises:
-            UnsupportedError: it is not a tensor of a type that rules take.
+            UnsupportedError: the node is not a tensor of a supported dtype.
         """
         meta = meta_of(node)
         stored = STORED_DTYPES.get(meta.dtype)
-        made = self.block.parameter(node.name, meta.shape, stored or DTYPES[meta.dtype])
-        self.values[node] = widened(made) if stored else made
-        return made
+        value = self.block.parameter(node.name, meta.shape, stored or DTYPES[meta.dtype])
+        self.values[node] = widened(value) if stored else value
+        return value
 
     def output(self, value: Value, node: torch.fx.Node) -> Value:
-        """Return a value as a tensor of its own of the type that the rest of the graph takes."""
+        """Store a value in its own tensor with the dtype expected by the rest of the graph."""
         stored = STORED_DTYPES.get(meta_of(node).dtype)
         if not stored:
             return self.block.output(value, node.name)
@@ -128,11 +130,11 @@ class Lowering:
         )
 
     def value(self, argument: Any) -> Value:
-        """Return the value of an operand that has to be a tensor."""
-        found = self.values.get(argument) if isinstance(argument, torch.fx.Node) else None
-        if not isinstance(found, Value):
-            raise UnsupportedError("an operand is not a tensor")
-        return found
+        """Return the value of a tensor operand."""
+        value = self.values.get(argument) if isinstance(argument, torch.fx.Node) else None
+        if not isinstance(value, Value):
+            raise UnsupportedError("An operand is not a tensor.")
+        return value
 
     def operand(self, argument: Any) -> Value:
         """Return the value of an operand that may be a number."""
@@ -142,18 +144,18 @@ class Lowering:
 
 
 def widened(value: Value) -> Value:
-    """Return a stored 16-bit tensor as what operators compute in."""
+    """Convert a stored 16-bit tensor to the computation type."""
     return Value(value.shape, "float32", lambda s: f"float32({value.element(s)})", 1)
 
 
 def _only_moves(node: torch.fx.Node) -> bool:
-    """Tell whether the elements of a node's value are elements of an operand."""
+    """Return whether the elements of a node are elements of an operand."""
     source = node.args[0] if node.target is operator.getitem else node
     return isinstance(source, torch.fx.Node) and operator_name(source) in VIEWS
 
 
 def _rounded(value: Value, stored: str | None) -> Value:
-    """Return a value as what is left of it where it is stored, as eager does in between."""
+    """Round a value to its storage dtype, as eager does between operators."""
     if stored is None:
         return value
     element = value.element
@@ -162,31 +164,31 @@ def _rounded(value: Value, stored: str | None) -> Value:
 
 
 def constant(number: Any) -> Value:
-    """Return a Python number as a value; its type is the least that its kind has."""
+    """Return a Python number as a value of the smallest type of its kind."""
     if isinstance(number, bool):
         text = "1 == 1" if number else "1 == 0"
         return Value((), "bool", lambda _: f"({text})")
     if isinstance(number, int):
         if not -(1 << 31) < number < 1 << 31:
-            raise UnsupportedError("a literal does not fit int32")
+            raise UnsupportedError("A literal does not fit into int32.")
         return Value((), "int32", lambda _: number_text(number), number=number)
     if isinstance(number, float):
         return Value((), "float32", lambda _: number_text(number), number=number)
-    raise UnsupportedError(f"an operand is {type(number).__name__}")
+    raise UnsupportedError(f"An operand is of type {type(number).__name__}.")
 
 
 def dtype_of(node: torch.fx.Node) -> str:
-    """Return the name of a node's type."""
+    """Return the computation type of a node."""
     return DTYPES[meta_of(node).dtype]
 
 
 def shape_of(node: torch.fx.Node) -> tuple[int, ...]:
-    """Return a node's shape."""
+    """Return the shape of a node."""
     return tuple(meta_of(node).shape)
 
 
 def argument(node: torch.fx.Node, place: int, name: str, default: Any = None) -> Any:
-    """Return an argument by place or name."""
+    """Return an argument by position or name."""
     if len(node.args) > place:
         return node.args[place]
     return node.kwargs.get(name, default)

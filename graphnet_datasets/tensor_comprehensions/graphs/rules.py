@@ -1,4 +1,4 @@
-"""All rules: importing this module registers them."""
+"""All rules; importing this module registers them."""
 
 from . import contractions, creation, normalisation, pointwise, reductions, views
 from .registry import RULES, VIEWS

@@ -1,7 +1,7 @@
-"""Index expressions while graphs are turned into definitions: affine as long as that is possible.
+"""Index expressions for lowering graphs, affine where possible.
 
-A view of a tensor is a map of index expressions. Divisions and remainders by constants, which
-reshaping brings, are resolved where ranges allow it: `(8*i + j) / 8` is `i` if `j` is in 0:8.
+A view of a tensor is a map of index expressions. Reshapes introduce divisions and remainders by
+constants, which are resolved if ranges allow it: `(8*i + j) / 8` is `i` for `j` in 0:8.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ..language import Affine
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Subscript:
-    """An index expression with bounds of its values.
+    """An index expression and bounds of its values.
 
     Attributes:
-        affine: the expression, None where it is not affine.
+        affine: the affine expression, or None if it is not affine.
         text: the expression in the language.
-        least, greatest: bounds of its values.
-        extents: the names in it and how many values each has, from 0.
+        least, greatest: bounds of the values.
+        extents: names that occur, with the number of their values, from 0.
     """
 
     affine: Affine | None
@@ -31,19 +31,19 @@ class Subscript:
 
     @staticmethod
     def index(name: str, extent: int) -> Subscript:
-        """Return an index with values in `0:extent`; one with a single value is 0."""
+        """Return an index with values in `0:extent`, or 0 if the extent is 1."""
         if extent == 1:
             return Subscript.constant(0)
         return _affine(Affine.index(name), ((name, extent),))
 
     @staticmethod
     def constant(value: int) -> Subscript:
-        """Return a number."""
+        """Return a constant."""
         return _affine(Affine((), value), ())
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is a number."""
+        """True for a constant."""
         return self.affine is not None and self.affine.is_constant
 
     def plus(self, other: Subscript) -> Subscript:
@@ -59,18 +59,18 @@ class Subscript:
         return Subscript(None, f"{self.text} + {other.text}", least, greatest, extents)
 
     def shifted(self, offset: int) -> Subscript:
-        """Return the sum with a number."""
+        """Return the sum with an integer."""
         return self.plus(Subscript.constant(offset)) if offset else self
 
     def times(self, factor: int) -> Subscript:
-        """Return the product with a number."""
+        """Return the product with an integer."""
         if self.affine is not None:
             return _affine(self.affine * factor, self.extents)
         ends = sorted((self.least * factor, self.greatest * factor))
         return Subscript(None, f"({self.text}) * {factor}", ends[0], ends[1], self.extents)
 
     def over(self, divisor: int) -> Subscript:
-        """Return the quotient by a positive number, rounded down."""
+        """Return the quotient by a positive integer, rounded down."""
         if divisor == 1:
             return self
         if self.least // divisor == self.greatest // divisor:
@@ -83,7 +83,7 @@ class Subscript:
         return Subscript(None, text, least, greatest, self.extents)
 
     def modulo(self, divisor: int) -> Subscript:
-        """Return the remainder by a positive number."""
+        """Return the remainder by a positive integer."""
         if self.least >= 0 and self.greatest < divisor:
             return self
         split = self._split(divisor)
@@ -92,13 +92,19 @@ class Subscript:
         return Subscript(None, f"({self.text}) % {divisor}", 0, divisor - 1, self.extents)
 
     def _split(self, divisor: int) -> tuple[Affine, Affine] | None:
-        """Return quotient and remainder if both are affine."""
+        """Return the quotient and the remainder if both are affine, else None."""
         if self.affine is None:
             return None
         whole = {
-            name: each // divisor for name, each in self.affine.coefficients if not each % divisor
+            name: coefficient // divisor
+            for name, coefficient in self.affine.coefficients
+            if not coefficient % divisor
         }
-        rest = {name: each for name, each in self.affine.coefficients if each % divisor}
+        rest = {
+            name: coefficient
+            for name, coefficient in self.affine.coefficients
+            if coefficient % divisor
+        }
         low = self.affine.constant % divisor
         remainder = _affine(Affine.of(rest, low), self.extents)
         if remainder.least < 0 or remainder.greatest >= divisor or remainder.affine is None:
@@ -107,24 +113,24 @@ class Subscript:
 
 
 def _affine(affine: Affine, extents: tuple[tuple[str, int], ...]) -> Subscript:
-    kept = tuple((name, extent) for name, extent in extents if affine.coefficient(name))
-    least, greatest = affine.bounds({name: (0, extent) for name, extent in kept})
-    return Subscript(affine, str(affine), least, greatest, kept)
+    used = tuple((name, extent) for name, extent in extents if affine.coefficient(name))
+    least, greatest = affine.bounds({name: (0, extent) for name, extent in used})
+    return Subscript(affine, str(affine), least, greatest, used)
 
 
 def reshaped(
     subscripts: Sequence[Subscript], old: Sequence[int], new: Sequence[int]
 ) -> list[Subscript]:
-    """Return where an element of a tensor viewed as shape `new` lies in its shape `old`.
+    """Map subscripts of shape `new` to subscripts of the original shape `old`.
 
-    Runs of dimensions with equal products are looked at apart, so that what a reshape leaves alone
-    stays as it is.
+    Runs of dimensions with equal products are treated separately, so dimensions that the reshape
+    does not change keep their subscripts.
 
     >>> i, j = Subscript.index("i", 6), Subscript.index("j", 4)
-    >>> [each.text for each in reshaped([i, j], (2, 3, 4), (6, 4))]
+    >>> [subscript.text for subscript in reshaped([i, j], (2, 3, 4), (6, 4))]
     ['(i) / 3', '(i) % 3', 'j']
     """
-    found: list[Subscript] = []
+    result: list[Subscript] = []
     place = start = 0
     while start < len(old):
         stop, size = start + 1, old[start]
@@ -143,6 +149,6 @@ def reshaped(
         for extent in reversed(old[start:stop]):
             parts.append(flat.modulo(extent) if extent > 1 else Subscript.constant(0))
             flat = flat.over(extent)
-        found += reversed(parts)
+        result += reversed(parts)
         start, place = stop, last
-    return found
+    return result

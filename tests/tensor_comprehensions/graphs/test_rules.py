@@ -202,15 +202,15 @@ def _values(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> dict:
 @pytest.mark.parametrize(
     ("function", "inputs", "reason"),
     [
-        (lambda x: x.sort(0)[0], (R(4),), "it has no rule"),
-        (lambda x: x.to(torch.complex64) + 1, (R(4),), "torch.complex64 has no rules"),
-        (lambda x: torch.cat([x] * 9), (R(4),), "it joins more than 8 tensors"),
+        (lambda x: x.sort(0)[0], (R(4),), "The operator has no rule."),
+        (lambda x: x.to(torch.complex64) + 1, (R(4),), "torch.complex64 has no rules."),
+        (lambda x: torch.cat([x] * 9), (R(4),), "It joins more than 8 tensors."),
         (
             lambda x: aten.avg_pool2d(x, [3, 3], [2, 2], [1, 1], False, False),
             (R(1, 1, 8, 8),),
-            "its windows have different sizes",
+            "Its windows have different sizes.",
         ),
-        (lambda x: x * (1 << 40), (LONG,), "a literal does not fit int32"),
+        (lambda x: x * (1 << 40), (LONG,), "A literal does not fit into int32."),
     ],
 )
 def test_what_no_rule_covers_says_why(function, inputs, reason: str) -> None:
