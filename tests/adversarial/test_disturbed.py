@@ -50,9 +50,9 @@ def test_a_slowed_baseline_is_timed_again_in_a_process_of_its_own(
     in_turns: list[Outcome] = []
     take = judging.take_turn_times
 
-    def see(record: dict[str, Any], messages: Any, outcome: Outcome, eager: Outcome) -> None:
+    def see(record: dict[str, Any], messages: Any, outcome: Outcome, eager: Outcome) -> list[str]:
         in_turns.extend((outcome, eager))
-        take(record, messages, outcome, eager)
+        return take(record, messages, outcome, eager)
 
     monkeypatch.setattr(judging, "take_turn_times", see)
     record = long_trial(candidate, module=MODULE)
@@ -62,9 +62,9 @@ def test_a_slowed_baseline_is_timed_again_in_a_process_of_its_own(
     assert record["speedup"] < 3
     assert record["clock"] == "kernel"
     assert len(record["baseline_latency_ms"]) == len(record["candidate_latency_ms"])
-    (warning,) = (each for each in record["warnings"] if each.startswith("baseline_disturbed"))
+    (warning,) = (text for text in record["warnings"] if text.startswith("baseline_disturbed"))
     assert warning.endswith("; the record holds the turns.")
-    assert [moments_of_calls(each) for each in in_turns] == [{"<+-="}, {"<+-="}]
+    assert [moments_of_calls(outcome) for outcome in in_turns] == [{"<+-="}, {"<+-="}]
 
 
 @pytest.mark.parametrize("candidate", ["takes_the_interpreter", "finds_eager_and_wraps_it"])
