@@ -30,6 +30,7 @@ from ..walking.expanded_operands import copied_bytes
 from ..walking.live_memory import tensors_in
 from ..walking.unknown import refuse_overflow
 from ..walking.unsettled import data_sized
+from ..walking.working_memory import workspace_bytes
 from .entries import custom_operator_of
 
 NAME = "size_checks"
@@ -146,8 +147,10 @@ class SizeChecks(torch.nn.Module):
             raise MemoryLimitError(f"computes with an integer of more than {MAX_BITS} bits.")
         check_call(call.operator, args, kwargs)
         needed = self._needed_bytes(call.operator, args, kwargs)
-        copied = copied_bytes(call.operator, [*args, *kwargs.values()])
-        total = live.num_bytes + live.promised() + needed + copied
+        values = [*args, *kwargs.values()]
+        buffers = copied_bytes(call.operator, values)
+        buffers += workspace_bytes(call.operator, values, needed)
+        total = live.num_bytes + live.promised() + needed + buffers
         if total > self._room_bytes:
             raise MemoryLimitError(
                 f"would bring what is known of its run alone to {total / 1e9:,.3f} GB beside "

@@ -40,6 +40,7 @@ from .repeated_calls import Remembered, keep, key_of, recall, remember
 from .rules import apply_rule
 from .unknown import Guesses, Unknown, empty, quietly, refuse_overflow
 from .unsettled import Unsettled
+from .working_memory import full_bytes, workspace_bytes
 
 CPU = torch.device("cpu")
 _ITEMS = frozenset(
@@ -203,22 +204,25 @@ class Walk:
         operands = [self.values[ref] for ref in self.sample.op_refs[position]]
         self.values.append(result)
         self.memory.hold(index, result)
-        copied = self._copied_bytes(op, operands)
-        if copied:
-            self.working_bytes = max(self.working_bytes, self.memory.live_bytes + copied)
-            what = f"{self._place(position)} may copy its expanded operands, which brings memory to"
-            self._check_limit(self.working_bytes, what)
         if self.limit_bytes is not None and self.memory.live_bytes > self.limit_bytes:
             what = f"{self._place(position)} brings the tensors that are alive to"
             self._check_limit(self.memory.live_bytes, what)
+        buffers = self._buffer_bytes(op, operands, result)
+        if buffers:
+            self.working_bytes = max(self.working_bytes, self.memory.live_bytes + buffers)
+            subject = f"Copies and buffers of {self._place(position)} may bring memory to"
+            self._check_limit(self.working_bytes, subject)
         if type(result) is not Form or not self.unsettled.is_within(result):
             self.unsettled.check_elements(result, self._place(position))
         return None if isinstance(result, Unknown) else tuple(describe(result))
 
-    def _copied_bytes(self, op: Op, operands: list[Any]) -> int:
+    def _buffer_bytes(self, op: Op, operands: list[Any], result: Any) -> int:
+        """Return the bytes that a kernel may take beside its operands and its result."""
         if custom_operator_of(self.sample, op) is not None:
             return 0
-        return copied_bytes(lookup(op.target), operands)
+        operator = lookup(op.target)
+        copied = copied_bytes(operator, operands)
+        return copied + workspace_bytes(operator, operands, full_bytes(result))
 
     def _place(self, position: int) -> str:
         return f"Op {position} (`{self.sample.ops[position].target}`) of `{self.sample.id}`"
