@@ -1,4 +1,4 @@
-"""What compilers generate for graphs, collected as text."""
+"""Collection of the kernels that compilers generate for graphs."""
 
 from .collecting import KERNEL_LIMITS, GraphKernels, KernelReport, collect_kernels
 from .generated import GeneratedKernel, Generation

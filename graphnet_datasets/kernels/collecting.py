@@ -1,4 +1,4 @@
-"""`collect_kernels`: a table of what a compiler generates for graphs, resumable."""
+"""`collect_kernels`: a resumable collection of generated kernels in a dataset directory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FOLDER = "kernels"
 
 @dataclasses.dataclass(frozen=True)
 class GraphKernels:
-    """What became of one graph: how many kernels there are, or why there is none."""
+    """Outcome for one graph: the number of kernels, or the reason why there are none."""
 
     id: str
     num_kernels: int = 0
@@ -49,7 +49,7 @@ class GraphKernels:
 
 @dataclasses.dataclass(frozen=True)
 class KernelReport:
-    """What collecting gave: the dataset, None if there is no kernel, and what became of each."""
+    """Outcome of a collection: the dataset (None without kernels), and the outcomes of graphs."""
 
     out: Path | None
     report_path: Path
@@ -58,20 +58,20 @@ class KernelReport:
 
     @property
     def num_kernels(self) -> int:
-        """How many kernels there are."""
-        return sum(each.num_kernels for each in self.outcomes)
+        """Total number of kernels."""
+        return sum(outcome.num_kernels for outcome in self.outcomes)
 
     @property
     def refused(self) -> list[GraphKernels]:
-        """The graphs for which nothing was generated."""
-        return [each for each in self.outcomes if not each.num_kernels]
+        """Graphs without kernels."""
+        return [outcome for outcome in self.outcomes if not outcome.num_kernels]
 
     def summary(self) -> str:
-        """Return the report in a few lines for a terminal."""
+        """Return a short report for a terminal."""
         graphs = counted(len(self.outcomes), "graph")
         where = f"{counted(self.num_kernels, 'kernel')} written to {self.out}"
         lines = [f"{where if self.out else 'Nothing written'}; {graphs}"]
-        reasons = collections.Counter(each.reason for each in self.refused)
+        reasons = collections.Counter(outcome.reason for outcome in self.refused)
         lines += [
             f"  {counted(count, 'graph')}: {reason}" for reason, count in reasons.most_common()
         ]
@@ -93,21 +93,19 @@ def collect_kernels(
     limits: Limits = KERNEL_LIMITS,
     on_progress: Count | None = None,
 ) -> KernelReport:
-    """Write a dataset directory with what a compiler generates for samples, as text.
+    """Write a dataset directory with the kernels that a compiler generates for samples.
 
-    `what`, `filters` and `dataset` choose samples as `select_rows` does; those of subgraphs are
-    meant, and whole graphs do. Each is compiled and called a few times in a process of its own with
-    empty caches, `jobs` at a time, within `limits`; the generated code runs there and nowhere else.
-    `out` holds the config `kernels` and `kernels-report.jsonl`, which says what became of each
-    graph. What is done is kept in a hidden directory beside `out`; after a stop of any kind the
-    same call goes on from there.
+    `what`, `filters` and `dataset` select samples as in `select_rows`; subgraphs are typical, whole
+    graphs work too. Each sample is compiled and called a few times in a separate process with empty
+    caches, `jobs` at a time, within `limits`; generated code runs only there. `out` contains the
+    config `kernels` and `kernels-report.jsonl` with the outcome of each graph. Finished graphs are
+    stored in a hidden directory beside `out`; after an interruption, the same call resumes.
 
     Raises:
-        CompilerError: nobody knows what the compiler generates, it cannot run here, or an option is
-            wrong.
-        DatasetNotFoundError: nothing has such a name, or no sample of torch is left.
-        DatasetExistsError: `out` is there already, or another call is writing it.
-        RunError: the worker processes cannot be started, or there is no such executor.
+        CompilerError: the compiler is not supported or cannot run here, or an option is wrong.
+        DatasetNotFoundError: nothing has this name, or no torch sample remains after filtering.
+        DatasetExistsError: `out` exists, or another call is writing it.
+        RunError: the worker processes cannot be started, or the executor does not exist.
     """
     check_executor(executor)
     options = dict(options or {})
@@ -128,8 +126,9 @@ def collect_kernels(
     ]
     if not rows:
         raise DatasetNotFoundError(
-            "There is no such sample of torch: the filters leave none. `graphnet list` shows what "
-            "there is."
+            "No torch sample remains after filtering. Loosen the filters; `graphnet list` shows "
+            "the "
+            "available samples."
         )
     work = Work("graphnet_datasets.kernels.server", PHASES, limits, {COMPILERS_VARIABLE: compiler})
     with collecting.staging.hold():
@@ -142,7 +141,7 @@ def collect_kernels(
 
 
 class _Collecting:
-    """One collection: its parts on disk, and the steps from them to the dataset."""
+    """A collection: its parts on disk, and the steps that turn them into a dataset."""
 
     def __init__(self, target: Path, job: Mapping[str, Any]) -> None:
         self.staging = Staging(target, "kernels")
@@ -150,7 +149,7 @@ class _Collecting:
         self.collection = Collection(self.staging, job, KERNELS.schema, nothing)
 
     def find_finished(self) -> KernelReport | None:
-        """Return the report of a collection that was stopped when all but the tidying was done."""
+        """Return the report of a collection that was interrupted after publishing, or None."""
         if not self.staging.is_published:
             return None
         path = self.staging.target / REPORT_NAME
@@ -163,18 +162,18 @@ class _Collecting:
         notes, num_resumed = self.collection.parts_of(rows), self.collection.num_resumed
         outcomes = tuple(_outcome(note) for note, _ in notes)
         target = self.staging.target
-        report = "".join(f"{json.dumps(dataclasses.asdict(each))}\n" for each in outcomes)
-        if not any(each.num_kernels for each in outcomes):
+        report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
+        if not any(outcome.num_kernels for outcome in outcomes):
             path = target.with_name(f"{target.name}.{REPORT_NAME}")
             write_text(path, report)
             return KernelReport(None, path, outcomes, num_resumed)
         staged = self.staging.new_place()
         for split in SPLITS:
-            chosen = [
-                each for each in notes if each[0]["split"] == split and each[0]["num_kernels"]
+            split_notes = [
+                note for note in notes if note[0]["split"] == split and note[0]["num_kernels"]
             ]
-            if chosen:
-                write_shards(_rows_of(chosen), staged / FOLDER, split, table=KERNELS)
+            if split_notes:
+                write_shards(_rows_of(split_notes), staged / FOLDER, split, table=KERNELS)
         write_text(staged / REPORT_NAME, report)
         write_readme(staged)
         self.staging.publish(staged)
@@ -183,7 +182,7 @@ class _Collecting:
 
 def _rows_of(notes: Iterable[tuple[Mapping[str, Any], Path]]) -> Iterator[pa.Table]:
     reader = PartReader()
-    for note, path in sorted(notes, key=lambda each: each[0]["id"]):
+    for note, path in sorted(notes, key=lambda item: item[0]["id"]):
         for index in range(note["num_kernels"]):
             yield reader.row(path, index)
 

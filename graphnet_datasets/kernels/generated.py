@@ -1,4 +1,4 @@
-"""What a compiler generated for one graph, as plain data."""
+"""Generated kernels as plain data."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class GeneratedKernel:
-    """One generated function.
+    """A generated function.
 
-    `language` is `c`, `c++`, `triton` or `tensorir`. `operators` are targets of the sample's
-    operators, whose positions are `ops`; where a compiler does not tell them, `ops` is None and
-    `operators` are its own names. `launch` holds JSON: what the function is called with.
+    `language` is `c`, `c++`, `triton` or `tensorir`. `operators` are the targets of the sample's
+    operators at the positions `ops`. If the compiler does not report operators, `ops` is None and
+    `operators` are the compiler's own names. `launch` is JSON that describes the arguments.
     """
 
     entry: str
@@ -26,7 +26,7 @@ class GeneratedKernel:
 
 @dataclasses.dataclass(frozen=True)
 class Generation:
-    """The kernels of a graph in order, calls into libraries beside them, and what runs it all."""
+    """Kernels of a graph in order, calls into libraries, and a function that runs the graph."""
 
     kernels: tuple[GeneratedKernel, ...]
     library_calls: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The compilers whose generated code can be had, by name."""
+"""Compilers whose generated code can be collected, by name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _GENERATORS: Mapping[str, Callable[[], Generator]] = {
 
 
 def generator_names() -> tuple[str, ...]:
-    """Return the names of the compilers whose generated code can be had.
+    """Return the names of the compilers whose generated code can be collected.
 
     >>> generator_names()
     ('inductor', 'tc', 'tvm')
@@ -49,14 +49,15 @@ def generator_names() -> tuple[str, ...]:
 
 
 def generator_of(compiler: str) -> Generator:
-    """Return what compiles a sample and gives what was generated.
+    """Return the function that compiles a sample and collects its kernels.
 
     Raises:
-        CompilerError: nobody knows what that compiler generates.
+        CompilerError: the generated code of this compiler cannot be collected.
     """
     if compiler not in _GENERATORS:
         raise CompilerError(
-            f"What `{compiler}` generates cannot be had.{did_you_mean(compiler, _GENERATORS)} "
+            "Generated kernels cannot be collected from "
+            f"`{compiler}`.{did_you_mean(compiler, _GENERATORS)} "
             f"Choose one of {', '.join(_GENERATORS)}."
         )
     return _GENERATORS[compiler]()
@@ -66,7 +67,7 @@ def check_generator(compiler: str, options: Mapping[str, Any]) -> str:
     """Return the version of a compiler that can run here with these options.
 
     Raises:
-        CompilerError: nobody knows what it generates, or an option is wrong.
+        CompilerError: its generated code cannot be collected, or an option is wrong.
         CompilerUnavailableError: it cannot run here.
     """
     if compiler not in _GENERATORS:

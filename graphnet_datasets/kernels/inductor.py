@@ -18,13 +18,13 @@ from .wrapper_text import WrittenKernel, read_wrapper
 
 
 def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generation:
-    """Compile a sample by TorchInductor and return what it generated.
+    """Compile a sample with TorchInductor and collect the generated kernels.
 
-    The sample's operators are marked and compiled as they stand, without a capture by dynamo.
+    The sample's operators are marked and compiled directly, without capture by Dynamo.
 
     Raises:
         TransformError: TorchInductor cannot compile the sample.
-        CompilerError: it has no such option.
+        CompilerError: TorchInductor has no such option.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
     from torch._inductor.compile_fx import compile_fx
@@ -54,7 +54,7 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
         try:
             with mock.patch.object(GraphLowering, "save_output_code", keep_text):
                 compiled = compile_fx(module, list(tensors), config_patches=patches)
-        except Exception as error:  # whatever a compiler raises
+        except Exception as error:  # a compiler may raise any error
             failure = error
     if failure is not None:
         raise compile_error(sample, failure) from failure
@@ -63,7 +63,7 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
     for text, nodes in texts:
         written, calls = read_wrapper(text)
         library += calls
-        kernels += [_kernel(each, nodes, positions, sample) for each in written]
+        kernels += [_kernel(kernel, nodes, positions, sample) for kernel in written]
     return Generation(tuple(kernels), tuple(library), functools.partial(_run, compiled, tensors))
 
 
@@ -78,21 +78,21 @@ def _kernel(
     positions: Mapping[str, int | None],
     sample: Sample,
 ) -> GeneratedKernel:
-    """Return a kernel with the operators of the sample that its traced nodes belong to."""
+    """Return a kernel with the sample's operators to which its traced nodes belong."""
     names = [
         name
-        for kernel, found in nodes.items()
+        for kernel, node_names in nodes.items()
         if kernel.rpartition(":")[0] == written.entry
-        for name in found
+        for name in node_names
     ]
-    known = [position for name in names if (position := positions.get(name)) is not None]
-    ops = tuple(sorted(set(known)))
+    known_positions = [position for name in names if (position := positions.get(name)) is not None]
+    ops = tuple(sorted(set(known_positions)))
     launch = {"types": list(written.types), "calls": list(written.calls)}
     return GeneratedKernel(
         written.entry,
         written.language,
         written.source,
         tuple(sample.ops[position].target for position in ops),
-        ops if len(known) == len(names) and ops else None,
+        ops if len(known_positions) == len(names) and ops else None,
         json.loads(json.dumps(launch)),
     )

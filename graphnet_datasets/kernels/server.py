@@ -1,4 +1,4 @@
-"""The fork server whose jobs compile graphs and keep what was generated."""
+"""Fork server whose jobs compile graphs and collect the generated kernels."""
 
 import os
 
@@ -12,7 +12,7 @@ from .worker import work
 
 
 def main() -> None:
-    """Import what all jobs need, and serve them."""
+    """Import the modules that all jobs need, and serve jobs."""
     is_inductor = os.environ.get(COMPILERS_VARIABLE) == Inductor.name
     with not_collecting():
         seldom = module("torch", "runtime").import_all(with_compiler=is_inductor)

@@ -1,4 +1,4 @@
-"""Kernels of the compiler `tc`: C that was generated from tensor comprehensions."""
+"""Kernels of the `tc` compiler: C generated from Tensor Comprehensions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .generated import GeneratedKernel, Generation
 
 
 def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generation:
-    """Compile a sample by `tc` and return the C that was generated for its groups.
+    """Compile a sample with `tc` and collect the C source of its groups.
 
-    Operators are those of ATen that the graph was decomposed into.
+    The reported operators are the ATen operators that the graph is decomposed into.
 
     Raises:
-        TransformError: no operator of it is covered, or the compiler does not take it.
-        CompilerError: there is no such option.
+        TransformError: `tc` covers none of the operators, or rejects the sample.
+        CompilerError: `tc` has no such option.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
     compiler = TensorComprehensions(options)
@@ -37,14 +37,14 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
             reason="no operator of it is covered by `tc`",
         )
     kernels = []
-    for group, made in compiler.kept:
-        kernel = made.kernel
+    for group, group_kernel in compiler.kept:
+        kernel = group_kernel.kernel
         tensors = [*kernel.instance.inputs, *kernel.instance.outputs]
         launch = {
             "threads": kernel.threads,
             "arguments": [
-                {"name": each.name, "dtype": each.dtype.name, "shape": list(each.shape)}
-                for each in tensors
+                {"name": tensor.name, "dtype": tensor.dtype.name, "shape": list(tensor.shape)}
+                for tensor in tensors
             ],
             "definition": group.source,
         }

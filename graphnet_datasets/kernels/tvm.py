@@ -1,4 +1,4 @@
-"""Kernels of TVM: TensorIR, before LLVM makes machine code of it."""
+"""Kernels of TVM: TensorIR before code generation by LLVM."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .generated import GeneratedKernel, Generation
 
 
 def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generation:
-    """Compile a sample by TVM and return the TensorIR of its functions.
+    """Compile a sample with TVM and collect the TensorIR of its functions.
 
-    TVM does not tell which operators a function computes; their names are made of those of Relax.
+    TVM does not report the operators of a function; the names of functions consist of Relax names.
 
     Raises:
         TransformError: TVM cannot compile the sample.
-        CompilerError: there is no such option.
+        CompilerError: TVM has no such option.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
     compiler = Tvm(options)
@@ -42,11 +42,11 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
     for variable, function in compiler.lowered.functions.items():
         if isinstance(function, tir.PrimFunc):
             name = str(variable.name_hint)
-            launch = {"parameters": [str(each) for each in function.params]}
+            launch = {"parameters": [str(parameter) for parameter in function.params]}
             kernels.append(
                 GeneratedKernel(name, "tensorir", function.script(), (name,), None, launch)
             )
-    kernels.sort(key=lambda each: each.entry)
+    kernels.sort(key=lambda kernel: kernel.entry)
     return Generation(tuple(kernels), (), functools.partial(run, **inputs))
 
 

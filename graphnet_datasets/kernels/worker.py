@@ -1,4 +1,4 @@
-"""Compiles the graph of one row and writes down what was generated, in a process of its own."""
+"""Worker that compiles the graph of one row and collects its kernels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MIN_CALLS, _MAX_CALLS, _BUDGET_S = 5, 100, 0.5
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Compile the row of the payload's file; the job's part becomes its result."""
+    """Compile the row in the payload's file and write the job's part as its result."""
     row, job = read_job(payload["row"])
     (directory / RESULT_FILE).write_bytes(_part(row, job, reporter))
 
@@ -56,7 +56,9 @@ def _part(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) ->
         "num_kernels": len(rows),
         "refused": refused,
     }
-    return encode_part([to_arrow([each], KERNELS) for each in rows], notes, KERNELS.schema)
+    return encode_part(
+        [to_arrow([kernel_row], KERNELS) for kernel_row in rows], notes, KERNELS.schema
+    )
 
 
 def _rows(
@@ -88,7 +90,8 @@ def _rows(
     for position, kernel in enumerate(generation.kernels):
         if len(kernel.source) > MAX_SOURCE_CHARACTERS:
             raise TransformError(
-                f"A kernel of `{sample.id}` has {len(kernel.source):,} characters.",
+                f"A kernel of `{sample.id}` has {len(kernel.source):,} characters; at most "
+                f"{MAX_SOURCE_CHARACTERS:,} are stored. Collect from a smaller graph.",
                 reason="a kernel is too long",
             )
         yield {
@@ -111,7 +114,7 @@ def _identity(common: Mapping[str, Any], position: int, source: str) -> str:
 
 
 def _time(generation: Generation, synchronize: Any) -> float:
-    """Return the median time of calls in milliseconds, after two that are not counted."""
+    """Return the median latency of calls in milliseconds, after two warm-up calls."""
     clock = WallClock(synchronize)
     for _ in range(2):
         generation.run()
@@ -123,8 +126,8 @@ def _time(generation: Generation, synchronize: Any) -> float:
 
 
 def device_name(device: str) -> str:
-    """Return the model of the processor or GPU."""
+    """Return the model name of the CPU or GPU."""
     environment = describe_environment(device)
-    found = environment.get("gpu") if device != "cpu" else environment.get("cpu")
-    found = found or {}
-    return str(found.get("model") or found.get("name") or device)
+    hardware = environment.get("gpu") if device != "cpu" else environment.get("cpu")
+    hardware = hardware or {}
+    return str(hardware.get("model") or hardware.get("name") or device)

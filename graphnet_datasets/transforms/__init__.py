@@ -1,4 +1,4 @@
-"""Samples made from samples."""
+"""Transforms that derive samples from samples."""
 
 from .backward import backward, differentiate
 from .cast import autocast, cast

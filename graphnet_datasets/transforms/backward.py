@@ -1,4 +1,4 @@
-"""Samples of a graph's gradients: forward, backward and joint graphs."""
+"""Forward, backward and joint graphs of gradients."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def backward(
     check: bool = True,
     allow_unchecked_operators: bool = False,
 ) -> Sample:
-    """Return the graph of a sample's gradients, in operators of the framework's own.
+    """Return a gradient graph of a sample, in the framework's own operators.
 
-    - `joint` computes outputs and gradients, as a step of training does. It takes the inputs of the
-      sample and then a gradient of each output that has one (`tangent_0`, …).
-    - `forward` computes the outputs and what the backward graph needs of it.
-    - `backward` takes those saved tensors (`saved_…`), what it needs of the inputs, and the
-      tangents, and gives the gradients.
+    - `joint` computes outputs and gradients, like a training step. It takes the inputs of the
+    sample
+      followed by a gradient for each output that has one (`tangent_0`, …).
+    - `forward` computes the outputs and the tensors saved for the backward graph.
+    - `backward` takes the saved tensors (`saved_…`), the required inputs and the tangents, and
+      returns the gradients.
 
-    `of` says of what gradients are computed: of floating-point `parameters`, of `all`, that is
-    the data inputs as well, or `auto`: the parameters alone of a whole graph that has any, else
-    all. `partition` says how the joint graph is cut: by `default` autograd's own way, or `min_cut`,
-    which computes again what is cheap and saves less. What the graph draws at random (masks of
-    dropout) comes in as an input (`random_0`, …). Sizes are those of the capture.
-    `provenance.parent_id` names the sample, and `provenance.metadata` says under `outputs` what
-    each output is.
+    `of` selects the differentiated inputs: floating-point `parameters`, `all` (data inputs as
+    well), or `auto`: only the parameters of a whole graph with parameters, otherwise all.
+    `partition` selects how the joint graph is split: `default` is autograd's own way, and `min_cut`
+    recomputes cheap values to save less memory. Random draws of the graph (dropout masks) become
+    inputs (`random_0`, …). Sizes are those of the capture. `provenance.parent_id` names the sample,
+    and `provenance.metadata` describes each output under `outputs`.
 
-    With `check` the graphs are run once on the CPU, in this process, and must give the outputs and
+    With `check`, the graphs run once on the CPU in this process, and must match the outputs and
     gradients of eager autograd at t = -5; saved tensors get the statistics of that run. Tangents
-    are standard normal numbers: what a trained model's would be like, nobody knows.
+    are standard normal numbers, because the tangents of a trained model are unknown.
 
     Raises:
         SampleError: there is no such kind.
@@ -61,10 +61,8 @@ def backward(
     ('example/square/joint', 'joint', ['mul', 'mul', 'mul', 'add'])
     """
     if kind not in KINDS:
-        raise SampleError(
-            f"There is no graph {kind!r} of gradients. The kinds are {', '.join(KINDS)}."
-        )
-    made = differentiate(
+        raise SampleError(f"There is no gradient graph {kind!r}. Choose one of {', '.join(KINDS)}.")
+    gradients = differentiate(
         sample,
         of=of,
         partition=partition,
@@ -72,4 +70,6 @@ def backward(
         check=check,
         allow_unchecked_operators=allow_unchecked_operators,
     )
-    return {"joint": made.joint, "forward": made.forward, "backward": made.backward}[kind]
+    return {"joint": gradients.joint, "forward": gradients.forward, "backward": gradients.backward}[
+        kind
+    ]

@@ -1,4 +1,4 @@
-"""The same graph in another floating-point format, and under autocast."""
+"""Conversion of graphs to another floating-point format, and to autocast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..sample.targets import base_name
 from .operator_kinds import kind_of
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
-"""Formats that a graph can be cast between."""
+"""Formats that a graph can be cast to."""
 
 _METHODS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16"}
 _METHOD_OF = {dtype: method for method, dtype in _METHODS.items()}
@@ -28,17 +28,17 @@ _METHOD_OF = {dtype: method for method, dtype in _METHODS.items()}
 _WIDE_STATISTICS = frozenset(
     {"batch_norm", "instance_norm", "_native_batch_norm_legit_no_training"}
 )
-"""Norms whose kernels take statistics and weights in float32 beside activations of 16 bits."""
+"""Norms whose kernels take float32 statistics and weights with 16-bit activations."""
 
 EMULATED = "emulated"
-"""The tag of what runs on no CPU in its format, and was checked with operators in float32."""
+"""Tag of graphs without CPU kernels in their format, checked with operators in float32."""
 
 DOES_NOT_RUN = "it does not run"
 RUNS_NOWHERE = "the graph itself does not run on a CPU"
-"""The reason of a refusal that is no fault of the format."""
+"""Reason of a rejection that is not caused by the format."""
 
 _UNINITIALISED = ("empty", "new_empty")
-"""Operators whose elements say nothing."""
+"""Operators with arbitrary elements."""
 
 _AUTOCAST = "torch.amp.autocast_mode"
 
@@ -54,21 +54,21 @@ def cast(
 ) -> Sample:
     """Return the graph with its floating-point tensors in another format.
 
-    What changes: floating-point inputs, weights and stored elements; the formats that operators are
-    told to make or convert to; literals beyond the largest number of the format (the smallest
-    numbers of masks) and those that would vanish in it (epsilons), which become the largest, or the
-    smallest normal one. What stays: integers and booleans, complex numbers, 8-bit formats, and the
-    statistics and weights of batch and instance norms in float32, as their kernels take them. Its
-    id ends in `/DTYPE`.
+    Converted are: floating-point inputs, weights and stored elements; the formats that operators
+    create or convert to; literals above the largest number of the format (the smallest numbers of
+    masks), which become the largest; and literals that would underflow (epsilons), which become the
+    smallest normal number. Unchanged are: integers and booleans, complex numbers, 8-bit formats,
+    and the float32 statistics and weights of batch and instance norms, as their kernels require.
+    The id ends with `/DTYPE`.
 
-    With `check` the result is run once on the CPU, in this process; `allow_unchecked_operators` is
-    that of `materialize`. Where `emulate`, operators that have no kernel for the format there are
-    computed in float32 for that and rounded; a result that needs this has the tag `emulated`.
+    With `check`, the result runs once on the CPU in this process; `allow_unchecked_operators` is
+    passed to `materialize`. With `emulate`, operators without a CPU kernel for the format are
+    computed in float32 and rounded for that run; a result that needs this has the tag `emulated`.
 
     Raises:
         SampleError: the format is unknown.
-        TransformError: an operator of the result does not run, or gives what is not finite where
-            the original does not; the message names it.
+        TransformError: an operator of the result does not run, or returns non-finite elements where
+            the original does not; the message names the operator.
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
@@ -82,9 +82,7 @@ def cast(
     ('example/masked/float16', 'float16', -65504.0, 'torch.Tensor.half')
     """
     if dtype not in DTYPES:
-        raise SampleError(
-            f"Graphs cannot be cast to {dtype!r}. The formats are {', '.join(DTYPES)}."
-        )
+        raise SampleError(f"Graphs cannot be cast to {dtype!r}. Choose one of {', '.join(DTYPES)}.")
     result = _Casting(sample, dtype).run()
     if check:
         options = {"allow_unchecked_operators": allow_unchecked_operators}
@@ -108,10 +106,10 @@ def autocast(
     check: bool = True,
     allow_unchecked_operators: bool = False,
 ) -> Sample:
-    """Return a graph of torch that runs under autocast on the CPU; weights stay as they are.
+    """Return a torch graph that runs under autocast on the CPU; weights are unchanged.
 
     Raises:
-        SampleError: the sample is not torch's, or the format has not 16 bits.
+        SampleError: the sample is not a torch graph, or the format does not have 16 bits.
         TransformError: as `cast`.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -124,11 +122,13 @@ def autocast(
     """
     if sample.framework != "torch":
         raise SampleError(
-            f"`{sample.id}` is a graph of {sample.framework}, whose graphs hold no autocast. Take "
-            "one of torch, or `cast` it."
+            f"`{sample.id}` is a graph of {sample.framework}, which has no autocast. Choose "
+            "a torch graph, or use `cast`."
         )
     if dtype not in ("bfloat16", "float16"):
-        raise SampleError(f"Autocast computes in bfloat16 or float16, not in {dtype!r}.")
+        raise SampleError(
+            f"Autocast computes in bfloat16 or float16, not in {dtype!r}. Choose one of these."
+        )
     num_inputs = len(sample.inputs)
 
     def shift(ref: int) -> Ref:
@@ -163,7 +163,7 @@ class _Casting:
 
     @functools.cached_property
     def results(self) -> tuple[Result, ...]:
-        """What the operators give: few graphs need to be walked for it."""
+        """Results of the operators; few graphs have to be walked for them."""
         return find_results(self.sample)
 
     def run(self) -> Sample:
@@ -172,34 +172,36 @@ class _Casting:
             sample,
             id=f"{sample.id}/{self.dtype}",
             inputs=tuple(
-                each if index in self.wide else self._input(each)
-                for index, each in enumerate(sample.inputs)
+                value_input if index in self.wide else self._input(value_input)
+                for index, value_input in enumerate(sample.inputs)
             ),
             ops=tuple(self._op(position, op) for position, op in enumerate(sample.ops)),
             provenance=dataclasses.replace(sample.provenance, parent_id=sample.id),
         )
 
     def _find_wide(self) -> frozenset[int]:
-        """Return the inputs that are statistics and weights of norms, and nothing else's."""
-        found: set[int] = set()
+        """Return the inputs that are used only as statistics and weights of norms."""
+        norm_refs: set[int] = set()
         others: set[int] = set()
         for op in self.sample.ops:
             is_norm = base_name(op.target) in _WIDE_STATISTICS
             data = set(iterate_refs(op.args[:1])) if is_norm else set()
             for ref in iterate_refs((op.args, op.kwargs)):
-                (found if is_norm and ref not in data else others).add(ref)
-        return frozenset(ref for ref in found - others if ref < self.num_inputs)
+                (norm_refs if is_norm and ref not in data else others).add(ref)
+        return frozenset(ref for ref in norm_refs - others if ref < self.num_inputs)
 
-    def _input(self, each: Input) -> Input:
-        if each.role in ("symbol", "scalar") or each.value.dtype not in DTYPES:
-            return each
-        value = dataclasses.replace(each.value, dtype=self.dtype)
+    def _input(self, value_input: Input) -> Input:
+        if value_input.role in ("symbol", "scalar") or value_input.value.dtype not in DTYPES:
+            return value_input
+        value = dataclasses.replace(value_input.value, dtype=self.dtype)
         return dataclasses.replace(
-            each,
+            value_input,
             value=value,
-            statistics=self._statistics(each.statistics),
-            calibrated=self._statistics(each.calibrated),
-            data=None if each.data is None else self._data(each.data, each.value.dtype),
+            statistics=self._statistics(value_input.statistics),
+            calibrated=self._statistics(value_input.calibrated),
+            data=None
+            if value_input.data is None
+            else self._data(value_input.data, value_input.value.dtype),
         )
 
     def _statistics(self, statistics: Statistics | None) -> Statistics | None:
@@ -218,10 +220,10 @@ class _Casting:
             values = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
         _, largest = finite_range(self.dtype)
         clipped = np.clip(values, -largest, largest)
-        kept = np.where(np.isfinite(values), clipped, values)  # an infinity of a mask stays one
+        finite = np.where(np.isfinite(values), clipped, values)  # preserve infinities of masks
         if self.dtype != "bfloat16":
-            return kept.astype(np.dtype(self.dtype).newbyteorder("<")).tobytes()
-        bits = encode(np.nan_to_num(kept, posinf=0, neginf=0).astype(np.float32), "bfloat16")
+            return finite.astype(np.dtype(self.dtype).newbyteorder("<")).tobytes()
+        bits = encode(np.nan_to_num(finite, posinf=0, neginf=0).astype(np.float32), "bfloat16")
         for special, pattern in ((np.inf, 0x7F80), (-np.inf, 0xFF80)):
             bits[values == special] = pattern
         bits[np.isnan(values)] = 0x7FC0
@@ -234,12 +236,12 @@ class _Casting:
             target = f"{owner}.{_METHOD_OF[self.dtype]}"
         args, kwargs = self._argument(op.args), self._argument(op.kwargs)
         if self._makes_default(position, op):
-            others = tuple(each for each in kwargs if each[0] != "dtype")  # None is the default
+            others = tuple(pair for pair in kwargs if pair[0] != "dtype")  # None is the default
             kwargs = (*others, ("dtype", Named("dtype", self.dtype)))
         return dataclasses.replace(op, target=target, args=args, kwargs=kwargs, results=None)
 
     def _makes_default(self, position: int, op: Op) -> bool:
-        """Tell whether torch's default format decides in which one elements are made."""
+        """Return whether torch's default dtype determines the dtype of a created tensor."""
         if self.sample.framework != "torch" or kind_of(op.target) != "source":
             return False
         names = list(_named_dtypes((op.args, op.kwargs)))
@@ -247,9 +249,9 @@ class _Casting:
         return not names and not takes and self._value(position).dtype in DTYPES
 
     def _value(self, position: int) -> Value:
-        """Return what is known of the first tensor that an operator gives.
+        """Return the recorded value of the first result of an operator.
 
-        A capture has recorded it: only a graph without that is walked.
+        Only a graph without recorded values is walked.
         """
         recorded = self.sample.ops[position].results
         if recorded is None:
@@ -285,20 +287,20 @@ def _named_dtypes(arg: Any) -> Any:
         if arg.kind == "dtype":
             yield arg.name
     elif isinstance(arg, tuple):
-        for each in arg:
-            yield from _named_dtypes(each)
+        for item in arg:
+            yield from _named_dtypes(item)
     elif isinstance(arg, ListArg | DictArg):
         yield from _named_dtypes(arg.items)
 
 
 def _check(result: Sample, original: Sample, offset: int = 0, **options: Any) -> None:
-    """Run the result; where something is not finite, see whether it is in the original.
+    """Run the result; accept non-finite elements only if the original has them too.
 
-    Where the result does not run the original is run as well: what fails in any format is no fault
-    of this one.
+    If the result does not run, the original runs as well: a failure in any format is not caused
+    by this format.
     """
     try:
-        found = find_not_finite(result, **options)
+        not_finite = find_not_finite(result, **options)
     except GraphNetError as error:
         operator = getattr(error, "operator", "")
         try:
@@ -312,20 +314,20 @@ def _check(result: Sample, original: Sample, offset: int = 0, **options: Any) ->
         raise TransformError(
             f"`{result.id}` does not run: {error}", operator=operator, reason=DOES_NOT_RUN
         ) from error
-    if not found:
+    if not not_finite:
         return
     allowed = find_not_finite(original, **options)
     bad = [
         position
-        for position in found
+        for position in not_finite
         if position - offset not in allowed
         and not base_name(result.ops[position].target).startswith(_UNINITIALISED)
     ]
     if bad:
         target = result.ops[bad[0]].target
         raise TransformError(
-            f"`{result.id}` overflows: operator {bad[0]} (`{target}`) gives what is not finite, "
-            f"as it does not in `{original.id}`.",
+            f"`{result.id}` overflows: operator {bad[0]} (`{target}`) returns non-finite elements, "
+            f"unlike in `{original.id}`. Cast to a wider format.",
             operator=target,
             reason="it overflows",
         )

@@ -1,8 +1,8 @@
-"""Make a sample of some operators of another one.
+"""Cutting of samples: a new sample from some operators of another sample.
 
-What a part needs of the rest crosses as a tensor; a Python number that follows from shapes is
-written into the part as a literal, and one that only a run tells crosses as a scalar. A tuple
-cannot be the input of a sample, so operators that take one apart stay with the one that made it.
+Tensors cross the border of a part as inputs. Python numbers that follow from shapes become literals
+of the part; numbers that are only known at run time cross as scalars. A tuple cannot be an input of
+a sample, so operators that unpack a tuple stay with the operator that returns it.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _METADATA = frozenset(
         *("is_floating_point", "is_complex", "is_contiguous"),
     }
 )
-"""Operators that ask a tensor for what its elements do not decide."""
+"""Operators that return metadata of a tensor, independent of its elements."""
 
 _SCALARS = {bool: ("bool", "<?"), int: ("int64", "<q"), float: ("float64", "<d")}
-"""Dtype and form of the stored element of a Python number."""
+"""Dtype and `struct` format of the stored element of a Python number."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One piece: `sample` takes `takes` and gives a tuple of `gives`, values of the whole.
+    """A part of a sample: `sample` takes the values `takes` and returns the values `gives`.
 
-    `ops` are the operators of the whole that it holds, in order.
+    `ops` are the positions of its operators in the whole sample, in order.
     """
 
     sample: Sample
@@ -51,19 +51,19 @@ class Part:
 
 @raises_only(TransformError)
 def cut(sample: Sample, ops: Iterable[int], *, seen: Mapping[int, Observed] | None = None) -> Part:
-    """Make a sample of a convex set of operators, given by their positions.
+    """Create a sample from a convex set of operators, given by position.
 
-    Operators that take apart what a chosen one gives come along, and so do those that open and
-    close the region (autocast) in which a chosen one stands. The part has the sizes of the capture,
-    its inputs in the order of their first use (weights stay weights), and as outputs what the
-    rest of the graph and its outputs need. `seen` is what a run showed of the values
-    (`frameworks.observe`); without it, tensors that cross have no statistics. `provenance` names
-    the whole and the operators.
+    Operators that unpack the result of a selected operator are included, and so are the operators
+    that open and close the region (autocast) around it. The part has the sizes of the capture, its
+    inputs in order of first use (weights remain weights), and as outputs the values needed by other
+    operators or by the outputs of the graph. `seen` contains values observed in a run
+    (`frameworks.observe`); without it, crossing tensors have no statistics. `provenance` names the
+    whole sample and the operators.
 
-    To cut one sample many times, make a `Cutter`.
+    Use a `Cutter` to cut a sample several times.
 
     Raises:
-        SampleError: the operators are not there, are not convex, or share a tuple with the rest.
+        SampleError: operators do not exist, are not convex, or share a tuple with other operators.
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
@@ -80,11 +80,11 @@ def cut(sample: Sample, ops: Iterable[int], *, seen: Mapping[int, Observed] | No
 
 
 class Cutter:
-    """Cuts one sample many times; what has to be found out about it is found out once.
+    """Cuts a sample several times; the analysis of the sample is done once.
 
-    `allow_unchecked_operators` is for those who have a compiler look at the sample.
-    `results` are what operators give where that is known better than walking tells it, as after a
-    run whose sizes depend on elements.
+    `allow_unchecked_operators` is for callers that pass the sample to a compiler. `results` are
+    known results of the operators, for example from a run in which sizes depend on elements; by
+    default they are computed by walking the sample.
 
     Raises:
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
@@ -114,16 +114,16 @@ class Cutter:
         self._constants = self._find_constants()
 
     def cut(self, ops: Iterable[int], name: str = "") -> Part:
-        """Make a sample of a convex set of operators; see `cut`.
+        """Create a sample from a convex set of operators; see `cut`.
 
-        `name` ends its id in the place of the operators' positions.
+        `name` is the last part of the id; by default it is derived from the positions.
 
         Raises:
             SampleError: as `cut`.
         """
-        chosen = self.complete(ops)
-        self._check(chosen)
-        positions = sorted(chosen)
+        selected = self.complete(ops)
+        self._check(selected)
+        positions = sorted(selected)
         order = {self.num_inputs + position: None for position in positions}
         literals: dict[int, Arg] = {}
         takes: dict[int, None] = {}
@@ -137,8 +137,8 @@ class Cutter:
                 else:
                     takes[ref] = None
         places = {value: place for place, value in enumerate((*takes, *order))}
-        gives = tuple(value for value in order if self._is_needed(value, chosen))
-        if not gives:  # what only numbers are made of, or a write that nobody reads
+        gives = tuple(value for value in order if self._is_needed(value, selected))
+        if not gives:  # only numbers are computed, or a write whose result is unused
             gives = self._last_results(positions)
 
         def renumber(ref: int) -> Any:
@@ -158,7 +158,7 @@ class Cutter:
             symbols=(),
             constraints=(),
             custom_operators=tuple(
-                each for each in whole.custom_operators if each.name in own_customs
+                custom for custom in whole.custom_operators if custom.name in own_customs
             ),
             provenance=dataclasses.replace(
                 whole.provenance, parent_id=whole.id, parent_ops=tuple(positions)
@@ -167,21 +167,23 @@ class Cutter:
         return Part(part, tuple(positions), tuple(takes), gives)
 
     def complete(self, ops: Iterable[int]) -> set[int]:
-        """Return the operators with those that have to come along.
+        """Return the operators together with the operators that must be included.
 
         Raises:
-            SampleError: there is none, or one is not there.
+            SampleError: the set is empty, or an operator does not exist.
         """
-        chosen = set(ops)
-        if not chosen:
-            raise SampleError(f"No operators of `{self.sample.id}` were chosen to cut out.")
-        strange = [each for each in chosen if not 0 <= each < self.sample.num_ops]
-        if strange:
+        selected = set(ops)
+        if not selected:
+            raise SampleError(
+                f"No operators of `{self.sample.id}` were selected. Pass at least one position."
+            )
+        invalid = [position for position in selected if not 0 <= position < self.sample.num_ops]
+        if invalid:
             raise SampleError(
                 f"`{self.sample.id}` has the operators 0 to {self.sample.num_ops - 1}, "
-                f"not {strange[0]}."
+                f"not {invalid[0]}."
             )
-        pending = list(chosen)
+        pending = list(selected)
         while pending:
             position = pending.pop()
             more = [
@@ -193,21 +195,21 @@ class Cutter:
             for region in self.regions:
                 if region.holds(position):
                     more += (region.opens, region.closes)
-            pending += set(more) - chosen
-            chosen.update(more)
-        return chosen
+            pending += set(more) - selected
+            selected.update(more)
+        return selected
 
     def may_cross(self, position: int) -> bool:
-        """Tell whether what an operator gives can be handed from one part to another."""
+        """Return whether the result of an operator can be passed between parts."""
         value = self.num_inputs + position
         return self.results[position].kind != "other" or value in self._constants
 
     def is_known(self, value: int) -> bool:
-        """Tell whether a value is a tensor of known size or a number, and so may cross."""
+        """Return whether a value is a tensor of known size or a number, and so can cross."""
         return value < self.num_inputs or self.may_cross(value - self.num_inputs)
 
     def gives_tensor(self, value: int) -> bool:
-        """Tell whether a value is a tensor of known size, or a tuple that holds one."""
+        """Return whether a value is a tensor of known size, or a tuple that contains one."""
         if value < self.num_inputs:
             return self.sample.inputs[value].role not in ("symbol", "scalar")
         if self.results[value - self.num_inputs].kind == "tensor":
@@ -217,7 +219,7 @@ class Cutter:
         )
 
     def num_elements_of(self, value: int) -> int:
-        """Return how many elements a value has, 0 for what is no tensor of known size."""
+        """Return the number of elements of a value; 0 unless it is a tensor of known size."""
         if value < self.num_inputs:
             shape = self.sample.shape_of(self.sample.inputs[value].value)
         else:
@@ -225,49 +227,55 @@ class Cutter:
         return 0 if shape is None else math.prod(shape)
 
     def num_elements(self, position: int) -> int:
-        """Return how many elements an operator gives, 0 where it gives no tensor of known size."""
+        """Return the number of elements of a result; 0 unless it is a tensor of known size."""
         return self.num_elements_of(self.num_inputs + position)
 
-    def _check(self, chosen: set[int]) -> None:
+    def _check(self, selected: set[int]) -> None:
         whole = self.sample
         for region in self.regions:
             inside = range(region.opens, region.closes + 1)
-            if region.is_closed and not chosen.isdisjoint(inside) and not chosen.issuperset(inside):
+            if (
+                region.is_closed
+                and not selected.isdisjoint(inside)
+                and not selected.issuperset(inside)
+            ):
                 raise SampleError(
                     f"Operators {region.opens} to {region.closes} of `{whole.id}` run under vmap, "
-                    "where values have a dimension more. Choose all of them, or none."
+                    "where values have an additional dimension. Select all of them or none."
                 )
-        for position in sorted(chosen):
+        for position in sorted(selected):
             waits_for = iterate_refs((whole.ops[position].args, whole.ops[position].kwargs))
             for maker in (ref - self.num_inputs for ref in waits_for if ref >= self.num_inputs):
-                if maker not in chosen:
+                if maker not in selected:
                     self._check_crossing(maker, position)
             for taker in self._takers[self.num_inputs + position]:
-                if taker not in chosen:
+                if taker not in selected:
                     self._check_crossing(position, taker)
-        detour = find_detour(self.dependences, chosen)
+        detour = find_detour(self.dependences, selected)
         if detour is not None:
             first, middle, last = detour
             raise SampleError(
-                f"The chosen operators of `{whole.id}` are not convex: operator {last} has to wait "
-                f"for operator {middle}, which was not chosen and has to wait for operator {first}."
-                f" Choose operator {middle} too, or leave one of the others out."
+                f"The selected operators of `{whole.id}` are not convex: operator {last} depends "
+                "on "
+                f"operator {middle}, which is not selected and depends on operator {first}."
+                f" Select operator {middle} too, or omit one of the others."
             )
 
     def _check_crossing(self, maker: int, taker: int) -> None:
         if not self.may_cross(maker):
             raise SampleError(
-                f"Operator {maker} (`{self.sample.ops[maker].target}`) of `{self.sample.id}` gives "
-                f"neither a tensor of known size nor a number, and operator {taker} takes it. "
-                "Choose both, or neither."
+                f"Operator {maker} (`{self.sample.ops[maker].target}`) of `{self.sample.id}` "
+                "returns "
+                f"neither a tensor of known size nor a number, and operator {taker} uses it. "
+                "Select both or neither."
             )
 
-    def _is_needed(self, value: int, chosen: Collection[int]) -> bool:
+    def _is_needed(self, value: int, selected: Collection[int]) -> bool:
         if value in self._output_refs:
             return True
         if self.results[value - self.num_inputs].kind == "other" or value in self._constants:
             return False
-        return any(taker not in chosen for taker in self._takers[value])
+        return any(taker not in selected for taker in self._takers[value])
 
     def _last_results(self, positions: Sequence[int]) -> tuple[int, ...]:
         for position in reversed(positions):
@@ -276,11 +284,11 @@ class Cutter:
         return ()
 
     def _find_constants(self) -> dict[int, Arg]:
-        """Return the values that follow from the sizes of the capture, and what they are there."""
+        """Return the values determined by the sizes of the capture."""
         constants: dict[int, Arg] = {}
-        for index, each in enumerate(self.sample.inputs):
-            if each.role == "symbol":
-                constants[index] = self.sample.shape_of(Value(None, (each.source_name,)))[0]  # type: ignore[index]
+        for index, symbol in enumerate(self.sample.inputs):
+            if symbol.role == "symbol":
+                constants[index] = self.sample.shape_of(Value(None, (symbol.source_name,)))[0]  # type: ignore[index]
         for position, (op, result) in enumerate(zip(self.sample.ops, self.results, strict=True)):
             number = result.number
             if number is None:
@@ -292,8 +300,8 @@ class Cutter:
 
     def _input(self, value: int) -> Input:
         if value < self.num_inputs:
-            each = self.sample.inputs[value]
-            return dataclasses.replace(each, value=self._at_capture(each.value))
+            value_input = self.sample.inputs[value]
+            return dataclasses.replace(value_input, value=self._at_capture(value_input.value))
         result = self.results[value - self.num_inputs]
         if result.kind == "tensor":
             seen = self._seen.get(value, Observed(None))

@@ -1,7 +1,7 @@
-"""Cut a sample into samples that run one after the other and give what the whole gives.
+"""Decomposition of a sample into parts that run in sequence and compute the same results.
 
-The operators keep their order and each goes to exactly one part; none is cut inside a region
-(autocast, vmap) that one operator opens and another closes.
+Operators keep their order, and each belongs to exactly one part. Regions (autocast, vmap) that one
+operator opens and another closes are not cut.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .cut import Cutter, Part
 
 @dataclasses.dataclass(frozen=True)
 class Decomposition:
-    """A sample and the parts it was cut into, in the order in which they run."""
+    """A sample and its parts, in order of execution."""
 
     whole: Sample
     parts: tuple[Part, ...]
@@ -26,10 +26,10 @@ class Decomposition:
 
 @raises_only(TransformError)
 def find_cuts(sample: Sample) -> tuple[int, ...]:
-    """Return before which operators a sample may be cut, in order.
+    """Return the positions of operators before which a sample may be cut, in order.
 
     Raises:
-        UnknownOperatorError, MaterializeError: it cannot be walked without running it.
+        UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -48,14 +48,14 @@ def find_cuts(sample: Sample) -> tuple[int, ...]:
 def decompose(
     sample: Sample, num_parts: int = 2, *, cuts: Sequence[int] | None = None
 ) -> Decomposition:
-    """Cut a sample into at most `num_parts` parts of about as many operators each.
+    """Cut a sample into at most `num_parts` parts with similar numbers of operators.
 
-    `cuts` says before which operators to cut instead. Parts are as `cut` makes them, named
+    `cuts` lists the operators to cut before instead. Parts are created by `cut` and named
     `ID/part_0`, ….
 
     Raises:
-        SampleError: it cannot be cut at a place that was asked for.
-        UnknownOperatorError, MaterializeError: it cannot be walked without running it.
+        SampleError: the sample cannot be cut at a requested position.
+        UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -88,7 +88,7 @@ def decompose(
 
 
 def _even(cuts: Sequence[int], num_ops: int, num_parts: int) -> list[int]:
-    """Return the cuts nearest to an even division."""
+    """Return the possible cuts nearest to an even division."""
     wanted = [num_ops * index // num_parts for index in range(1, num_parts)]
     return sorted({min(cuts, key=lambda cut: abs(cut - place)) for place in wanted if cuts})
 

@@ -1,17 +1,17 @@
-"""Which operators of a graph a fusing compiler would make one kernel of, by rules.
+"""Rule-based grouping of the operators that a fusing compiler would merge into one kernel.
 
-The rules know shapes and what operators are (`operator_kinds`), and no device. Going through the
-graph in order, an operator joins the group of an operator whose result it takes where
+The rules depend on shapes and kinds of operators (`operator_kinds`), not on a device. In graph
+order, an operator joins the group of an operator whose result it uses if
 
-- both are pointwise, views or sources, and its result has as many elements, or more (a broadcast);
-- it is a reduction of something pointwise, over as many elements as its group goes over;
-- it is pointwise behind a reduction, and has as many elements as the result of the reduction or as
-  what was reduced (a normalisation written out);
-- it is pointwise or a view behind a product of matrices or a convolution, and has as many elements
-  (an epilogue); a group has one product at most.
+- both are pointwise, views or sources, and its result has at least as many elements (a broadcast);
+- it reduces a pointwise result, over as many elements as its group iterates over;
+- it is pointwise after a reduction, and has as many elements as the result or the operand of the
+  reduction (a decomposed normalization);
+- it is pointwise or a view after a matrix product or a convolution, with as many elements (an
+  epilogue); a group has at most one product.
 
-It joins only if no operator outside of the group would then lie between two inside, and never
-across the border of a region. What is of none of these kinds stays alone. A batch norm that uses
+It joins only if no operator outside the group would lie between two operators of the group, and
+never across the border of a region. Operators of other kinds are not grouped. A batch norm with
 recorded statistics is pointwise.
 """
 
@@ -32,7 +32,7 @@ _ELEMENTWISE = frozenset({"pointwise", "view", "source"})
 
 @raises_only(TransformError)
 def find_fusible(cutter: Cutter) -> list[tuple[int, ...]]:
-    """Return the groups of two and more operators that compute, by position, in order.
+    """Return the groups with at least two computing operators, by position, in order.
 
     >>> from graphnet_datasets.sample import Input, Op, Sample, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -63,7 +63,7 @@ class _Grouping:
             tuple(region for region in cutter.regions if region.holds(position))
             for position in range(len(self.ops))
         ]
-        self.switches = {end for each in cutter.regions for end in (each.opens, each.closes)}
+        self.switches = {end for region in cutter.regions for end in (region.opens, region.closes)}
         self.sizes = [self._size(position) for position in range(len(self.ops))]
         self.iterated = [self._iterated(position) for position in range(len(self.ops))]
 
@@ -82,13 +82,15 @@ class _Grouping:
         return [groups[first] for first in sorted(groups) if self._is_kernel(groups[first])]
 
     def _is_kernel(self, group: Iterable[int]) -> bool:
-        computing = [each for each in group if self.kinds[each] not in ("view", "source")]
-        if any(region.is_closed for each in group for region in self.regions[each]):
+        computing = [
+            position for position in group if self.kinds[position] not in ("view", "source")
+        ]
+        if any(region.is_closed for position in group for region in self.regions[position]):
             return False
         return len(computing) >= 2 and self._may_be_cut(set(group))
 
     def _may_be_cut(self, group: set[int]) -> bool:
-        """Tell whether nothing enters or leaves the group that is no tensor of known size."""
+        """Return whether only tensors of known size and numbers enter or leave the group."""
         for position in group:
             op = self.ops[position]
             makers = iterate_refs((op.args, op.kwargs))
@@ -105,12 +107,12 @@ class _Grouping:
         return kind_of(op.target)
 
     def _size(self, position: int) -> int:
-        """Return how many elements an operator gives; of several tensors, the largest one's."""
-        found = (position,) if self.cutter.may_cross(position) else self.takers[position]
-        return max(map(self.cutter.num_elements, found), default=0)
+        """Return the number of elements of a result; of several tensors, the largest."""
+        producers = (position,) if self.cutter.may_cross(position) else self.takers[position]
+        return max(map(self.cutter.num_elements, producers), default=0)
 
     def _iterated(self, position: int) -> int:
-        """Return over how many elements an operator goes by itself."""
+        """Return the number of elements that an operator iterates over by itself."""
         if self.kinds[position] != "reduction":
             return self.sizes[position]
         refs = iterate_refs((self.ops[position].args, self.ops[position].kwargs))
@@ -120,32 +122,32 @@ class _Grouping:
         first, second = self.home[maker], self.home[taker]
         if first == second or self.regions[maker] != self.regions[taker]:
             return False
-        if not self.cutter.may_cross(maker):  # a tuple and what takes it apart are one view
+        if not self.cutter.may_cross(maker):  # a tuple and its unpacking operators are one view
             return self.kinds[taker] == "view" and self._is_free(first, second)
         left, right = self.kinds[maker], self.kinds[taker]
         if "opaque" in (left, right) or right == "product" or maker in self.switches:
             return False
         group = self.members[first]
-        products = [each for each in group if self.kinds[each] == "product"]
+        products = [position for position in group if self.kinds[position] == "product"]
         if products:
             fits = right in _ELEMENTWISE and self.sizes[taker] == self.sizes[products[0]]
         elif right == "reduction":
-            reach = max(self.iterated[each] for each in group)
+            reach = max(self.iterated[position] for position in group)
             fits = self.iterated[taker] == reach
-        elif any(self.kinds[each] == "reduction" for each in group):
-            reach = max(self.iterated[each] for each in group)
+        elif any(self.kinds[position] == "reduction" for position in group):
+            reach = max(self.iterated[position] for position in group)
             fits = self.sizes[taker] in (self.sizes[maker], reach)
         else:
             fits = left in _ELEMENTWISE and self.sizes[taker] >= self.sizes[maker]
         return fits and self._is_free(first, second)
 
     def _is_free(self, first: int, second: int) -> bool:
-        """Tell whether no other group lies between two groups of which one takes of the other."""
+        """Return whether no other group lies between two connected groups."""
         last = max(self.members[second])
         pending = {
             self.home[taker]
-            for each in self.members[first]
-            for taker in self.takers[each]
+            for position in self.members[first]
+            for taker in self.takers[position]
             if self.home[taker] not in (first, second)
         }
         seen = set(pending)
@@ -153,8 +155,8 @@ class _Grouping:
             group = pending.pop()
             if min(self.members[group]) > last:
                 continue
-            for each in self.members[group]:
-                for taker in self.takers[each]:
+            for position in self.members[group]:
+                for taker in self.takers[position]:
                     home = self.home[taker]
                     if home in (first, second):
                         return False
@@ -165,6 +167,6 @@ class _Grouping:
 
     def _join(self, first: int, second: int) -> None:
         self.members[first] |= self.members[second]
-        for each in self.members[second]:
-            self.home[each] = first
+        for position in self.members[second]:
+            self.home[position] = first
         self.members[second] = set()

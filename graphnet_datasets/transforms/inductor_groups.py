@@ -1,4 +1,4 @@
-"""Which operators of a graph TorchInductor makes one kernel of, as its scheduler says."""
+"""Groups of operators that TorchInductor fuses into one kernel, as reported by its scheduler."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from .operator_kinds import kind_of
 
 
 def find_inductor_groups(cutter: Cutter, *, device: str = "cpu") -> list[tuple[int, ...]]:
-    """Return the groups of two and more operators that compute in one kernel, in order.
+    """Return the groups of at least two computing operators in one kernel, in order.
 
-    TorchInductor is asked in this process, with the operators that it traces; it fuses, and no code
-    is generated or run. A cheap operator may be in several groups, as it is computed in several
-    kernels. An operator of which several kernels do a part each is in the group of the one that
-    finishes it. Where a group is not convex, the operators that its kernel begins are added, or
-    those left out that an earlier kernel has computed; if it is not convex even so it cannot be cut
-    out.
+    TorchInductor runs in this process on the operators it traces; it fuses, but generates and runs
+    no code. A cheap operator may belong to several groups, as several kernels compute it. An
+    operator that is split between kernels belongs to the group of the kernel that finishes it. If a
+    group is not convex, operators that its kernel starts are added, or operators that an earlier
+    kernel has computed are removed; if it is still not convex, it cannot be cut out.
 
     Raises:
-        TransformError: the sample is not of torch, or TorchInductor does not take it.
+        TransformError: the sample is not a torch graph, or TorchInductor rejects it.
         UnknownOperatorError, UncheckedOperatorError, MaterializeError: as `materialize`.
         MissingExtraError: torch is not installed.
 
@@ -37,7 +36,7 @@ def find_inductor_groups(cutter: Cutter, *, device: str = "cpu") -> list[tuple[i
     if sample.framework != "torch":
         raise TransformError(
             f"`{sample.id}` is a graph of {sample.framework}, which TorchInductor does not compile."
-            " Find its groups with the method `rules`.",
+            " Use the method `rules` instead.",
             reason="it is no graph of torch",
         )
     fusion = find_fused(
@@ -46,24 +45,26 @@ def find_inductor_groups(cutter: Cutter, *, device: str = "cpu") -> list[tuple[i
     groups: dict[tuple[int, ...], None] = {}
     computed: set[int] = set()
     for kernel in fusion.kernels:
-        own = set(kernel.ops)
-        forms = (own, own | {*kernel.split_ops}, own - computed)
-        computed |= own
-        chosen = next(
-            (form for form in forms if find_detour(cutter.dependences, form) is None), own
+        kernel_ops = set(kernel.ops)
+        forms = (kernel_ops, kernel_ops | {*kernel.split_ops}, kernel_ops - computed)
+        computed |= kernel_ops
+        selected = next(
+            (form for form in forms if find_detour(cutter.dependences, form) is None), kernel_ops
         )
         computing = [
-            each for each in chosen if kind_of(sample.ops[each].target) not in ("view", "source")
+            position
+            for position in selected
+            if kind_of(sample.ops[position].target) not in ("view", "source")
         ]
         if len(computing) > 1:
-            groups[tuple(sorted(chosen))] = None
+            groups[tuple(sorted(selected))] = None
     return list(groups)
 
 
 def find_cuda_groups(cutter: Cutter) -> list[tuple[int, ...]]:
-    """Return the groups that TorchInductor makes one kernel of on a GPU of NVIDIA's.
+    """Return the groups that TorchInductor fuses on an NVIDIA GPU.
 
     Raises:
-        TransformError: there is none here, or as `find_inductor_groups`.
+        TransformError: there is no such GPU, or as `find_inductor_groups`.
     """
     return find_inductor_groups(cutter, device="cuda")

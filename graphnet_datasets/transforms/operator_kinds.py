@@ -1,4 +1,4 @@
-"""What an operator is to a compiler that fuses: pointwise, a view, a reduction, a product."""
+"""Kinds of operators for a fusing compiler: pointwise, view, reduction, product, source."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ _KINDS: dict[str, Kind] = {name: kind for kind, names in _NAMES.items() for name
 
 
 def kind_of(target: str) -> Kind:
-    """Return what an operator is to a compiler that fuses; `opaque` is what it leaves alone.
+    """Return the kind of an operator for a fusing compiler; `opaque` operators are not fused.
 
-    Operators in place are what they are out of place. A reduction may broadcast its result back, as
-    a softmax or a normalisation does; a source makes elements out of nothing.
+    In-place operators have the kind of their out-of-place form. A reduction may broadcast its
+    result back, like a softmax or a normalization; a source creates elements.
 
     >>> kind_of("torch.Tensor.add_"), kind_of("paddle._C_ops.matmul"), kind_of("torch.sort")
     ('pointwise', 'product', 'opaque')

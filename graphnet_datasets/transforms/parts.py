@@ -1,4 +1,4 @@
-"""The different parts of one sample, each once, with how often it occurs in it."""
+"""Distinct parts of one sample, with the number of their occurrences."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .subgraphs import METHODS, reason_of, subgraph_hash, text_of
 def open_cutter(
     sample: Sample, *, may_run: bool = True, allow_unchecked_operators: bool = False
 ) -> Cutter:
-    """Return a cutter of a sample that knows what one run shows of it.
+    """Return a cutter of a sample with the values observed in one run.
 
-    Unless `may_run`, or where the graph does not run on the CPU, tensors that cross have no
+    Without `may_run`, or if the graph does not run on the CPU, crossing tensors have no
     statistics.
 
     Raises:
@@ -36,7 +36,7 @@ def open_cutter(
     """
     seen: Mapping[int, Observed] = {}
     if may_run:
-        # One that does not run on a CPU has parts that are worth having all the same.
+        # The parts of a graph that does not run on a CPU are still useful.
         with contextlib.suppress(GraphNetError):
             seen = observe(sample, allow_unchecked_operators=allow_unchecked_operators)
     return Cutter(sample, seen=seen, allow_unchecked_operators=allow_unchecked_operators)
@@ -45,10 +45,10 @@ def open_cutter(
 def make_parts(
     cutter: Cutter, method: str, groups: Iterable[Iterable[int]] | None = None
 ) -> Iterator[Sample | TransformError]:
-    """Yield the different parts that a method finds, with `num_occurrences`, as they occur first.
+    """Yield the distinct parts found by a method, with `num_occurrences`, in order of appearance.
 
-    Where `groups` of operators are given they are what was found. Which parts are the same is as in
-    `Subgraphs`. A group that cannot be cut out is yielded as an error.
+    `groups` of operators replace the method's search. Parts are compared as in `Subgraphs`. A group
+    that cannot be cut out is yielded as an error.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -73,7 +73,7 @@ def make_parts(
             target = sample.ops[min(group)].target
             yield TransformError(str(error), operator=target, reason=reason_of(error, sample))
             continue
-        text = text_of(part)  # most parts of a graph are equal in this cheaper sense already
+        text = text_of(part)  # cheaper, and equal for most duplicates
         key = key_of_text.get(text)
         if key is None:
             key = key_of_text[text] = subgraph_hash(part.sample)

@@ -1,4 +1,4 @@
-"""Put a graph together out of the parts that it was cut into."""
+"""Reassembly of a graph from its parts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .dependences import find_dependences
 
 @raises_only(TransformError)
 def recompose(whole: Sample, parts: Sequence[Part]) -> Sample:
-    """Put a graph together out of parts that hold every operator of it.
+    """Reassemble a graph from parts that contain all of its operators.
 
-    An operator that opens or closes a region may be in several parts. The result gives the bits
-    that the whole gives; numbers that were written into the parts are literals in it.
+    An operator that opens or closes a region may be in several parts. The outputs are bitwise equal
+    to those of the whole graph; numbers written into the parts remain literals.
 
     Raises:
-        SampleError: an operator is in no part or in two, or the parts wait for each other.
+        SampleError: an operator is in no part or in several, or the parts depend on each other.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> from graphnet_datasets.transforms import Cutter
@@ -38,13 +38,13 @@ def recompose(whole: Sample, parts: Sequence[Part]) -> Sample:
     ops: list[Op] = []
     for part in in_order(whole, parts):
         first = len(part.takes)
-        own = range(num_inputs + len(ops), num_inputs + len(ops) + len(part.ops))
-        inside = [*(places[value] for value in part.takes), *own]
+        op_values = range(num_inputs + len(ops), num_inputs + len(ops) + len(part.ops))
+        part_values = [*(places[value] for value in part.takes), *op_values]
 
-        def renumber(ref: int, inside: Sequence[int] = inside) -> Ref:
-            return Ref(inside[ref])
+        def renumber(ref: int, part_values: Sequence[int] = part_values) -> Ref:
+            return Ref(part_values[ref])
 
-        for position, place in zip(part.ops, inside[first:], strict=True):
+        for position, place in zip(part.ops, part_values[first:], strict=True):
             places.setdefault(num_inputs + position, place)
         ops += (
             dataclasses.replace(
@@ -58,10 +58,10 @@ def recompose(whole: Sample, parts: Sequence[Part]) -> Sample:
 
 
 def in_order(whole: Sample, parts: Sequence[Part]) -> Iterator[Part]:
-    """Yield the parts so that each comes after those that it waits for.
+    """Yield the parts in dependence order.
 
     Raises:
-        SampleError: an operator is in no part or in two, or the parts wait for each other.
+        SampleError: an operator is in no part or in several, or the parts depend on each other.
     """
     dependences = find_dependences(whole)
     switches = {end for region in find_regions(whole) for end in (region.opens, region.closes)}
@@ -92,5 +92,5 @@ def in_order(whole: Sample, parts: Sequence[Part]) -> Iterator[Part]:
     except graphlib.CycleError as error:
         names = ", ".join(f"`{parts[index].sample.id}`" for index in dict.fromkeys(error.args[1]))
         raise SampleError(
-            f"These parts of `{whole.id}` wait for each other: {names}. Cut it at other places."
+            f"These parts of `{whole.id}` depend on each other: {names}. Cut at other positions."
         ) from error

@@ -1,10 +1,10 @@
-"""The transforms by name: a function of a sample, with options that are JSON.
+"""Registry of transforms: functions of a sample with JSON options.
 
-A chain of steps is plain data, so that it can be handed to another process or kept in a file. To
-add a transform write a function `sample, running, **options -> Iterable[Sample | TransformError]`
-and register it in `TRANSFORMS`, in the place in which it is to be applied in a chain. It raises a
-`TransformError` where it can make nothing of a sample; one that makes several yields the error of
-one that it cannot make, and goes on. Other errors of this library count as refusals too.
+A chain of steps is plain data, so it can be sent to another process or stored in a file. To add a
+transform, write a function `sample, running, **options -> Iterable[Sample | TransformError]` and
+register it in `TRANSFORMS`, at its position in a chain. It raises a `TransformError` for a sample
+it cannot transform; a transform that yields several samples yields the error of a failed sample and
+continues. Other errors of this library count as rejections too.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Made: TypeAlias = Sample | TransformError
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """What a transform may run in the process in which it is called, on the CPU.
+    """Permission of a transform to run graphs on the CPU of the calling process.
 
-    `is_allowed` is false for graphs that are too large, or that were lost in a run;
-    `allow_unchecked_operators` is that of `materialize`.
+    `is_allowed` is False for graphs that are too large or that crashed in a run;
+    `allow_unchecked_operators` is passed to `materialize`.
     """
 
     is_allowed: bool = True
@@ -41,7 +41,9 @@ class Running:
     _cutters: dict[str, Cutter] = dataclasses.field(default_factory=dict, repr=False)
 
     def cutter(self, sample: Sample) -> Cutter:
-        """Return a cutter of a sample (`open_cutter`); the last one is kept for the next step."""
+        """Return a cutter of a sample (`open_cutter`); the last cutter is kept for the next
+        step.
+        """
         if sample.id not in self._cutters:
             self._cutters.clear()
             self._cutters[sample.id] = open_cutter(
@@ -58,15 +60,15 @@ def _no_plan(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Transform:
-    """One kind of step.
+    """A kind of step.
 
-    `options` names the options of `make`, with the values that each accepts or their type;
-    `defaults` are of those that may be left out. Without `needs_run` it can do with a sample that
-    may not be run, if less well. `config` is the option that names the config of what it makes; ""
-    is the config of the sample that it was made of. `complete` returns the options with what
-    follows from one another, or raises a `TransformError` where they do not go together. `plan`
-    returns the step for each of several samples, given with their families; None if it is the same.
-    `modules` returns which of a framework's modules it needs, for who imports them beforehand.
+    `options` maps the options of `make` to their allowed values or their type; `defaults` are the
+    values of optional options. Without `needs_run`, the transform also works for samples that may
+    not run, with reduced results. `config` is the option that names the config of the results; ""
+    means the config of the original sample. `complete` returns options with derived values, or
+    raises a `TransformError` for inconsistent options. `plan` returns the steps for several
+    samples, passed with their families, or None if all have the same step. `modules` returns the
+    framework modules to import in advance.
     """
 
     name: str
@@ -85,7 +87,7 @@ class Step:
     """A transform by name, and its options.
 
     Raises:
-        TransformError: there is no such transform, or an option that it does not take.
+        TransformError: there is no such transform, or an option is unknown, missing or invalid.
 
     >>> Step("autocast", {"dtype": "bfloat16"}).options
     {'check': True, 'dtype': 'bfloat16'}
@@ -97,8 +99,9 @@ class Step:
     def __post_init__(self) -> None:
         if self.name not in TRANSFORMS:
             raise TransformError(
-                f"There is no transform `{self.name}`.{did_you_mean(self.name, TRANSFORMS)} There "
-                f"are {', '.join(TRANSFORMS)}."
+                f"Choose one is no transform `{self.name}`.{did_you_mean(self.name, TRANSFORMS)} "
+                "Choose one "
+                f"of {', '.join(TRANSFORMS)}."
             )
         accepted = self.transform.options
         options = {**self.transform.defaults, **self.options}
@@ -119,32 +122,32 @@ class Step:
             is_left_out = value is None and self.transform.defaults.get(name, value) is None
             if isinstance(choices, type) and type(value) is not choices and not is_left_out:
                 raise TransformError(
-                    f"`{name}` of the transform `{self.name}` is {value!r}. Give it as "
+                    f"`{name}` of the transform `{self.name}` is {value!r}. Pass a value of type "
                     f"{choices.__name__}."
                 )
         object.__setattr__(self, "options", self.transform.complete(options))
 
     @property
     def transform(self) -> Transform:
-        """What it is a step of."""
+        """The transform of the step."""
         return TRANSFORMS[self.name]
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Which of a framework's modules it needs."""
+        """Framework modules that the step imports."""
         return self.transform.modules(self.options)
 
     @property
     def config(self) -> str:
-        """The config of what it makes, "" where it is that of what it is made of."""
+        """Config of the results; "" means the config of the original sample."""
         return self.options[self.transform.config] if self.transform.config else ""
 
 
 def apply(sample: Sample, steps: Sequence[Step], running: Running | None = None) -> Iterator[Made]:
-    """Yield the samples that a chain of steps makes, and an error for each that it cannot make.
+    """Yield the samples that a chain of steps produces, and an error for each failed sample.
 
-    Each step is applied to all samples of the step before it. For steps that make other configs out
-    of the same samples see `branches`.
+    Each step is applied to all samples of the preceding step. For steps that produce different
+    configs from the same samples, see `branches`.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -171,24 +174,24 @@ def apply(sample: Sample, steps: Sequence[Step], running: Running | None = None)
 
 
 def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return steps in the order in which a chain applies them, that of `TRANSFORMS`.
+    """Sort steps into the order of a chain, which is the order of `TRANSFORMS`.
 
     Raises:
-        TransformError: there is no step, or a transform comes twice for the same config and method.
+        TransformError: there are no steps, or a transform is repeated for a config and method.
     """
     order = list(TRANSFORMS)
     steps = tuple(sorted(steps, key=lambda step: order.index(step.name)))
     names = [(step.name, step.config, step.options.get("method")) for step in steps]
     if not names or len(set(names)) < len(names):
         raise TransformError(
-            f"A chain has each transform once at most, and one at least ({', '.join(order)}); "
-            "`parts` may come once for each config and method."
+            f"A chain needs at least one transform, each at most once ({', '.join(order)}); "
+            "`parts` may occur once per config and method."
         )
     return steps
 
 
 def branches(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
-    """Return the chains that steps make: one for each that makes a config of its own, or one.
+    """Return the chains of the given steps: one for each step with its own config, or a single one.
 
     >>> parts = [Step("parts", {"config": config}) for config in ("sole_op", "fusible")]
     >>> [len(chain) for chain in branches([Step("cast", {"dtype": "float16"}), *parts])]
@@ -202,30 +205,31 @@ def branches(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
 def plan(
     steps: Sequence[Step], samples: Iterable[tuple[Sample | None, str]]
 ) -> list[tuple[Step, ...]] | None:
-    """Return the steps for each of many samples, given with their families; None if all the same.
+    """Return the steps for each of several samples, passed with their families; None if equal.
 
-    None among the samples stands for one that cannot be read.
+    A sample that cannot be read is passed as None.
 
     Raises:
-        TransformError: a step that depends on all samples comes behind others.
+        TransformError: a step that depends on all samples follows other steps.
     """
     for position, step in enumerate(steps):
-        own = step.transform.plan(step, samples)
-        if own is None:
+        planned = step.transform.plan(step, samples)
+        if planned is None:
             continue
         if not all(other.config for other in steps):
             raise TransformError(
-                f"What `{step.config}` holds of a graph depends on the other graphs as they are. "
-                "Make a dataset of the other transforms first, and then this one of that."
+                f"The samples of `{step.config}` depend on all graphs, so they cannot follow other "
+                "transforms. Make a dataset with the other transforms first, and apply this one "
+                "to it."
             )
-        return [(*steps[:position], each, *steps[position + 1 :]) for each in own]
+        return [(*steps[:position], replacement, *steps[position + 1 :]) for replacement in planned]
     return None
 
 
 def _refusal(error: GraphNetError, sample: Sample) -> TransformError:
-    text = str(error.args[0]) if error.args else str(error)
-    reason = text.replace(f"`{sample.id}`", "the graph").partition(". ")[0]
-    return TransformError(text, reason=f"{type(error).__name__}: {reason}")
+    message = str(error.args[0]) if error.args else str(error)
+    reason = message.replace(f"`{sample.id}`", "the graph").partition(". ")[0]
+    return TransformError(message, reason=f"{type(error).__name__}: {reason}")
 
 
 def _cast(
@@ -280,15 +284,18 @@ def _sizes(
 
 def _complete_sizes(options: dict[str, Any]) -> dict[str, Any]:
     if options["count"] < 1 or options["memory_bytes"] < 1:
-        raise TransformError("Sizes are made 1 or more of a graph, within 1 byte or more.")
+        raise TransformError(
+            f"`count` and `memory_bytes` must be at least 1, got {options['count']} and "
+            "{options['memory_bytes']}."
+        )
     return options
 
 
 def _ask_for_run(sample: Sample, running: Running, check: bool) -> None:
     if check and not running.is_allowed:
         raise TransformError(
-            f"`{sample.id}` is checked by a run, for which it is too large here. Allow larger "
-            "inputs, or leave the check out.",
+            f"`{sample.id}` is too large for the run that checks the result. Allow larger inputs, "
+            "or disable the check.",
             reason="it is too large to be run",
         )
 
@@ -302,11 +309,11 @@ def _parts(
     max_ops: int | None,
     places: list[list[int]] | None,
 ) -> Iterator[Made]:
-    del config  # the method says all
+    del config  # implied by the method
     if max_ops is not None and sample.num_ops > max_ops:
         raise TransformError(
-            f"`{sample.id}` has {sample.num_ops} operators, of which the method `{method}` is "
-            f"asked for no more than {max_ops} here.",
+            f"`{sample.id}` has {sample.num_ops} operators; the method `{method}` is limited to "
+            f"{max_ops} here. Raise `max_ops`.",
             reason=f"it has more operators than the method `{method}` is asked for",
         )
     groups = None if places is None else [range(first, last) for first, last in places]
@@ -314,7 +321,7 @@ def _parts(
 
 
 def _plan_parts(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> list[Step] | None:
-    """Return the step for each of many graphs: what is typical shows only beside the others."""
+    """Return the step for each of several graphs, because typical sequences span graphs."""
     if step.options["method"] != "repeats" or step.options["places"] is not None:
         return None
     traces: list[Trace | None] = []
@@ -322,16 +329,18 @@ def _plan_parts(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> lis
     for sample, family in samples:
         try:
             traces.append(None if sample is None else trace(sample))
-        except GraphNetError:  # it is refused when its turn comes
+        except GraphNetError:  # the step itself reports the error
             traces.append(None)
         families.append(family)
     places: list[list[list[int]]] = [[] for _ in traces]
-    for each in find_repeats([each or Trace(()) for each in traces], families):
-        for graph, first in each.places:
-            places[graph].append([first, first + each.length])
+    for repeat in find_repeats([graph_trace or Trace(()) for graph_trace in traces], families):
+        for graph, first in repeat.places:
+            places[graph].append([first, first + repeat.length])
     return [
-        step if each is None else Step(step.name, {**step.options, "places": sorted(some)})
-        for each, some in zip(traces, places, strict=True)
+        step
+        if graph_trace is None
+        else Step(step.name, {**step.options, "places": sorted(graph_places)})
+        for graph_trace, graph_places in zip(traces, places, strict=True)
     ]
 
 
@@ -340,7 +349,7 @@ def _complete_parts(options: dict[str, Any]) -> dict[str, Any]:
     methods = METHODS_OF[config]
     if method not in ("", *methods):
         raise TransformError(
-            f"Parts for `{config}` are not found by the method `{method}`. Choose one of "
+            f"Parts for `{config}` cannot be found with the method `{method}`. Choose one of "
             f"{', '.join(methods)}."
         )
     return {**options, "method": method or methods[0]}

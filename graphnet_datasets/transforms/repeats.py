@@ -1,20 +1,21 @@
-"""Sequences of operators that recur across families of graphs, chosen so that none overlap.
+"""Recurring sequences of operators across families of graphs, selected without overlap.
 
-A sequence is a contiguous range of operators; two are the same if their operators have the same
-names, and if those within the range hand the same results to the same places of one another.
-Literals, shapes and what comes from outside do not matter. A contiguous range is always convex.
+A sequence is a contiguous range of operators. Two sequences are equal if their operators have the
+same names and use each other's results in the same positions. Literals, shapes and values from
+outside are ignored. A contiguous range is always convex.
 
-All windows of one length are hashed at once: a window's hash is a polynomial in an odd number
-modulo 2**64 over its operators (Karp and Rabin 1987), to which each edge inside of it adds a term
-of its own; sums over prefixes and differences at the ends of edges give all windows in linear time.
+All windows of one length are hashed at once. The hash of a window is a polynomial modulo 2**64 of
+its operators, evaluated at an odd number (Karp and Rabin 1987), to which each edge inside the
+window adds a term. Prefix sums, and differences at the ends of edges, compute all windows in linear
+time.
 
-The choice, in which each operator is taken once at most and every sequence occurs in two families
-or more:
+Each operator is selected at most once, and each sequence occurs in at least two families:
 
-1. *Blocks*: sequences that follow themselves directly in some graph (layers, stages). The one that
-   covers most operators in such runs comes first; where two cover as many, the shorter one, then
-   the earlier one.
-2. *Repeats*: of what is left, the longest first; of one length, what covers most operators.
+1. *Blocks*: sequences that directly follow themselves in some graph (layers, stages). Sequences
+that
+   cover the most operators in such runs come first; among equals the shorter, then the earlier one.
+2. *Repeats*: the longest remaining sequences first; of equal lengths, those that cover the most
+   operators.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ Array: TypeAlias = npt.NDArray[np.int64]
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 MAX_LENGTH = 128
-"""Operators of the longest sequence: that of a large layer written out."""
+"""Length of the longest sequence, enough for a large decomposed layer."""
 MIN_LENGTH = 2
 MIN_BLOCK = 4
 
 _BASE = 0x9E3779B97F4A7C15
-"""Of the polynomial: odd, so that it has an inverse modulo 2**64."""
+"""Base of the polynomial; odd, so that it has an inverse modulo 2**64."""
 _MASK = 2**64 - 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """What is looked at of a graph: its operators' names, and who takes whose results.
+    """Operator names and data flow of a graph.
 
-    `edges` are rows of taker, maker and place among the taker's operands. `ties` are pairs of
-    operators that cannot be parted, `walls` operators that belong to no sequence.
+    `edges` are rows of consumer, producer and position among the consumer's operands. `ties` are
+    pairs of operators that must stay together; `walls` are operators that belong to no sequence.
     """
 
     targets: tuple[str, ...]
@@ -64,7 +65,7 @@ class Trace:
 
 @dataclasses.dataclass(frozen=True)
 class Repeat:
-    """A sequence: its length, and the graph and first operator of each place it is taken at."""
+    """A sequence: its length, and the graph and first operator of each selected occurrence."""
 
     length: int
     places: tuple[tuple[int, int], ...]
@@ -72,12 +73,12 @@ class Repeat:
 
     @property
     def num_covered(self) -> int:
-        """How many operators it covers."""
+        """Number of operators covered."""
         return self.length * len(self.places)
 
 
 def trace(sample: Sample) -> Trace:
-    """Return what `find_repeats` looks at of a sample; it is not walked or run.
+    """Return the trace of a sample for `find_repeats`, without walking or running the sample.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -89,7 +90,7 @@ def trace(sample: Sample) -> Trace:
     num_inputs = len(sample.inputs)
     edges: list[tuple[int, int, int]] = []
     ties: list[tuple[int, int]] = []
-    walls = {end for each in find_regions(sample) for end in (each.opens, each.closes)}
+    walls = {end for region in find_regions(sample) for end in (region.opens, region.closes)}
     for position, op in enumerate(sample.ops):
         for place, ref in enumerate(iterate_refs((op.args, op.kwargs))):
             if ref < num_inputs:
@@ -104,7 +105,7 @@ def trace(sample: Sample) -> Trace:
 
 
 def find_own_repeats(cutter: Cutter) -> list[tuple[int, ...]]:
-    """Return the places of the sequences that recur within one graph, in their order.
+    """Return the occurrences of sequences that recur within one graph, in order.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -115,9 +116,9 @@ def find_own_repeats(cutter: Cutter) -> list[tuple[int, ...]]:
     [(0, 1), (3, 4)]
     """
     places = [
-        (start, each.length)
-        for each in find_repeats([trace(cutter.sample)], [""], min_families=1)
-        for _, start in each.places
+        (start, repeat.length)
+        for repeat in find_repeats([trace(cutter.sample)], [""], min_families=1)
+        for _, start in repeat.places
     ]
     return [tuple(range(start, start + length)) for start, length in sorted(places)]
 
@@ -129,10 +130,9 @@ def find_repeats(
     max_length: int = MAX_LENGTH,
     min_families: int = 2,
 ) -> list[Repeat]:
-    """Return the chosen sequences, in the order in which they are chosen.
+    """Return the selected sequences, in order of selection.
 
-    Every one occurs twice at least, in graphs of `min_families` families at least.
-
+    Each sequence occurs at least twice, in graphs of at least `min_families` families.
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> def traced(*names):
@@ -140,7 +140,7 @@ def find_repeats(
     ...     inputs = (Input("input", Value("float32", (4,))),)
     ...     return trace(Sample("a", "torch", "other", inputs, ops, Ref(len(ops))))
     >>> graphs = [traced("exp", "sin", "abs"), traced("relu", "exp", "sin"), traced("abs", "sin")]
-    >>> [(each.length, each.places) for each in find_repeats(graphs, ["a", "b", "c"])]
+    >>> [(repeat.length, repeat.places) for repeat in find_repeats(graphs, ["a", "b", "c"])]
     [(2, ((0, 0), (1, 1)))]
     """
     if not traces:
@@ -149,11 +149,11 @@ def find_repeats(
 
 
 class _Windows:
-    """All operators of all graphs in one line, and the hashes of its windows of any length."""
+    """All operators of all graphs in one array, and hashes of windows of any length."""
 
     def __init__(self, traces: Sequence[Trace], families: Sequence[str], min_families: int) -> None:
         self.min_families = min_families
-        sizes = np.array([len(each.targets) for each in traces], np.int64)
+        sizes = np.array([len(graph.targets) for graph in traces], np.int64)
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
         self.size = int(self.starts[-1])
         self.graph_of = np.repeat(np.arange(len(traces)), sizes)
@@ -163,13 +163,13 @@ class _Windows:
         self.num_families = len(names)
         self.family_of = np.repeat(numbers, sizes)
         shifted = [
-            (each.edges + np.array([start, start, 0]), each.ties + start)
-            for each, start in zip(traces, self.starts[:-1], strict=True)
+            (graph.edges + np.array([start, start, 0]), graph.ties + start)
+            for graph, start in zip(traces, self.starts[:-1], strict=True)
         ]
-        edges = np.concatenate([each for each, _ in shifted])
+        edges = np.concatenate([rows for rows, _ in shifted])
         self.takers, self.makers = edges[:, 0], edges[:, 1]
-        self.ties = np.concatenate([each for _, each in shifted])
-        targets = [target for each in traces for target in each.targets]
+        self.ties = np.concatenate([rows for _, rows in shifted])
+        targets = [target for graph in traces for target in graph.targets]
         self._powers = _powers(_BASE, self.size)
         self._inverses = _powers(pow(_BASE, -1, 2**64), self.size)
         self._sums = _prefix_sums(_hash_texts(targets) * self._powers)
@@ -177,15 +177,15 @@ class _Windows:
         terms = _mix(distance * np.uint64(4096) + edges[:, 2].astype(np.uint64))
         self._terms = terms * self._powers[self.takers]
         self.is_free = np.ones(self.size, bool)
-        """Whether an operator may still be taken."""
-        for each, start in zip(traces, self.starts[:-1], strict=True):
-            self.is_free[start + np.array(each.walls, np.int64)] = False
+        """True for operators that are not selected yet."""
+        for graph, start in zip(traces, self.starts[:-1], strict=True):
+            self.is_free[start + np.array(graph.walls, np.int64)] = False
         computing = [kind_of(target) not in ("view", "source") for target in targets]
         self._computing = _prefix_sums(np.array(computing, np.int64))
         self._last = self.starts[1:][self.graph_of] if self.size else self.starts[:0]
 
     def hashes(self, length: int) -> Hashes:
-        """Return the hash of the window of this length that begins at each operator."""
+        """Return the hashes of all windows of a length, by first operator."""
         count = self.size - length + 1
         starts = np.arange(count)
         total = self._sums[starts + length] - self._sums[starts]
@@ -198,14 +198,14 @@ class _Windows:
         return _mix(total * self._inverses[:count])
 
     def valid(self, length: int) -> npt.NDArray[np.bool_]:
-        """Tell of each window whether it lies in one graph, parts nothing, and computes."""
+        """Return, for each window, whether it lies in one graph, splits no tie, and computes."""
         count = self.size - length + 1
         starts = np.arange(count)
         fits = starts + length <= self._last[:count]
         fits &= self._computing[starts + length] > self._computing[starts]
         changes = np.zeros(self.size + 2, np.int64)
         first, second = self.ties[:, 0], self.ties[:, 1]
-        # Windows with the first and without the second, then the other way round.
+        # Windows that contain only the first operator of a tie, then only the second.
         for low, high in (
             (first - length + 1, np.minimum(first, second - length)),
             (np.maximum(first + 1, second - length + 1), second),
@@ -216,9 +216,9 @@ class _Windows:
         return fits & (np.cumsum(changes)[:count] == 0)
 
     def free(self, length: int) -> npt.NDArray[np.bool_]:
-        """Tell of each window whether all its operators may still be taken."""
-        taken = _prefix_sums((~self.is_free).astype(np.int64))
-        return taken[length:] == taken[:-length]
+        """Return, for each window, whether none of its operators is selected."""
+        num_taken = _prefix_sums((~self.is_free).astype(np.int64))
+        return num_taken[length:] == num_taken[:-length]
 
     def groups(self, hashes: Hashes, starts: Array) -> Iterator[Array]:
         """Yield the windows of each hash that occurs in enough families, in order."""
@@ -237,15 +237,15 @@ class _Windows:
             yield starts[heads[group] : ends[group]]
 
     def recurs(self, starts: Array) -> bool:
-        """Tell whether windows are several, in graphs of enough families."""
+        """Return whether there are several windows, in graphs of enough families."""
         families = np.unique(self.family_of[starts])
         return len(starts) > 1 and len(families) >= self.min_families
 
     def places(self, starts: Array) -> tuple[tuple[int, int], ...]:
-        """Return graph and operator of windows."""
+        """Return the graph and the first operator of each window."""
         graphs = self.graph_of[starts]
-        own = starts - self.starts[graphs]
-        return tuple(zip(graphs.tolist(), own.tolist(), strict=True))
+        offsets = starts - self.starts[graphs]
+        return tuple(zip(graphs.tolist(), offsets.tolist(), strict=True))
 
 
 class _Choice:
@@ -259,7 +259,7 @@ class _Choice:
             yield from self._repeats(length)
 
     def _blocks(self) -> Iterator[Repeat]:
-        """Yield what follows itself directly, in the order of what it covers in such runs."""
+        """Yield directly repeated sequences, ordered by the operators they cover in such runs."""
         windows = self.windows
         candidates: list[tuple[int, int, int, Array]] = []
         for length in self.lengths:
@@ -272,48 +272,48 @@ class _Choice:
             follows[:-length] &= fits[length:]
             follows[length:] |= follows[:-length].copy()
             in_runs = np.unique(hashes[follows])
-            chosen = np.flatnonzero(fits & np.isin(hashes, in_runs))
-            for group in windows.groups(hashes, chosen):
+            candidate_starts = np.flatnonzero(fits & np.isin(hashes, in_runs))
+            for group in windows.groups(hashes, candidate_starts):
                 runs = _without_overlap(group[follows[group]], length)
                 candidates.append((-length * len(runs), length, int(group[0]), group))
-        candidates.sort(key=lambda each: each[:3])
+        candidates.sort(key=lambda candidate: candidate[:3])
         for _, length, _, group in candidates:
-            taken = self._take(group, length)
-            if taken is not None:
-                yield Repeat(length, windows.places(taken), "block")
+            selected = self._take(group, length)
+            if selected is not None:
+                yield Repeat(length, windows.places(selected), "block")
 
     def _repeats(self, length: int) -> Iterator[Repeat]:
         windows = self.windows
-        chosen = np.flatnonzero(windows.valid(length) & windows.free(length))
-        groups = list(windows.groups(windows.hashes(length), chosen))
+        candidate_starts = np.flatnonzero(windows.valid(length) & windows.free(length))
+        groups = list(windows.groups(windows.hashes(length), candidate_starts))
         groups.sort(key=lambda group: (-len(_without_overlap(group, length)), int(group[0])))
         for group in groups:
-            taken = self._take(group, length)
-            if taken is not None:
-                yield Repeat(length, windows.places(taken), "repeat")
+            selected = self._take(group, length)
+            if selected is not None:
+                yield Repeat(length, windows.places(selected), "repeat")
 
     def _take(self, group: Array, length: int) -> Array | None:
-        """Take the windows of a group that are still free, unless they are of too few families."""
+        """Select the free windows of a group, unless they occur in too few families."""
         is_free = self.windows.is_free
         free = group[[is_free[start : start + length].all() for start in group]]
-        taken = _without_overlap(free, length)
-        if not self.windows.recurs(taken):
+        selected = _without_overlap(free, length)
+        if not self.windows.recurs(selected):
             return None
-        is_free[(taken[:, None] + np.arange(length)).ravel()] = False
-        return taken
+        is_free[(selected[:, None] + np.arange(length)).ravel()] = False
+        return selected
 
 
 def _without_overlap(starts: Array, length: int) -> Array:
-    """Return windows from the first on, each that begins behind the one that was taken before."""
+    """Return windows from the first on, skipping windows that overlap the last selected one."""
     if len(starts) < 2 or (np.diff(starts) >= length).all():
         return starts
-    taken = []
+    selected = []
     end = -1
     for start in starts.tolist():
         if start >= end:
-            taken.append(start)
+            selected.append(start)
             end = start + length
-    return np.array(taken, np.int64)
+    return np.array(selected, np.int64)
 
 
 def _rows(rows: Sequence[tuple[int, ...]], width: int) -> Array:
@@ -331,16 +331,16 @@ def _prefix_sums(values: npt.NDArray) -> npt.NDArray:
     return np.concatenate([np.zeros(1, values.dtype), np.cumsum(values, dtype=values.dtype)])
 
 
-def _hash_texts(texts: Sequence[str]) -> Hashes:
-    known = {
-        text: int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-        for text in set(texts)
+def _hash_texts(strings: Sequence[str]) -> Hashes:
+    hashes = {
+        string: int.from_bytes(hashlib.blake2b(string.encode(), digest_size=8).digest(), "little")
+        for string in set(strings)
     }
-    return np.array([known[text] for text in texts], np.uint64)
+    return np.array([hashes[string] for string in strings], np.uint64)
 
 
 def _mix(values: Hashes) -> Hashes:
-    """Spread the bits of numbers (the finaliser of MurmurHash3), for sums without structure."""
+    """Mix the bits of integers with MurmurHash3's finaliser, so that sums have no structure."""
     for shift, factor in ((33, 0xFF51AFD7ED558CCD), (33, 0xC4CEB9FE1A85EC53), (33, 1)):
         values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
     return values

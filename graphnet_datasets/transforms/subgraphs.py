@@ -1,4 +1,4 @@
-"""The different parts of many graphs, each once, with how often and in which families it occurs."""
+"""Distinct parts of many graphs, with the number of their occurrences and their families."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .repeats import find_own_repeats
 
 Group: TypeAlias = "tuple[int, ...] | TransformError"
 Method: TypeAlias = Callable[[Cutter], Sequence[Group]]
-"""Finds groups of operators; an error stands for one that it cannot tell."""
+"""Finds groups of operators; an error represents a group that cannot be determined."""
 
 
 def find_sole_ops(cutter: Cutter) -> list[tuple[int, ...]]:
-    """Return each operator that takes a tensor and gives one, or several, by itself.
+    """Return each operator that takes a tensor and returns tensors, as a group of its own.
 
-    Operators that take a tuple apart come with the one that made it, and those that open or close a
-    region with what they enclose.
+    Operators that unpack a tuple belong to the operator that returns it, and operators that open or
+    close a region belong to the operators they enclose.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -42,7 +42,7 @@ def find_sole_ops(cutter: Cutter) -> list[tuple[int, ...]]:
     [(1,), (3,)]
     """
     switches = {end for region in cutter.regions for end in (region.opens, region.closes)}
-    found = []
+    groups = []
     for position, op in enumerate(cutter.sample.ops):
         if position in switches or op.target in NO_COMPUTATION:
             continue
@@ -51,8 +51,8 @@ def find_sole_ops(cutter: Cutter) -> list[tuple[int, ...]]:
             continue
         takes_tensor = any(cutter.gives_tensor(ref) for ref in refs)
         if takes_tensor and cutter.results[position].kind != "number":
-            found.append((position,))
-    return found
+            groups.append((position,))
+    return groups
 
 
 METHODS: dict[str, Method] = {
@@ -62,21 +62,21 @@ METHODS: dict[str, Method] = {
     "inductor_cuda": find_cuda_groups,
     "repeats": find_own_repeats,
 }
-"""How groups of operators are found, by name."""
+"""Methods that find groups of operators, by name."""
 
 METHODS_OF: dict[str, tuple[str, ...]] = {
     "sole_op": ("sole_op",),
     "fusible": ("rules", "inductor", "inductor_cuda"),
     "typical": ("repeats",),
 }
-"""The configs of subgraphs, and the methods that find what is in each; the first is the usual."""
+"""Configs of subgraphs and the methods that find them; the first method is the default."""
 
 
 @dataclasses.dataclass
 class Subgraph:
-    """A part, cut out where it occurred first, and where else it occurs.
+    """A part, cut from its first occurrence, with statistics of all occurrences.
 
-    `num_occurrences` counts every place; `families` and `splits` are those of the whole graphs.
+    `num_occurrences` counts all occurrences; `families` and `splits` belong to the whole graphs.
     """
 
     sample: Sample
@@ -86,15 +86,15 @@ class Subgraph:
 
     @property
     def leaks(self) -> bool:
-        """Whether it occurs in families of more than one split."""
+        """True if the part occurs in families of more than one split."""
         return len(self.splits) > 1
 
 
 class Subgraphs:
-    """Collects the different parts of graphs that are added one after the other.
+    """Collects the distinct parts of graphs that are added one by one.
 
-    Two parts are the same if operators, arguments, edges, and the shapes, dtypes and strides of the
-    inputs are; weights and data are not told apart by their statistics.
+    Two parts are equal if their operators, arguments and edges are equal, and the shapes, dtypes
+    and strides of their inputs; the statistics of weights and data are ignored.
 
     Raises:
         SampleError: there is no such method.
@@ -104,30 +104,31 @@ class Subgraphs:
     >>> twice = Sample("example/twice", "torch", "other",
     ...     (Input("input", Value("float32", (4,))),),
     ...     (Op("torch.relu", (Ref(0),)), Op("torch.relu", (Ref(1),))), Ref(2))
-    >>> found = Subgraphs("sole_op")
-    >>> found.add(twice, family="a", split="train")
-    >>> [(each.sample.id, each.num_occurrences) for each in found]
+    >>> subgraphs = Subgraphs("sole_op")
+    >>> subgraphs.add(twice, family="a", split="train")
+    >>> [(part.sample.id, part.num_occurrences) for part in subgraphs]
     [('example/twice/ops_0', 2)]
     """
 
     def __init__(self, method: str) -> None:
         if method not in METHODS:
             raise SampleError(
-                f"There is no method {method!r} of cutting graphs (there are {', '.join(METHODS)})."
+                f"There is no method {method!r} for cutting graphs. Choose one of "
+                f"{', '.join(METHODS)}."
             )
         self.method = method
         self.refused: collections.Counter[str] = collections.Counter()
-        """How many groups could not be cut out, by the reason."""
+        """Number of groups that could not be cut out, by reason."""
         self._found: dict[str, Subgraph] = {}
 
     def __iter__(self) -> Iterator[Subgraph]:
-        """Yield the parts in the order in which they first occurred, with their counts."""
-        for each in self._found.values():
+        """Yield the parts in order of first occurrence, with their counts."""
+        for subgraph in self._found.values():
             provenance = dataclasses.replace(
-                each.sample.provenance, num_occurrences=each.num_occurrences
+                subgraph.sample.provenance, num_occurrences=subgraph.num_occurrences
             )
             yield dataclasses.replace(
-                each, sample=dataclasses.replace(each.sample, provenance=provenance)
+                subgraph, sample=dataclasses.replace(subgraph.sample, provenance=provenance)
             )
 
     def __len__(self) -> int:
@@ -141,14 +142,14 @@ class Subgraphs:
         split: str,
         seen: Mapping[int, Observed] | None = None,
     ) -> None:
-        """Add the parts of a graph of a family and split; `seen` is what a run showed of it.
+        """Add the parts of a graph with a family and split; `seen` contains values of a run.
 
         Raises:
-            UnknownOperatorError, MaterializeError: the graph cannot be walked without running it.
+            UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
             MissingExtraError: the sample's framework is not installed.
         """
         cutter = Cutter(sample, seen=seen)
-        known: dict[str, str] = {}
+        key_of_text: dict[str, str] = {}
         for group in METHODS[self.method](cutter):
             if isinstance(group, TransformError):
                 self.refused[group.reason] += 1
@@ -158,10 +159,10 @@ class Subgraphs:
             except SampleError as error:
                 self.refused[reason_of(error, sample)] += 1
                 continue
-            text = text_of(part)  # most parts of a graph are equal in this cheaper sense already
-            key = known.get(text)
+            text = text_of(part)  # cheaper, and equal for most duplicates
+            key = key_of_text.get(text)
             if key is None:
-                key = known[text] = subgraph_hash(part.sample)
+                key = key_of_text[text] = subgraph_hash(part.sample)
             subgraph = self._found.setdefault(key, Subgraph(part.sample))
             subgraph.num_occurrences += 1
             subgraph.families.add(family)
@@ -169,14 +170,16 @@ class Subgraphs:
 
 
 def text_of(part: Part) -> str:
-    """Return a text that is equal only for parts that are the same as they stand."""
+    """Return a string that is equal only for parts that are identical in their own numbering."""
     ops = tuple((op.target, op.args, op.kwargs) for op in part.sample.ops)
-    inputs = tuple((each.role, each.value, each.data) for each in part.sample.inputs)
-    return repr((ops, inputs, part.sample.outputs))  # 1, 1.0 and True are equal, and not the same
+    inputs = tuple(
+        (part_input.role, part_input.value, part_input.data) for part_input in part.sample.inputs
+    )
+    return repr((ops, inputs, part.sample.outputs))  # unlike ==, distinguishes 1, 1.0 and True
 
 
 def subgraph_hash(sample: Sample) -> str:
-    """Return the identity of a part: its signature and strides, 32 hexadecimal digits.
+    """Return the identity of a part: a hash of its signature and strides, 32 hexadecimal digits.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -186,11 +189,11 @@ def subgraph_hash(sample: Sample) -> str:
     >>> subgraph_hash(relu((3, 1))) == subgraph_hash(relu((1, 2)))
     False
     """
-    strides = repr(tuple(each.value.stride for each in sample.inputs))
+    strides = repr(tuple(part_input.value.stride for part_input in sample.inputs))
     return hashlib.sha256(f"{signature_hash(sample)} {strides}".encode()).hexdigest()[:32]
 
 
 def reason_of(error: SampleError, sample: Sample) -> str:
-    """Return why a part cannot be cut out, in words that do not say which one it is."""
-    text = str(error).replace(f"`{sample.id}`", "the graph")
-    return re.sub(r"(?i)operators? \d+( to \d+)?( \(`[^`]*`\))?", "an operator", text)
+    """Return the reason why a part cannot be cut out, without names and positions."""
+    message = str(error).replace(f"`{sample.id}`", "the graph")
+    return re.sub(r"(?i)operators? \d+( to \d+)?( \(`[^`]*`\))?", "an operator", message)

@@ -272,7 +272,7 @@ def test_a_gradient_that_is_not_finite_is_refused() -> None:
 
 
 def test_kinds_are_a_closed_list() -> None:
-    with pytest.raises(SampleError, match="The kinds are joint, forward, backward"):
+    with pytest.raises(SampleError, match="Choose one of joint, forward, backward"):
         backward(LAYER, "sideways")  # type: ignore[arg-type]
     with pytest.raises(SampleError, match="has kind 'sideways'"):
         dataclasses.replace(LAYER, kind="sideways")  # type: ignore[arg-type]

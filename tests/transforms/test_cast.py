@@ -160,7 +160,7 @@ def test_autocast_computes_products_in_the_short_format() -> None:
     ("call", "message"),
     [
         (lambda: cast(graph(Op("torch.relu", (Ref(0),))), "int8"),
-         "Graphs cannot be cast to 'int8'. The formats are bfloat16, float16, float32, float64."),
+         "Graphs cannot be cast to 'int8'. Choose one of bfloat16, float16, float32, float64."),
         (lambda: autocast(graph(Op("torch.relu", (Ref(0),))), "float64"),
          "Autocast computes in bfloat16 or float16, not in 'float64'."),
     ],

@@ -132,7 +132,7 @@ def test_small_integers_that_cross_come_with_their_elements() -> None:
 
 @pytest.mark.parametrize("ops", [[0, 3], [0, 1, 3]])
 def test_what_is_not_convex_is_refused_with_the_operator_between(ops: list[int]) -> None:
-    with pytest.raises(SampleError, match=r"not convex: operator 3 has to wait for operator [12]"):
+    with pytest.raises(SampleError, match=r"not convex: operator 3 depends on operator [12]"):
         cut(DIAMOND, ops)
 
 
@@ -177,7 +177,7 @@ def test_what_takes_a_tuple_apart_comes_along_and_cannot_go_alone() -> None:
     )
     assert cut(whole, [0]).ops == (0, 1, 2)
     assert cut(whole, [0]).gives == (2, 3)
-    with pytest.raises(SampleError, match=r"Operator 0 \(`torch.chunk`\).*Choose both, or neither"):
+    with pytest.raises(SampleError, match=r"Operator 0 \(`torch.chunk`\).*Select both or neither"):
         cut(whole, [2])
 
 
@@ -214,7 +214,7 @@ def test_symbols_have_the_sizes_of_the_capture() -> None:
 @pytest.mark.parametrize(
     ("ops", "message"),
     [
-        ([], "No operators of `test/whole` were chosen to cut out."),
+        ([], "No operators of `test/whole` were selected."),
         ([4], "`test/whole` has the operators 0 to 3, not 4."),
         ([-1], "`test/whole` has the operators 0 to 3, not -1."),
     ],
@@ -240,7 +240,7 @@ def test_parts_that_wait_for_each_other_are_refused() -> None:
     )  # fmt: skip
     cutter = Cutter(whole)
     parts = [cutter.cut([0, 3]), cutter.cut([1, 2])]
-    with pytest.raises(SampleError, match="wait for each other"):
+    with pytest.raises(SampleError, match="depend on each other"):
         recompose(whole, parts)
 
 

@@ -30,7 +30,7 @@ from tests.tables import chain
         (
             "parts",
             {"config": "sole_op", "method": "rules"},
-            "Parts for `sole_op` are not found by the method `rules`. Choose one of sole_op.",
+            "Parts for `sole_op` cannot be found with the method `rules`. Choose one of sole_op.",
         ),
     ],
 )
@@ -46,7 +46,9 @@ def test_steps_come_in_the_order_of_the_registry_and_once() -> None:
     assert [step.name for step in in_order(steps)] == ["cast", "parts"]
     assert [step.config for step in in_order(steps)] == ["", "fusible"]
     for wrong in ([], steps[:1] * 2):
-        with pytest.raises(TransformError, match="A chain has each transform once at most"):
+        with pytest.raises(
+            TransformError, match="A chain needs at least one transform, each at most once"
+        ):
             in_order(wrong)
 
 

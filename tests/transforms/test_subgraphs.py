@@ -71,7 +71,7 @@ def test_what_cannot_be_cut_out_is_counted_by_its_reason() -> None:
     found = Subgraphs("sole_op")
     found.add(sample, family="a", split="train")
     ((reason, count),) = found.refused.items()
-    assert reason.startswith("an operator of the graph gives neither a tensor")
+    assert reason.startswith("an operator of the graph returns neither a tensor")
     assert count == 2  # of either operator: the tuple cannot cross
 
 

@@ -69,7 +69,7 @@ def test_graphs_are_cast_and_what_is_refused_is_in_the_report(tmp_path: Path) ->
     assert made["family"] == family_in("test"), "that of the graph it was made of"
     assert made["parent_id"] == "a/good"
     (refusal,) = report.refused[0].refused
-    assert "gives what is not finite" in refusal.message
+    assert "returns non-finite elements" in refusal.message
     assert read_report(tmp_path / "mine" / "transform-report.jsonl") == list(report.outcomes)
     assert "1 refused in 1 graph: " in report.summary()
     assert [path.name for path in tmp_path.iterdir()] == ["mine"], "nothing else is left"

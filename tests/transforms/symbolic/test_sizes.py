@@ -109,7 +109,7 @@ def test_sizes_are_a_transform_by_name() -> None:
     assert [each.inputs[0].value.dtype for each in made if isinstance(each, Sample)] == [
         "float64"
     ] * 3
-    with pytest.raises(TransformError, match="Sizes are made 1 or more of a graph"):
+    with pytest.raises(TransformError, match="must be at least 1"):
         Step("sizes", {"count": 0})
     (symbolic,) = apply(reify(image()), [Step("symbolise")])
     assert isinstance(symbolic, Sample) and symbolic.is_dynamic
