@@ -12,7 +12,7 @@ class GeneratedKernel:
     """A generated function.
 
     `language` is `c`, `c++`, `triton` or `tensorir`. `operators` are the targets of the sample's
-    operators at the positions `ops`. If the compiler does not report operators, `ops` is None and
+    operators at the positions `ops`. If the compiler does not report operators, `ops` is unset and
     `operators` are the compiler's own names. `launch` is JSON that describes the arguments.
     """
 

@@ -25,7 +25,7 @@ from tests.tables import chain
         ("cast", {}, "The transform `cast` needs `dtype`. Its options are dtype, check, "),
         ("cast", {"dtype": "int8"}, "`dtype` of the transform `cast` is 'int8'. Choose one of "),
         ("cast", {"dtype": "float16", "to": 1}, "The transform `cast` has no option `to`."),
-        ("cast", {"dtype": "float16", "check": 1}, "`check` of the transform `cast` is 1. Give it"),
+        ("cast", {"dtype": "float16", "check": 1}, "`check` of the transform `cast` is 1. Pass a"),
         ("parts", {"config": "cv"}, "`config` of the transform `parts` is 'cv'. Choose one of"),
         (
             "parts",
