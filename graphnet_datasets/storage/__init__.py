@@ -1,1 +1,1 @@
-"""Tables as files: written, laid out, loaded, exported, imported and selected from."""
+"""Tables as files: writing, layout, loading, export, import and selection."""

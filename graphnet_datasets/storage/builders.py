@@ -1,4 +1,4 @@
-"""Builders of `datasets` for Parquet files, without importing what such files never need."""
+"""Builders of `datasets` for Parquet files, without unnecessary imports."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..decoding import check_parquet
 from ..errors import SchemaError
 
 _POOL_VARIABLE = "ARROW_DEFAULT_MEMORY_POOL"
-"""Set by whoever chooses Arrow's pool of memory."""
+"""Environment variable by which users choose Arrow's memory pool."""
 
 
 def parquet_builder(**arguments: Any) -> Any:
-    """Return `datasets`' builder of Parquet files.
+    """Return the Parquet builder of `datasets`.
 
-    For each builder that it makes, `datasets` looks for functions of other packages in the module
-    that has it (`scipy.io.loadmat`, say), and imports those packages to compare: a quarter of a
-    second for one that the module cannot hold, since nothing has imported it yet.
+    For each builder, `datasets` searches the builder's module for functions of other packages, such
+    as `scipy.io.loadmat`, and imports these packages for the comparison. That takes a quarter of a
+    second, although a module cannot contain functions of a package that was never imported.
     """
     import datasets
 
@@ -57,11 +57,11 @@ def check_downloads(builder: Any) -> None:
 
 @contextlib.contextmanager
 def short_lived_memory() -> Iterator[None]:
-    """Let Arrow take its memory of jemalloc meanwhile, where it was built with that.
+    """Use Arrow's jemalloc pool inside the block, if Arrow was built with it.
 
-    Preparing a table gets buffers of tens of megabytes, writes them out and drops them. Arrow's
-    usual pool, mimalloc, takes huge pages for each that the system fills with zeros first: more
-    than half of the processor time of a first load. Whoever has chosen a pool keeps it.
+    Preparing a table allocates, writes and frees buffers of tens of megabytes. For each buffer,
+    Arrow's default pool (mimalloc) maps huge pages that the kernel must zero, which is more than
+    half of the processor time of a first load. A pool chosen by the user is kept.
 
     >>> before = pa.default_memory_pool().backend_name
     >>> with short_lived_memory():
@@ -87,9 +87,9 @@ def short_lived_memory() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _no_imports_to_compare() -> Iterator[None]:
-    """Leave packages alone that nobody has imported: there is nothing of theirs to replace.
+    """Skip patching of packages that have not been imported.
 
-    That holds for every other thread too. Where `datasets` is built otherwise, nothing is changed.
+    The change affects all threads. Other versions of `datasets` are left unchanged.
     """
     from datasets import streaming
 
@@ -113,7 +113,7 @@ def _no_imports_to_compare() -> Iterator[None]:
 
 class _Nothing(contextlib.nullcontext[None]):
     def start(self) -> None:
-        """Replace nothing."""
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Put nothing back."""
+        """Do nothing."""

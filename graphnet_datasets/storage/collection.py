@@ -1,4 +1,4 @@
-"""Rows of graphs handed to workers one by one, and what came back: parts on disk that stay."""
+"""Resumable processing of graph rows by workers, with results stored as parts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .parts import encode_part, read_notes, save_part
 from .staging import PART_SUFFIX, Staging
 
 Count = Callable[[int, int], None]
-"""Told how many graphs are done, of how many."""
+"""Called with the number of finished graphs and the total number."""
 
 
 class Collection:
-    """What was made of each graph so far; it goes on where an earlier one of equal job stopped.
+    """The results per graph so far; continues an earlier collection with an equal job.
 
-    `job` is what a worker is told beside the row, with a text `key`: a part whose notes have
-    another one is thrown away, and so is one whose row has changed since. A worker's result is a
-    part whose notes have `key`, `digest` and `id`. A graph whose process did not return gets a part
-    without rows of `schema`, with `nothing` and the reason (`refused`) among its notes.
+    `job` is passed to workers beside the row, with a string `key`. Parts with another key are
+    deleted, as are parts whose row has changed. A worker's result is a part with the notes `key`,
+    `digest` and `id`. A graph whose process did not return gets a part without rows of `schema`,
+    whose notes contain `nothing` and the reason (`refused`).
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Collection:
     ) -> None:
         self.staging, self.job = staging, job
         self.num_resumed = 0
-        """How many graphs an earlier collection had done."""
+        """Number of graphs finished by an earlier collection."""
         self._schema, self._nothing = schema, nothing
         self._notes: dict[str, tuple[dict[str, Any], Path]] = {}
 
     def fill(self, rows: Sequence[Mapping[str, Any]], pool: Pool, count: Count) -> None:
-        """Have the pool do the rows that no part holds yet."""
+        """Process the rows without a part in the pool."""
         by_id = {str(row["id"]): row for row in rows}
         for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
             self._take(path, by_id)
@@ -57,11 +57,11 @@ class Collection:
             count(len(self._notes), len(by_id))
 
     def parts_of(self, rows: Iterable[Mapping[str, Any]]) -> list[tuple[dict[str, Any], Path]]:
-        """Return the notes and the part of each row, in their order, each row once."""
+        """Return the notes and the part of each distinct row, in the order of the rows."""
         return [self._notes[name] for name in dict.fromkeys(str(row["id"]) for row in rows)]
 
     def _jobs(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[PoolJob]:
-        """Yield the jobs; a row goes through a file in the hidden directory, written when due."""
+        """Yield the jobs, writing each row to a file in the hidden directory on demand."""
         folder = self.staging.directory / "jobs"
         folder.mkdir(exist_ok=True)
         for number, row in enumerate(rows):
@@ -70,7 +70,7 @@ class Collection:
             yield PoolJob(str(row["id"]), {"row": str(path)}, reads=(str(path),))
 
     def _take(self, path: Path, by_id: Mapping[str, Mapping[str, Any]]) -> None:
-        """Note what a part holds, unless it is of another call or of a row that has changed."""
+        """Register a part, or delete it if it belongs to another call or an old row."""
         try:
             note = read_notes(path)
         except ValueError:
@@ -83,18 +83,18 @@ class Collection:
             self._notes[note["id"]] = note, path
 
     def _lost(self, row: Mapping[str, Any], reason: str) -> bytes:
-        """Return the part of a graph whose process did not return, which is not tried again."""
-        first = f"its process ended: {reason.partition(':')[0]}"
+        """Return the part of a graph whose process did not return, so that it is not retried."""
+        short_reason = f"its process ended: {reason.partition(':')[0]}"
         notes = {
             "key": self.job["key"],
             "digest": _digest(row),
             "id": row["id"],
             **self._nothing,
-            "refused": [first, reason],
+            "refused": [short_reason, reason],
         }
         return encode_part([], notes, self._schema)
 
 
 def _digest(row: Mapping[str, Any]) -> str:
-    """Return a hash by which a row is known that has changed since it was done."""
+    """Return a hash that changes with the row."""
     return hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:16]

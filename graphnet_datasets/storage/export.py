@@ -1,4 +1,4 @@
-"""`export_dataset`, a dataset as a directory that plain `datasets` reads; `export_directories`."""
+"""Export of a dataset as a directory for plain `datasets`, or as GraphNet directories."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def export_dataset(
     *,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Path | Url:
-    """Write the dataset `name` as a directory and return where it is.
+    """Write the dataset `name` as a directory and return its location.
 
-    Beside a directory `graphnet`, `datasets.load_dataset("graphnet", "cv")` loads it. The directory
-    appears under its name only when it is complete. It may also be a URL of a file system that
-    `fsspec` knows (`s3://bucket/graphs`), where the README comes last; `storage_options` are for
-    URLs, here and in `name`.
+    `datasets.load_dataset("graphnet", "cv")` loads the directory `graphnet` without this library.
+    The directory appears under its name when it is complete. `directory` may be a URL of a file
+    system supported by `fsspec` (`s3://bucket/graphs`); its README is written last.
+    `storage_options` apply to URLs in `directory` and `name`.
 
     Raises:
-        DatasetNotFoundError: no dataset has that name.
+        DatasetNotFoundError: the dataset does not exist.
         DatasetExistsError: the directory exists and is not empty.
 
     >>> import tempfile
@@ -65,7 +65,7 @@ def _local(directory: str | os.PathLike[str]) -> Path:
 def _fetch(
     name: str | os.PathLike[str], copy: Path, storage_options: Mapping[str, Any] | None
 ) -> Path:
-    """Copy a dataset from wherever it is to a new local directory, and return that."""
+    """Copy a dataset from any location to a new local directory, and return the directory."""
     place = locate(name, storage_options)
     if isinstance(place, Path):
         _copy(place, copy)
@@ -78,7 +78,7 @@ def _fetch(
 
 @dataclasses.dataclass(frozen=True)
 class ExportedDirectories:
-    """How many sample directories were written, and id and reason of each that was not."""
+    """The number of written sample directories, and ids and reasons of failures."""
 
     num_written: int
     failures: tuple[tuple[str, str], ...]
@@ -91,15 +91,15 @@ def export_directories(
     *,
     on_progress: Callable[[int, int | None], None] | None = None,
 ) -> ExportedDirectories:
-    """Write each graph of a dataset, of all its splits, as a GraphNet directory named by its id.
+    """Write each graph of a dataset, over all splits, as a GraphNet directory named by its id.
 
-    Where an id cannot be a name, or another graph has it too, the directory is called otherwise
-    (`SampleTree`); the id itself stands in the directory. `on_progress` is told how many graphs are
-    done; the second number, how many there are, is None since a stream does not say. The directory
-    appears under its name when all are written.
+    If an id is not a valid directory name, or is not unique, the directory gets another name
+    (`SampleTree`); the record in the directory contains the id. `on_progress` receives the number
+    of finished graphs, and None for the total, which is unknown while streaming. The directory
+    appears under its name when it is complete.
 
     Raises:
-        DatasetNotFoundError: no dataset has that name.
+        DatasetNotFoundError: the dataset does not exist.
         DatasetExistsError: the directory exists and is not empty.
 
     >>> import tempfile
@@ -167,16 +167,16 @@ def _download(repo_id: str, copy: Path) -> None:
             continue
         except RepositoryNotFoundError as error:
             raise not_on_hub(repo_id) from error
-        # The cache holds links to its blobs; a copy holds the files.
+        # The cache contains links to its blobs; the copy must contain files.
         shutil.copytree(cached, copy)
         return
 
 
 def _check_names(repo_id: str, revision: str | None) -> None:
-    """Check the names that a repository lists before its client writes files under them."""
+    """Check all file names of a repository before its client writes files under them."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (
-        # The base of what its HTTP library raises, whichever that is in this release of it.
+        # The base class of errors of the HTTP library, which depends on the release.
         HTTPError,  # pyright: ignore[reportPrivateImportUsage]
         LocalEntryNotFoundError,
         OfflineModeIsEnabled,
@@ -185,10 +185,10 @@ def _check_names(repo_id: str, revision: str | None) -> None:
     )
 
     try:
-        found = HfApi().dataset_info(repo_id, revision=revision)
+        info = HfApi().dataset_info(repo_id, revision=revision)
     except (RepositoryNotFoundError, RevisionNotFoundError):
         raise
     except (HTTPError, OfflineModeIsEnabled, LocalEntryNotFoundError, ConnectionError):
-        return  # the client will take what it has cached, or say the same
-    for each in found.siblings or ():
-        check_name(each.rfilename, repo_id)
+        return  # the client uses its cache, or raises the same error
+    for file in info.siblings or ():
+        check_name(file.rfilename, repo_id)

@@ -1,4 +1,4 @@
-"""Which rows to keep, by what their columns say."""
+"""Filters of rows by their columns."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .questions import check_columns, filter_columns, matches, without_empty_lis
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which rows to keep; None keeps all, and of several values one has to match.
+    """A filter of rows; None and empty fields keep all, and one of several values must match.
 
-    `subtask` is what its model is for (`analysis.subtasks`). `tag` is one that a row has to have,
-    such as `small`; of several, any. `kind` is what a sample is: a `graph`,
-    a `subgraph`, a `joint` graph with its gradients. `family` is a family's hash, in full or its
-    beginning; `method` how parts were found, which whole graphs were not. `limit` is shared out
-    evenly where several names are given: of `cv` and `nlp` a limit of 6 takes the first three of
-    each. `where` holds the filters that `load_dataset` takes (see `as_filters`).
+    `subtask` is the purpose of the model (`analysis.subtasks`). `tag` is a required tag, such as
+    `small`; one of several suffices. `kind` is `graph`, `subgraph`, or `joint` (a graph with its
+    gradients). `family` is a family's hash or a prefix of it. `method` is the method by which parts
+    were found; whole graphs match any. `limit` is shared out evenly over several selected names:
+    for `cv` and `nlp` a limit of 6 keeps the first three of each. `where` contains filters in the
+    form of `load_dataset` (see `as_filters`).
 
     Raises:
-        RunError: there is no such framework, task, kind or method.
+        RunError: a framework, task, kind or method does not exist.
     """
 
     task: tuple[str, ...] = ()
@@ -53,15 +53,15 @@ class Filters:
             ("kind", KINDS),
             ("method", PART_METHODS),
         ):
-            for each in getattr(self, name):
-                if each not in accepted:
+            for value in getattr(self, name):
+                if value not in accepted:
                     raise RunError(
-                        f"There is no {name} `{each}`.{did_you_mean(each, accepted)} Choose one of "
-                        f"{', '.join(accepted)}."
+                        f"There is no {name} `{value}`.{did_you_mean(value, accepted)} Choose one "
+                        f"of {', '.join(accepted)}."
                     )
 
     def keeps(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether the filters keep a row; `limit` is not looked at."""
+        """Return whether the filters keep a row; `limit` is ignored."""
         for name in ("task", "subtask", "framework", "kind", "source"):
             accepted = getattr(self, name)
             if accepted and row.get(name) not in accepted:
@@ -81,11 +81,11 @@ class Filters:
 
 
 def as_filters(filters: Any) -> Filters:
-    """Return `Filters` for `Filters`, for the filters that `load_dataset` takes, or for None.
+    """Convert `Filters`, filters in the form of `load_dataset`, or None to `Filters`.
 
     Raises:
-        SchemaError: a condition names an unknown column, or does not fit it.
-        RunError: `filters` is something else.
+        SchemaError: a condition refers to an unknown column, or does not match its type.
+        RunError: `filters` has another type.
 
     >>> as_filters([("num_ops", "<", 20)]).keeps({"num_ops": 7})
     True
@@ -105,7 +105,7 @@ def as_filters(filters: Any) -> Filters:
 
 
 def columns_of(filters: Filters) -> list[str]:
-    """Return the columns that `where` looks at; of an expression, all except for lists of structs.
+    """Return the columns used by `where`; for an expression, all but lists of structs.
 
     >>> columns_of(as_filters([("flops", "<", 1e9), ("tags", "contains", "small")]))
     ['flops', 'tags']

@@ -1,4 +1,4 @@
-"""The row and the wish that a worker is handed, in one file: a row is too large for a message."""
+"""Job files for workers: a row, too large for a message, together with its job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JOB = b"job"
 
 
 def write_job(path: Path, row: Mapping[str, Any], job: Mapping[str, Any]) -> None:
-    """Write a row of graphs, and beside it as JSON what is to be done with it.
+    """Write a row of graphs to a file, with its job as JSON metadata.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -31,7 +31,7 @@ def write_job(path: Path, row: Mapping[str, Any], job: Mapping[str, Any]) -> Non
 
 
 def read_job(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the row of a file that `write_job` wrote, and what is to be done with it."""
+    """Return the row and the job of a file written by `write_job`."""
     with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
         (row,) = reader.read_all().to_pylist()
         return row, json.loads((reader.schema.metadata or {})[_JOB])

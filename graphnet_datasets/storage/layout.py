@@ -1,15 +1,15 @@
 """The layout of a dataset directory: configs and splits, named in the YAML of its README.
 
     graphnet/
-      README.md                  configs, features, and text for people
+      README.md                  configs, features and a description
       cv/train-0000.parquet      one folder per task; the split is the part before the dash
       nlp/train-0000.parquet
       excluded/train-0000.parquet  graphs that failed a check, with `why_excluded`, if there are any
       runs/train-0000.parquet    records of timed runs, if there are any
 
-`datasets.load_dataset("graphnet", "cv")` reads such a directory too. It caches a local directory by
-the text of its README, so the README carries a fingerprint of the files: whoever adds a file calls
-`write_readme` again.
+`datasets.load_dataset("graphnet", "cv")` reads such a directory too. It caches local directories by
+the content of their README, which therefore contains a fingerprint of the files: after adding a
+file, call `write_readme` again.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from ..schema.tables import ALL, config_named
 from .table import check_schema
 
 _YAML_BLOCK = re.compile(r"\s*---\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
-"""What stands between two lines of dashes at the top of a README."""
+"""The YAML between two lines of dashes at the top of a README."""
 
 _MAX_YAML_DEPTH = 100
 
 
 class Layout(NamedTuple):
-    """The files of a dataset directory, by config and split, and the config taken by default."""
+    """The files of a dataset directory by config and split, and its default config."""
 
     configs: dict[str, dict[str, list[Path]]]
     default: str
 
 
 Find = Callable[[str], Iterable[str]]
-"""Takes a pattern and gives the names of files below a dataset's root, relative to it."""
+"""Maps a pattern to the matching file names, relative to a dataset's root."""
 
 
 def layout_of(place: Path) -> Layout:
-    """Return the layout of a dataset directory, or of one Parquet file: its rows are `train`.
+    """Return the layout of a dataset directory, or of one Parquet file as the split `train`.
 
     Raises:
-        DatasetNotFoundError: there is neither, or no table in the directory.
-        SchemaError: see `read_layout`.
+        DatasetNotFoundError: `place` does not exist, or has no table.
+        SchemaError: as in `read_layout`.
     """
     if place.is_file():
         return Layout({"default": {"train": [place]}}, "default")
@@ -62,32 +62,32 @@ def layout_of(place: Path) -> Layout:
 
 
 def read_layout(directory: str | os.PathLike[str]) -> Layout:
-    """Read which configs and splits a dataset directory has.
+    """Read the configs and splits of a dataset directory.
 
-    Without a README (or without `configs:` in it) the layout follows from the folders.
+    Without a README with `configs:` the layout is derived from the folders.
 
     Raises:
-        DatasetNotFoundError: there is no such directory, or no table in it.
-        SchemaError: its README says something else than a list of configs with their files.
-        UnsafePathError: a link leads from the README or a table out of the directory.
+        DatasetNotFoundError: the directory does not exist, or has no table.
+        SchemaError: the `configs` of its README are invalid.
+        UnsafePathError: a link of the README or a table leads outside of the directory.
     """
     root = Path(directory)
     if not root.is_dir():
-        raise DatasetNotFoundError(f"There is no directory `{directory}`.")
+        raise DatasetNotFoundError(f"The directory `{directory}` does not exist. Check the path.")
     if not os.access(root, os.R_OK | os.X_OK):
         raise DatasetNotFoundError(
-            f"You may not read the directory `{directory}`. Ask its owner for the right to."
+            f"No permission to read the directory `{directory}`. Ask its owner for access."
         )
     layout = _local_layout(root, _card_data(root).get("configs"))
     if not any(layout.configs.values()):
-        found = next(root.rglob("graph_net.json"), None)
+        sample_record = next(root.rglob("graph_net.json"), None)
         advice = (
-            "It holds GraphNet sample directories: read them with `read_directory`, or make a "
-            "table of them with `graphnet import`."
-            if found
-            else "`graphnet export` writes a dataset directory."
+            "It contains GraphNet sample directories: read them with `read_directory`, or convert "
+            "them to a table with `graphnet import`."
+            if sample_record
+            else "Write a dataset directory with `graphnet export`."
         )
-        raise DatasetNotFoundError(f"`{directory}` holds no Parquet table. {advice}")
+        raise DatasetNotFoundError(f"`{directory}` has no Parquet table. {advice}")
     return layout
 
 
@@ -96,11 +96,11 @@ def write_readme(
     body: str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write the README of a dataset directory from the Parquet files that lie in its folders.
+    """Write the README of a dataset directory from the Parquet files in its folders.
 
-    `body` is the text below the YAML; None keeps the text that is there, or writes a table of the
-    configs. `metadata` are further entries of the YAML (licence, tags); None keeps those that are
-    there. Equal files give equal text.
+    `body` is the text below the YAML; None keeps the existing text, or writes a table of the
+    configs. `metadata` are additional entries of the YAML (licence, tags); None keeps the existing
+    entries. Equal files give equal READMEs.
 
     Raises:
         DatasetNotFoundError, SchemaError: as in `read_layout`, or a file is damaged.
@@ -120,9 +120,9 @@ def readme_text(
     *,
     open_table: Callable[[str], AbstractContextManager[BinaryIO]] | None = None,
 ) -> str:
-    """Return the text of the README that `write_readme` writes; the present one is not read.
+    """Return the README that `write_readme` writes, without reading an existing README.
 
-    `open_table` opens a table by its name in the directory, by default without further checks.
+    `open_table` opens a table by name; the default opens it without additional checks.
 
     Raises:
         DatasetNotFoundError, SchemaError: as `write_readme`.
@@ -133,7 +133,9 @@ def readme_text(
     root = Path(directory)
     layout = _local_layout(root, None)
     if not layout.configs:
-        raise DatasetNotFoundError(f"`{directory}` holds no Parquet table.")
+        raise DatasetNotFoundError(
+            f"`{directory}` has no Parquet table. Write its tables before its README."
+        )
     tables: dict[Path, _Table] = {}
     paths = {
         path for splits in layout.configs.values() for files in splits.values() for path in files
@@ -149,7 +151,7 @@ def readme_text(
     columns: dict[pa.Schema, list[dict[str, Any]]] = {}
     for name, splits in layout.configs.items():
         first = next(iter(splits.values()))[0]
-        # Configs with the same columns share one list, which YAML then holds once.
+        # Configs with equal columns share one list object, which YAML writes once.
         schema = tables[first].schema
         if schema not in columns:
             columns[schema] = datasets.Features.from_arrow_schema(schema)._to_yaml_list()
@@ -176,10 +178,10 @@ def _describe_table(file: BinaryIO, path: Path) -> _Table:
 
 
 def split_readme(content: bytes, where: str) -> tuple[dict[str, Any], str]:
-    """Return the YAML of a README without `configs` and `dataset_info`, and the text below it.
+    """Split a README into its YAML without `configs` and `dataset_info`, and the text below it.
 
     Raises:
-        SchemaError: there is no YAML that can be read.
+        SchemaError: the YAML is invalid.
     """
     card = parse_card(content, where)
     metadata = {
@@ -191,7 +193,7 @@ def split_readme(content: bytes, where: str) -> tuple[dict[str, Any], str]:
 
 
 def describe_configs(files: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the `configs` of a README for table files, given by relative path with their sha256.
+    """Return the `configs` of a README for a mapping of relative paths to sha256 hashes.
 
     >>> [config] = describe_configs({"runs/train-0000.parquet": "0" * 64})
     >>> config["data_files"]
@@ -220,7 +222,7 @@ def describe_configs(files: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def group_by_folder(paths: Iterable[str]) -> tuple[dict[str, dict[str, list[str]]], str]:
-    """Return paths `config/split-*.parquet` by config and split, `all` included, and the default.
+    """Group paths `config/split-*.parquet` by config and split; add `all`; return the default.
 
     >>> group_by_folder(["cv/test-0.parquet"])
     ({'cv': {'test': ['cv/test-0.parquet']}, 'all': {'test': ['cv/test-0.parquet']}}, 'all')
@@ -232,8 +234,8 @@ def group_by_folder(paths: Iterable[str]) -> tuple[dict[str, dict[str, list[str]
     everything: dict[str, list[str]] = {}
     for name, splits in configs.items():
         if config_named(name).is_in_all:
-            for split, of_split in splits.items():
-                everything.setdefault(split, []).extend(of_split)
+            for split, split_paths in splits.items():
+                everything.setdefault(split, []).extend(split_paths)
     if everything:
         configs[ALL] = everything
     return configs, ALL if everything else next(iter(configs), "")
@@ -248,26 +250,28 @@ def _card_data(root: Path) -> dict[str, Any]:
 
 
 def read_card_data(readme: Path, where: str) -> dict[str, Any]:
-    """Return the YAML at the top of a README that stands, or stood, at `where`.
+    """Return the YAML of a README; `where` is its original location for messages.
 
     Raises:
-        SchemaError: it is no YAML.
+        SchemaError: the YAML is invalid.
     """
     try:
         return parse_card(read_bytes(readme), where)
     except OSError as error:
-        raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
+        raise SchemaError(
+            f"The YAML at the top of `{where}` cannot be read: {error}. Correct it."
+        ) from error
 
 
 def parse_card(content: bytes, where: str) -> dict[str, Any]:
-    """Return the YAML at the top of a README's content, {} without YAML.
+    """Parse the YAML at the top of a README, {} without YAML.
 
     Raises:
-        SchemaError: it is not YAML, or not a mapping.
+        SchemaError: the YAML is invalid, or not a mapping.
     """
-    import yaml  # alone: what the client of the Hub has for this imports all of the client
+    import yaml  # directly: the Hub client's function for this imports the whole client
 
-    # The same safe language as `metadata_load`'s, read ten times faster where libyaml is there.
+    # As safe as `metadata_load`, and ten times faster if libyaml is available.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         block = _YAML_BLOCK.match(content.decode("utf-8-sig").replace("\r\n", "\n"))
@@ -275,18 +279,20 @@ def parse_card(content: bytes, where: str) -> dict[str, Any]:
         if card is not None and not isinstance(card, dict):
             raise ValueError(f"It must be a mapping, got `{type(card).__name__}`")
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise SchemaError(f"The YAML at the top of `{where}` cannot be read: {error}.") from error
+        raise SchemaError(
+            f"The YAML at the top of `{where}` cannot be read: {error}. Correct it."
+        ) from error
     check_decoded_size(_expanded_bytes(card, where), where)
     return card or {}
 
 
 def _expanded_bytes(value: Any, where: str) -> int:
-    """Return the bytes of YAML data when it is written without aliases.
+    """Return the size in bytes of YAML data with all aliases expanded.
 
-    A few lines of aliases to lists of aliases stand for any number of values.
+    A few lines of nested aliases can expand to any number of values.
 
     Raises:
-        SchemaError: a value contains itself.
+        SchemaError: a value contains itself, or is nested too deeply.
     """
     sizes: dict[int, int] = {}
 
@@ -295,8 +301,8 @@ def _expanded_bytes(value: Any, where: str) -> int:
             return len(value) if isinstance(value, str) else 8
         if sizes.get(id(value)) == 0 or depth > _MAX_YAML_DEPTH:
             raise SchemaError(
-                f"The YAML at the top of `{where}` is nested deeper than {_MAX_YAML_DEPTH}, or "
-                "holds itself. Write it without aliases."
+                f"The YAML at the top of `{where}` is nested deeper than {_MAX_YAML_DEPTH} levels, "
+                "or contains itself. Write it without aliases."
             )
         if id(value) not in sizes:
             sizes[id(value)] = 0
@@ -326,13 +332,13 @@ def _local_layout(root: Path, entries: Any) -> Layout:
 def find_configs(
     entries: Any, find: Find, where: str
 ) -> tuple[dict[str, dict[str, list[str]]], str]:
-    """Return the names of a dataset's files by config and split, and the default config.
+    """Return the names of a dataset's files by config and split, and its default config.
 
-    `entries` are the `configs` of its README; without them the folders say what there is.
+    `entries` are the `configs` of its README; without them the folders determine the configs.
 
     Raises:
-        SchemaError: the entries are something else than configs with their files.
-        UnsafePathError: a name leads outside the dataset.
+        SchemaError: the entries are not configs with their files.
+        UnsafePathError: a name is outside the dataset.
 
     >>> find_configs(None, lambda pattern: ["cv/train-0.parquet"], "mine")[0]["cv"]
     {'train': ['cv/train-0.parquet']}
@@ -355,8 +361,8 @@ def find_configs(
         raise
     except (KeyError, TypeError, AttributeError, ValueError, NotImplementedError) as error:
         raise SchemaError(
-            f"The `configs` in `{where}/README.md` are not a list of `config_name` and "
-            "`data_files`, each with a `split` and a `path` inside the directory."
+            f"The `configs` in `{where}/README.md` are invalid. They must be a list of "
+            "`config_name` and `data_files`, each with a `split` and a `path` inside the directory."
         ) from error
     return configs, default or next(iter(configs))
 
@@ -371,7 +377,7 @@ def _files_of(find: Find, data_files: Any) -> dict[str, list[str]]:
     for entry in data_files:
         patterns = [entry["path"]] if isinstance(entry["path"], str) else entry["path"]
         if any(_leads_outside(pattern) for pattern in patterns):
-            raise ValueError("a path outside the directory")
+            raise ValueError("A path is outside the directory. Use paths inside it.")
         files = sorted({name for pattern in patterns for name in find(pattern)})
         split = str(entry["split"])
         if files:

@@ -1,4 +1,4 @@
-"""`load_dataset`: the embedded dataset, a directory, a Parquet file or a repository on the Hub."""
+"""Loading of the embedded dataset, a directory, a Parquet file, a URL or a Hub repository."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ DEFAULT_NAME = "graphnet"
 REPO_VARIABLE = "GRAPHNET_DATASETS_REPO"
 STARTER = Path(__file__).parents[1] / "starter" / "graphnet"
 REVISION = f"v{SCHEMA_VERSION}"
-"""The branch of a Hub repository that holds this format version."""
+"""The branch of a Hub repository with this format version."""
 
 READ_AHEAD_BYTES = 2**16
-"""What a stream from the Hub fetches beyond each range that Parquet's reader asks for. The reader
-joins neighbouring ranges itself; with the client's usual 5 MiB two columns of a table cost as much
-as all of it."""
+"""Bytes that a stream from the Hub reads beyond each range requested by the Parquet reader. The
+reader merges neighbouring ranges itself. With the client's default of 5 MiB, reading two columns
+costs as much as reading the whole table."""
 
 _REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\Z", re.ASCII)
 
@@ -142,23 +142,24 @@ def load_dataset(
 ) -> Loaded | list[Any]:
     """Load a table of graphs as a Hugging Face dataset.
 
-    `name` is the embedded dataset (`graphnet`, or what `GRAPHNET_DATASETS_REPO` names instead), a
-    path with a slash in it or a `Path` (a dataset directory, or one Parquet file), a URL of a file
-    system that `fsspec` knows (`s3://bucket/graphs`; `storage_options` are handed to it), or a Hub
-    repository (`org/name`). `config` is a task, or `all`, the default; `excluded` holds the graphs
-    that failed a check (`why_excluded`), which no other config does. `split` reads as in
-    `datasets` (`train[:10]`, `train+test`, `all`, a `datasets.Split`); a list of them gives a list
-    of datasets, and without it the result is a `DatasetDict` with every split. `filters` are those
+    `name` is the embedded dataset (`graphnet`, or the replacement in `GRAPHNET_DATASETS_REPO`), a
+    path with a slash or a `Path` (a dataset directory, or one Parquet file), a URL of a file system
+    supported by `fsspec` (`s3://bucket/graphs`; `storage_options` are passed to it), or a Hub
+    repository (`org/name`). `config` is a task, or `all`, the default; `excluded` contains the
+    graphs that failed a check (`why_excluded`), which no other config contains. `split` has the
+    syntax of `datasets` (`train[:10]`, `train+test`, `all`, a `datasets.Split`). A list of splits
+    returns a list of datasets, and None returns a `DatasetDict` of all splits. `filters` are those
     of Parquet: `[("num_ops", "<", 200), ("task", "in", ["cv", "nlp"])]`, a list of such lists for
-    alternatives, or a `pyarrow.dataset` expression; they work on top-level scalars, and besides on
-    lists of texts: `("tags", "contains", "small")`. An empty list keeps all.
-    `revision` is a branch, tag or commit of a Hub repository; the default is the branch of this
-    format version. Where nothing matches, the dataset is empty.
+    alternatives, or a `pyarrow.dataset` expression. They apply to top-level scalars, and also to
+    lists of strings: `("tags", "contains", "small")`. An empty list keeps all rows. `revision` is a
+    branch, tag or commit of a Hub repository; the default is the branch of this format version. If
+    no row matches, the dataset is empty.
 
     Raises:
-        DatasetNotFoundError: no dataset, config or split has that name; the message lists those
-            that exist.
-        SchemaError: an unknown column, a filter that the columns do not allow, or a damaged file.
+        DatasetNotFoundError: the dataset, config or split does not exist; the message lists the
+            existing ones.
+        SchemaError: an unknown column, a filter that does not match the columns, or a damaged file.
+        FormatVersionError: the table has another format version.
         FormatVersionError: the table was written in another format version.
 
     >>> splits = load_dataset("graphnet", "cv", filters=[("num_ops", "<", 200)])
@@ -170,10 +171,10 @@ def load_dataset(
     if isinstance(split, list | tuple):
         return [
             load_dataset(
-                name, config, each, streaming=streaming, filters=filters, columns=columns,
+                name, config, item, streaming=streaming, filters=filters, columns=columns,
                 revision=revision, storage_options=storage_options,
             )
-            for each in split
+            for item in split
         ]  # fmt: skip
     split = split_text(split)
     place = locate(name, storage_options)
@@ -205,7 +206,7 @@ def _load(
         builder = _hub_builder(place, config, revision, filters, columns)
     if not isinstance(place, Path):
         check_downloads(builder)
-    # Offline, `datasets` knows the splits that it has cached and no files.
+    # Offline, `datasets` knows its cached splits but no files.
     splits = list(builder.config.data_files or builder.info.splits or ())
     check_split(split, splits, place)
     try:
@@ -220,20 +221,22 @@ def _load(
             raise error.__cause__ from error
         cause = (str(error.__cause__ or error).splitlines() or [""])[0].rstrip(".")
         raise SchemaError(
-            f"`{place}` cannot be read: {cause}. Fetch its files again, or write them again."
+            f"`{place}` cannot be read: {cause}. Download its files again, or write them again."
         ) from (place.cause(error) if isinstance(place, Url) else error)
     if split is not None:
         return _as_dataset(builder, split, place)
-    return datasets.DatasetDict({each: _as_dataset(builder, each, place) for each in splits})
+    return datasets.DatasetDict(
+        {split_name: _as_dataset(builder, split_name, place) for split_name in splits}
+    )
 
 
 def locate(
     name: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> Path | Url | str:
-    """Return the path, the URL or the Hub repository that a dataset's name stands for.
+    """Return the path, URL or Hub repository of a dataset's name.
 
     Raises:
-        DatasetNotFoundError: the name can be neither.
+        DatasetNotFoundError: the name has another form.
     """
     if isinstance(name, os.PathLike):
         return Path(name)
@@ -252,13 +255,13 @@ def locate(
         if configured != DEFAULT_NAME:
             return locate(configured, storage_options)
     raise DatasetNotFoundError(
-        f"There is no dataset `{name}`. Write `{DEFAULT_NAME}` for the embedded one, `./{name}` "
-        "for a path, `s3://…` or another URL, or `org/name` for a repository on the Hub."
+        f"There is no dataset `{name}`. Use `{DEFAULT_NAME}` for the embedded dataset, `./{name}` "
+        "for a path, `s3://…` or another URL, or `org/name` for a Hub repository."
     )
 
 
 def is_repo_id(name: str) -> bool:
-    """Tell whether a name can be that of a repository on the Hub.
+    """Return whether a name has the form of a Hub repository's name.
 
     >>> is_repo_id("org/graphs"), is_repo_id("graphs")
     (True, False)
@@ -276,15 +279,15 @@ def _local_builder(
         raise no_config(place, config, layout.configs)
     schemas = [check_file(path) for paths in splits.values() for path in paths]
     filters, features = _fit_to_files(schemas, filters, columns, place)
-    # Files by name instead of the directory: `datasets` caches a directory by its README alone, and
-    # takes a cached dataset of the same name where the directory is missing.
+    # Pass files instead of the directory: `datasets` caches a directory by its README alone, and
+    # uses a cached dataset of the same name if the directory is missing.
     data_files = {
         split: [glob.escape(str(path.resolve())) for path in paths]
         for split, paths in splits.items()
     }
     return parquet_builder(
         data_files=data_files,
-        **_given(filters=filters, columns=columns, features=features),
+        **_without_none(filters=filters, columns=columns, features=features),
     )
 
 
@@ -302,20 +305,19 @@ def _url_builder(
     return parquet_builder(
         data_files=data_files,
         storage_options=dict(place.options) or None,
-        # Part of the cache's key: not every file system says when a file has changed in a way that
-        # `datasets` looks at.
+        # Part of the cache key, because `datasets` cannot detect changed files on all file systems.
         description=f"state {listing.state}",
-        **_given(filters=filters, columns=columns, features=features),
+        **_without_none(filters=filters, columns=columns, features=features),
     )
 
 
 def _fit_to_files(
     schemas: Sequence[pa.Schema], filters: Any, columns: Any, place: Path | Url
 ) -> tuple[Any, Any]:
-    """Check what is asked of files; return filters, and features where files are not alike."""
+    """Check columns and filters; return converted filters, and features if files differ."""
     import datasets
 
-    # A version may gain columns that may be null: files from before then have null there.
+    # Nullable columns may be added within a version; older files have null in them.
     widest = max(schemas, key=lambda schema: len(schema.names))
     check_columns(widest, filters, columns, place)
     is_mixed = any(len(schema.names) < len(widest.names) for schema in schemas)
@@ -324,60 +326,62 @@ def _fit_to_files(
 
 
 def _download_config(place: Path | Url | str) -> Any:
-    """Return how to fetch what is to be prepared; None is as `datasets` does it."""
+    """Return the download settings for a location, or None for the defaults of `datasets`."""
     from datasets import DownloadConfig
 
     if not isinstance(place, Url):
         return None
-    # Kept by their URL alone, files that have been fetched once would never change.
+    # The cache of `datasets` uses the URL alone as key and would miss changed files.
     return DownloadConfig(force_download=True, storage_options=dict(place.options))
 
 
 def _hub_builder(
     repo_id: str, config: str | None, revision: str | None, filters: Any, columns: Any
 ) -> Any:
-    """Return the builder of a repository at the branch of this format version, if it has one."""
+    """Return the builder of a repository, preferably at the branch of this format version."""
     import datasets
     from datasets.exceptions import DatasetNotFoundError as NotOnHubError
 
-    given = _given(filters=filters, columns=columns)
-    given["storage_options"] = {"hf": {"block_size": READ_AHEAD_BYTES}}
-    for each in [revision] if revision else [REVISION, None]:
+    options = _without_none(filters=filters, columns=columns)
+    options["storage_options"] = {"hf": {"block_size": READ_AHEAD_BYTES}}
+    for tried_revision in [revision] if revision else [REVISION, None]:
         try:
-            builder = datasets.load_dataset_builder(repo_id, config, revision=each, **given)
+            builder = datasets.load_dataset_builder(
+                repo_id, config, revision=tried_revision, **options
+            )
         except NotOnHubError as error:
-            if each != REVISION or revision:
+            if tried_revision != REVISION or revision:
                 raise not_on_hub(repo_id, revision) from error
         except ValueError as error:
             if "BuilderConfig" not in str(error):
                 raise
-            names = datasets.get_dataset_config_names(repo_id, revision=each)
+            names = datasets.get_dataset_config_names(repo_id, revision=tried_revision)
             raise no_config(repo_id, config, names) from error
         else:
             if builder.info.features is not None:
                 schema = builder.info.features.arrow_schema
                 check_columns(schema, filters, columns, repo_id)
-                given_to: Any = builder.config  # of the class that reads Parquet files
-                given_to.filters = fit_filters(filters, schema)
+                parquet_config: Any = builder.config  # of the class that reads Parquet files
+                parquet_config.filters = fit_filters(filters, schema)
             return builder
-    raise AssertionError("the loop returns or raises")
+    raise AssertionError("The loop returns or raises.")
 
 
 def not_on_hub(repo_id: str, revision: str | None = None) -> DatasetNotFoundError:
-    """Return the error that says that a repository, or its revision, does not exist."""
+    """Return the error for a repository or revision that does not exist."""
     where = f" at the revision `{revision}`" if revision else ""
     return DatasetNotFoundError(
-        f"There is no dataset `{repo_id}`{where} on the Hub, or it is private and you are not "
-        "logged in (`hf auth login`)."
+        f"There is no dataset `{repo_id}`{where} on the Hub, or it is private. Check the name, or "
+        "log in with `hf auth login`."
     )
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def _without_none(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _as_dataset(builder: Any, split: str, place: Path | Url | str) -> datasets.Dataset:
-    """Return a prepared split; an empty one where `datasets` raises because there are no rows."""
+    """Return a prepared split, or an empty dataset if `datasets` raises because it has no rows."""
     import datasets
 
     try:

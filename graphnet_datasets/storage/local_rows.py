@@ -1,7 +1,7 @@
-"""Rows of files on this machine, without `datasets`, whose import takes longer than reading them.
+"""Rows of local files, read without `datasets`, whose import takes longer than reading them.
 
-What a command reads of a table are the rows themselves, once: no cache, no columns in memory. Only
-row groups that hold a wanted sample are read as a whole.
+Commands read each row once, so that neither a cache nor columns in memory are needed. Only row
+groups with a requested sample are read completely.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ def read_local_rows(
     ids: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a dataset directory's config, or of one Parquet file, of all splits.
+    """Yield the rows of a dataset directory's config, or of one Parquet file, over all splits.
 
-    They are those of `load_dataset(place, config, split="all")`, in its order; with `ids` those
-    whose column `id` is one of them, and of `columns` those that there are. Files are checked
+    The rows equal those of `load_dataset(place, config, split="all")`, in the same order. `ids`
+    selects rows by the column `id`, and `columns` selects existing columns. Files are checked
     before the first row is yielded.
 
     Raises:
-        DatasetNotFoundError: there is no such directory, file or config.
+        DatasetNotFoundError: the directory, file or config does not exist.
         SchemaError: a file is damaged, or lacks the column `id`.
-        FormatVersionError: the table was written in another format version.
+        FormatVersionError: the table has another format version.
 
     >>> from graphnet_datasets.storage.loading import STARTER
     >>> [row["task"] for row in read_local_rows(STARTER, ids=["torchvision/resnet18"])]
@@ -45,29 +45,35 @@ def read_local_rows(
     if splits is None:
         raise no_config(place, config, layout.configs)
     schemas = {path: check_file(path) for paths in splits.values() for path in paths}
-    # A version may gain columns that may be null: files from before then have null there.
+    # Nullable columns may be added within a version; older files have null in them.
     widest = max(schemas.values(), key=lambda schema: len(schema.names))
     if ids is not None:
         check_columns(widest, None, ["id"], place)
-    kept = [name for name in widest.names if columns is None or name in columns]
+    selected = [name for name in widest.names if columns is None or name in columns]
     for path, schema in schemas.items():
-        # The version is read whatever is asked for: rows of another one mean something else.
-        read = [name for name in schema.names if name in kept or name == "schema_version"]
+        # Always read the version, since rows of other versions have another meaning.
+        read = [name for name in schema.names if name in selected or name == "schema_version"]
         for row in _read_file(path, ids, read):
             version = row.get("schema_version", SCHEMA_VERSION)
             if version != SCHEMA_VERSION:
                 raise other_version(place, version)
-            yield {name: row.get(name) for name in kept}
+            yield {name: row.get(name) for name in selected}
 
 
 def read_local_ids(place: Path) -> list[str]:
-    """Return the ids of all samples of the default config; raises as `read_local_rows` does."""
+    """Return the ids of all samples of the default config; raises like `read_local_rows`."""
     layout = layout_of(place)
-    paths = [path for each in layout.configs[layout.default].values() for path in each]
+    paths = [
+        path
+        for paths_of_split in layout.configs[layout.default].values()
+        for path in paths_of_split
+    ]
     for path in paths:
         check_columns(check_file(path), None, ["id"], place)
     return [
-        each for path in paths for each in pq.read_table(path, columns=["id"])["id"].to_pylist()
+        sample_id
+        for path in paths
+        for sample_id in pq.read_table(path, columns=["id"])["id"].to_pylist()
     ]
 
 
@@ -81,9 +87,9 @@ def _read_file(
                 if ids is None:
                     yield from file.read_row_group(group, columns=columns).to_pylist()
                     continue
-                found = file.read_row_group(group, columns=["id"])["id"].to_pylist()
-                # Not by Arrow's functions: to make an array out of a list, it imports pandas.
-                places = [place for place, each in enumerate(found) if each in wanted]
+                group_ids = file.read_row_group(group, columns=["id"])["id"].to_pylist()
+                # Plain Python, because Arrow imports pandas to convert a list to an array.
+                places = [place for place, sample_id in enumerate(group_ids) if sample_id in wanted]
                 if places:
                     rows = file.read_row_group(group, columns=columns)
                     for place in places:

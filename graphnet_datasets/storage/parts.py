@@ -1,7 +1,7 @@
-"""Parts of a dataset in the making, on disk: each in one file that is whole or absent.
+"""Parts of a dataset under construction, stored as files that are complete or absent.
 
-A part holds rows and what is known of them. It is an Arrow file with one row a batch, so that any
-row is read without the others, or with all in one where rows are small. Its notes are JSON in the
+A part contains rows and notes about them. It is an Arrow file with one row per batch, so that each
+row can be read separately, or with a single batch if rows are small. The notes are JSON in the
 metadata of its schema.
 """
 
@@ -28,9 +28,9 @@ MAX_OPEN_PARTS = 128
 def encode_part(
     rows: Sequence[pa.Table], notes: Mapping[str, Any], schema: pa.Schema = GRAPHS_SCHEMA
 ) -> bytes:
-    """Return the bytes of a part: a batch for each table of `rows`, which have the same columns.
+    """Encode a part with a batch for each table of `rows`, which must have equal columns.
 
-    Each has one row, unless there is one table only.
+    Each table must have one row, unless there is a single table.
 
     >>> import tempfile
     >>> from graphnet_datasets.storage.table import to_arrow
@@ -50,7 +50,7 @@ def encode_part(
 
 
 def save_part(content: bytes, folder: Path) -> Path:
-    """Write a part under a name that no other has, and return its path."""
+    """Write a part under a unique name, and return its path."""
     return write_bytes(folder / f"{secrets.token_hex(8)}{PART_SUFFIX}", content)
 
 
@@ -58,17 +58,19 @@ def read_notes(path: Path) -> dict[str, Any]:
     """Return the notes of a part.
 
     Raises:
-        ValueError: it is not a complete part.
+    ValueError: the file is not a complete part.
     """
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             return load_json((reader.schema.metadata or {})[_NOTES], "the notes of a part")
     except (OSError, KeyError) as error:
-        raise ValueError(f"`{path}` is no complete part: {error}.") from error
+        raise ValueError(
+            f"`{path}` is not a complete part: {error}. Delete it and repeat the command."
+        ) from error
 
 
 class PartReader:
-    """Reads single rows of many parts, of which it keeps some open."""
+    """A reader of single rows of many parts that keeps recently used parts open."""
 
     def __init__(self) -> None:
         self._open: collections.OrderedDict[Path, pa.ipc.RecordBatchFileReader | pa.RecordBatch] = (
@@ -76,7 +78,7 @@ class PartReader:
         )
 
     def row(self, path: Path, index: int) -> pa.Table:
-        """Return a table with one row of a part."""
+        """Return a single-row table from a part."""
         part = self._open.pop(path, None)
         if part is None:
             part = pa.ipc.open_file(pa.OSFile(str(path)))
@@ -85,6 +87,6 @@ class PartReader:
         self._open[path] = part
         if len(self._open) > MAX_OPEN_PARTS:
             self._open.popitem(last=False)
-        is_one = isinstance(part, pa.RecordBatch)
-        batch = part.slice(index, 1) if is_one else part.get_batch(index)
+        is_single_batch = isinstance(part, pa.RecordBatch)
+        batch = part.slice(index, 1) if is_single_batch else part.get_batch(index)
         return pa.Table.from_batches([batch]).replace_schema_metadata()

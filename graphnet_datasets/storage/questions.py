@@ -1,4 +1,4 @@
-"""What is asked of a dataset: config, split, columns and filters, checked before rows are read."""
+"""Validation of the requested config, split, columns and filters before rows are read."""
 
 from __future__ import annotations
 
@@ -22,30 +22,29 @@ from .remote import Url
 
 _LARGEST = 2**63 - 1
 CONTAINS = "contains"
-"""The operator of a condition on a list of texts, beside those of Parquet's filters."""
+"""The operator of a condition on a list of strings, in addition to those of Parquet."""
 _SPLIT_NAME = re.compile(r"\s*(\w+)\s*(?:\[.*\]\s*)?(?:\(\w+\))?\s*\Z")
 
 
 def without_empty_lists(filters: Any) -> Any:
-    """Return filters, or None where they are lists without any condition."""
+    """Return filters, or None if they are lists without conditions."""
     is_nothing = isinstance(filters, list | tuple) and not any(
-        each for each in filters if not isinstance(each, list) or each
+        condition for condition in filters if not isinstance(condition, list) or condition
     )
     return None if is_nothing else filters
 
 
 def fit_filters(filters: Any, schema: pa.Schema) -> Any:
-    """Return filters as Parquet's reader takes them, their bounds of the kind of their columns.
+    """Convert filters for Parquet's reader, with bounds of the types of their columns.
 
-    A bound such as `1e9` makes Arrow compare integers as floats, and fail where these cannot hold
-    them: of a column of integers it becomes the whole number that separates the same values.
+    For a bound such as `1e9`, Arrow would compare integers as floats and fail on large integers.
+    For integer columns such a bound becomes the integer that separates the same values.
 
     >>> schema = pa.schema([("flops", pa.int64()), ("speedup", pa.float64())])
     >>> fit_filters([("flops", "<", 1e9), ("flops", ">", 2.5), ("speedup", ">", 2.5)], schema)
     [('flops', '<', 1000000000), ('flops', '>', 2), ('speedup', '>', 2.5)]
 
-    Where one asks what a list contains, which Parquet's conditions cannot, they become an
-    expression.
+    Conditions on the contents of lists, which Parquet does not support, become an expression.
 
     >>> tags = pa.table({"id": ["a", "b"], "tags": [["small"], ["smaller"]]})
     >>> fitted = fit_filters([("tags", "contains", "small")], tags.schema)
@@ -53,17 +52,21 @@ def fit_filters(filters: Any, schema: pa.Schema) -> Any:
     ['a']
     """
     fitted = _fit(filters, schema)
-    return _as_expression(fitted) if any(_asks_of_lists(each) for each in _flat(fitted)) else fitted
+    return (
+        _as_expression(fitted)
+        if any(_asks_of_lists(condition) for condition in _flat(fitted))
+        else fitted
+    )
 
 
 def list_contains(name: str, text: str) -> pc.Expression:
-    """Return the condition that a column's list of texts has one that is the given text.
+    """Return the condition that a column's list of strings contains a string.
 
     >>> table = pa.table({"tags": [["a", "b"], ["ab"], [], None]})
     >>> table.filter(list_contains("tags", "b")).num_rows
     1
     """
-    # Of functions of lists expressions have few: the texts are joined, each with an end of its own.
+    # Expressions have few list functions, so the strings are joined, each with a terminator.
     column, end = pc.field(name), "\0"
     joined: Any = pc.binary_join(column, pc.scalar(end))  # pyright: ignore
     pattern = rf"(^|\x00){re.escape(text)}(\x00|$)"
@@ -71,12 +74,12 @@ def list_contains(name: str, text: str) -> pc.Expression:
 
 
 def filter_columns(filters: Any) -> list[str]:
-    """Return the names of the columns that filters in lists compare, each once."""
+    """Return the distinct names of the columns that filters in list form refer to."""
     return list(dict.fromkeys(condition[0] for condition in _flat(filters)))
 
 
 def matches(filters: Any, row: Mapping[str, Any]) -> bool:
-    """Return whether filters keep a row; a comparison with a missing value is false.
+    """Return whether filters keep a row; comparisons with missing values are false.
 
     >>> matches([[("num_ops", "<", 20)], [("task", "in", ["cv"])]], {"num_ops": 30, "task": "cv"})
     True
@@ -111,7 +114,7 @@ def _holds(cell: Any, comparison: str, value: Any) -> bool:
 
 def _fit(filters: Any, schema: pa.Schema) -> Any:
     if isinstance(filters, list | tuple) and not _is_condition(filters):
-        return [_fit(each, schema) for each in filters]
+        return [_fit(part, schema) for part in filters]
     if not _is_condition(filters):
         return filters
     name, comparison, value = filters
@@ -119,17 +122,17 @@ def _fit(filters: Any, schema: pa.Schema) -> Any:
     if place < 0 or not pa.types.is_integer(schema.field(place).type):
         return filters
     if isinstance(value, list | tuple | set):
-        return name, comparison, [_whole(each, "=") for each in value]
+        return name, comparison, [_whole(item, "=") for item in value]
     return name, comparison, _whole(value, comparison)
 
 
 def _flat(filters: Any) -> list[Any]:
-    """Return the conditions of filters that are lists, whether they have alternatives or not."""
+    """Return the conditions of filters in list form, with or without alternatives."""
     alternatives = filters if isinstance(filters, list) else []
     return [
         condition
-        for each in alternatives
-        for condition in ([each] if isinstance(each, tuple) else each)
+        for alternative in alternatives
+        for condition in ([alternative] if isinstance(alternative, tuple) else alternative)
     ]
 
 
@@ -138,28 +141,32 @@ def _asks_of_lists(condition: Any) -> bool:
 
 
 def _as_expression(filters: Any) -> pc.Expression:
-    """Return filters that are lists as one expression."""
-    if all(isinstance(each, tuple) for each in filters):
+    """Return filters in list form as one expression."""
+    if all(isinstance(part, tuple) for part in filters):
         filters = [filters]
-    alternatives = [[_condition(each) for each in every] for every in filters if every]
-    every = [functools.reduce(operator.and_, each) for each in alternatives]
-    return functools.reduce(operator.or_, every)
+    alternatives = [
+        [_condition(condition) for condition in alternative]
+        for alternative in filters
+        if alternative
+    ]
+    conjunctions = [functools.reduce(operator.and_, conditions) for conditions in alternatives]
+    return functools.reduce(operator.or_, conjunctions)
 
 
-def _condition(given: Any) -> pc.Expression:
-    if not _asks_of_lists(given):
-        return pq.filters_to_expression([given])
-    if not isinstance(given[2], str):
-        raise TypeError(f"`{CONTAINS}` takes one text, not {given[2]!r}")
-    return list_contains(given[0], given[2])
+def _condition(condition: Any) -> pc.Expression:
+    if not _asks_of_lists(condition):
+        return pq.filters_to_expression([condition])
+    if not isinstance(condition[2], str):
+        raise TypeError(f"`{CONTAINS}` needs a string, got {condition[2]!r}")
+    return list_contains(condition[0], condition[2])
 
 
-def _is_condition(given: Any) -> bool:
-    return isinstance(given, tuple) and len(given) == 3 and isinstance(given[0], str)
+def _is_condition(condition: Any) -> bool:
+    return isinstance(condition, tuple) and len(condition) == 3 and isinstance(condition[0], str)
 
 
 def _whole(value: Any, comparison: str) -> Any:
-    """Return the integer that a float stands for as a bound; else what it is."""
+    """Convert a float bound to the equivalent integer; return other bounds unchanged."""
     if not isinstance(value, float) or math.isnan(value):
         return value
     if abs(value) >= _LARGEST:
@@ -174,7 +181,7 @@ def _whole(value: Any, comparison: str) -> Any:
 def no_config(
     place: Path | Url | str, config: str | None, names: Iterable[str]
 ) -> DatasetNotFoundError:
-    """Return the error that says which configs there are."""
+    """Return the error for an unknown config, which lists the existing configs."""
     names = list(names)
     return DatasetNotFoundError(
         f"`{place}` has no config `{config}`.{did_you_mean(str(config), names)} Its configs are "
@@ -183,19 +190,19 @@ def no_config(
 
 
 def other_version(place: Path | Url | str, version: object) -> FormatVersionError:
-    """Return the error that says that a table has another format version than is read here."""
+    """Return the error for a table with an unsupported format version."""
     return FormatVersionError(
         f"`{place}` has format version {version}; this library reads {SCHEMA_VERSION}. Install the "
-        f"release of `graphnet-datasets` that reads version {version}, or name a revision of "
+        f"release of `graphnet-datasets` that reads version {version}, or pass a revision of "
         f"version {SCHEMA_VERSION}."
     )
 
 
 def split_text(split: Any) -> str | None:
-    """Return as text what `datasets` takes for a split: text, its own names, a read instruction.
+    """Convert a split, as accepted by `datasets`, to a string.
 
     Raises:
-        DatasetNotFoundError: it is something else.
+        DatasetNotFoundError: `split` has an unsupported type.
 
     >>> import datasets
     >>> split_text(datasets.Split.TRAIN), split_text(datasets.ReadInstruction("test", to=5))
@@ -210,18 +217,18 @@ def split_text(split: Any) -> str | None:
     if isinstance(split, datasets.NamedSplit):
         return str(split)
     raise DatasetNotFoundError(
-        f"There is no split {split!r}. A split is text such as `train`, `train[:10]` or "
-        "`train+test`, or a list of these."
+        f"There is no split {split!r}. A split is a string such as `train`, `train[:10]` or "
+        "`train+test`, or a list of such strings."
     )
 
 
 def check_split(split: str | None, names: Sequence[str], place: Path | Url | str) -> None:
-    """Refuse a split that does not exist; what stands in brackets is for `datasets` to check."""
+    """Raise an error for an unknown split; `datasets` checks the part in brackets."""
     for part in split.split("+") if split is not None else ():
-        found = _SPLIT_NAME.match(part)
-        if found and found[1] != "all" and found[1] not in names:
+        match = _SPLIT_NAME.match(part)
+        if match and match[1] != "all" and match[1] not in names:
             raise DatasetNotFoundError(
-                f"`{place}` has no split `{found[1]}`.{did_you_mean(found[1], names)} Its splits "
+                f"`{place}` has no split `{match[1]}`.{did_you_mean(match[1], names)} Its splits "
                 f"are {', '.join(names)}."
             )
 
@@ -229,7 +236,7 @@ def check_split(split: str | None, names: Sequence[str], place: Path | Url | str
 def check_columns(
     schema: pa.Schema, filters: Any, columns: Sequence[str] | None, place: Path | Url | str
 ) -> None:
-    """Refuse what asks for columns that do not exist, before anything is read."""
+    """Raise an error for unknown columns or invalid filters, before reading any data."""
     flat = _flat(filters)
     for name in (*(columns or ()), *(condition[0] for condition in flat)):
         if name not in schema.names:
@@ -245,7 +252,8 @@ def check_columns(
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise SchemaError(
-            f"The filter {filters!r} does not fit the columns of `{place}`: {reason}. A filter "
-            "compares a top-level scalar with a value of its type, or asks what a list of texts "
-            'contains: `("tags", "contains", "small")`; for the rest there is `dataset.filter`.'
+            f"The filter {filters!r} does not match the columns of `{place}`: {reason}. A filter "
+            "compares a top-level scalar with a value of its type, or checks whether a list of "
+            'strings contains one: `("tags", "contains", "small")`. For other filters use '
+            "`dataset.filter`."
         ) from error

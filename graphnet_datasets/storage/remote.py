@@ -1,4 +1,4 @@
-"""Datasets on any file system that `fsspec` reaches, named by a URL: `s3://`, `gs://`, `memory://`."""
+"""Datasets on any file system supported by `fsspec`, at URLs such as `s3://` or `memory://`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _EXTRAS = {"s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3")}
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Url:
-    """A place on a file system of `fsspec`; prints as its URL, without the credentials in it.
+    """A location on a file system of `fsspec`, printed without the credentials in its URL.
 
-    `options` are handed to the file system: credentials, `endpoint_url`, `anon`, …
+    `options` are passed to the file system: credentials, `endpoint_url`, `anon`, …
 
     >>> print(Url("https://me:secret@host/graphs"))
     https://***@host/graphs
@@ -47,8 +47,8 @@ class Url:
         """Return the file system and the path on it.
 
         Raises:
-            MissingExtraError: the package that reaches it is not installed.
-            DatasetNotFoundError: no file system has the protocol.
+            MissingExtraError: the package for the protocol is not installed.
+            DatasetNotFoundError: the protocol is not supported.
         """
         from fsspec.core import url_to_fs
 
@@ -60,14 +60,15 @@ class Url:
                 package, extra = _EXTRAS[protocol]
                 raise MissingExtraError(package, extra, f"Reading `{protocol}://`") from error
             raise DatasetNotFoundError(
-                f"`{self}` cannot be reached: {self.reason(error)}."
+                f"`{self}` cannot be reached: {self.reason(error)}. Install the package of its "
+                "file system."
             ) from self.cause(error)
         except ValueError as error:
             raise DatasetNotFoundError(
-                f"`{self}` cannot be reached: {self.reason(error)}. Write `s3://…`, "
-                "`gs://…`, `memory://…` or another protocol of `fsspec`."
+                f"`{self}` cannot be reached: {self.reason(error)}. Use `s3://…`, `gs://…`, "
+                "`memory://…` or another protocol of `fsspec`."
             ) from self.cause(error)
-        except Exception as error:  # options that a file system does not take, and the like
+        except Exception as error:  # options that the file system does not support, for example
             raise DatasetNotFoundError(
                 f"`{self}` cannot be reached ({type(error).__name__}: {self.reason(error)}). "
                 "Check the address and `storage_options`."
@@ -75,38 +76,38 @@ class Url:
         return file_system, path.rstrip("/")
 
     def reason(self, error: BaseException) -> str:
-        """Return the first line of what an error says, without credentials of this place."""
+        """Return the first line of an error's message with credentials removed."""
         line = (str(error).splitlines() or [""])[0].rstrip(".")
         return hide_options(hide_parts(hide_credentials(line), self.text), self.options)
 
     def cause(self, error: BaseException) -> BaseException | None:
-        """Return an error to be shown below ours, or None where this place has credentials.
+        """Return the error as a cause to display, or None if this location has credentials.
 
-        A traceback shows the message of every error that led to the last one, as it is.
+        Tracebacks display the messages of all causes unchanged.
         """
         return None if self.options or str(self) != self.text else error
 
     def child(self, name: str) -> Url:
-        """Return the place `name` below this one."""
+        """Return the location `name` below this one."""
         return Url(f"{self.text.rstrip('/')}/{name}", self.options)
 
 
 @dataclasses.dataclass(frozen=True)
 class Listing:
-    """A dataset's files: by config and split, the config taken by default, and their state."""
+    """The files of a dataset by config and split, its default config, and its state."""
 
     configs: dict[str, dict[str, list[Url]]]
     default: str
     state: str
-    """Changes whenever a file or the README does."""
+    """A hash that changes with any file or the README."""
 
 
 def read_listing(place: Url) -> Listing:
-    """Read which configs and splits lie at a URL: a dataset directory, or one Parquet file.
+    """Read the configs and splits at a URL, which is a dataset directory or a Parquet file.
 
     Raises:
-        DatasetNotFoundError: there is no table, or the place cannot be reached.
-        SchemaError: its README says something else than a list of configs with their files.
+        DatasetNotFoundError: there is no table, or the URL cannot be reached.
+        SchemaError: the `configs` of its README are invalid.
     """
     file_system, root = place.open_file_system()
     with remote_errors(place):
@@ -117,22 +118,30 @@ def read_listing(place: Url) -> Listing:
 
         def find(pattern: str) -> Iterator[str]:
             for path in file_system.glob(f"{root}/{pattern}"):
-                # A server's listing may name any place; those on other hosts are not below it.
+                # A server may list arbitrary names; reject those on other hosts.
                 below = str(path).startswith(f"{root}/")
                 yield check_name(str(path)[len(root) + 1 :] if below else f"/{path}", str(place))
 
         configs, default = find_configs(entries, find, str(place))
-        names = {name for splits in configs.values() for found in splits.values() for name in found}
+        names = {
+            name
+            for splits in configs.values()
+            for names_of_split in splits.values()
+            for name in names_of_split
+        }
         if not names:
             raise DatasetNotFoundError(
-                f"`{place}` holds no Parquet table. `graphnet export {place}` writes a dataset "
-                "there."
+                f"`{place}` has no Parquet table. Write a dataset there with "
+                f"`graphnet export {place}`."
             )
         states = "".join(f"{name} {file_system.ukey(f'{root}/{name}')}" for name in sorted(names))
     return Listing(
         {
-            config: {split: [place.child(name) for name in found] for split, found in each.items()}
-            for config, each in configs.items()
+            config: {
+                split: [place.child(name) for name in names_of_split]
+                for split, names_of_split in splits.items()
+            }
+            for config, splits in configs.items()
         },
         default,
         hashlib.sha256(states.encode()).hexdigest(),
@@ -140,11 +149,11 @@ def read_listing(place: Url) -> Listing:
 
 
 def read_schemas(places: list[Url]) -> list[pa.Schema]:
-    """Return the schemas of Parquet files, of which only the ends are read.
+    """Return the schemas of Parquet files, reading only their footers.
 
     Raises:
-        SchemaError: one is not a complete Parquet file.
-        FormatVersionError: one was written in another format version.
+        SchemaError: a file is not a complete Parquet file.
+        FormatVersionError: a file has another format version.
     """
 
     def read(place: Url) -> pa.Schema:
@@ -157,10 +166,10 @@ def read_schemas(places: list[Url]) -> list[pa.Schema]:
 
 
 def upload(source: Path, place: Url) -> None:
-    """Copy the files of a local dataset directory to a URL, its README last.
+    """Copy a local dataset directory to a URL, its README last.
 
     Raises:
-        DatasetNotFoundError: the place cannot be written.
+        DatasetNotFoundError: the URL cannot be written.
     """
     file_system, root = place.open_file_system()
     with remote_errors(place):
@@ -173,14 +182,14 @@ def upload(source: Path, place: Url) -> None:
 
 
 def is_empty(place: Url) -> bool:
-    """Tell whether nothing lies at a URL or below it."""
+    """Return whether there are no files at a URL or below it."""
     file_system, root = place.open_file_system()
     with remote_errors(place):
         return not file_system.exists(root) or not file_system.find(root)
 
 
 def download(place: Url, target: Path) -> None:
-    """Copy the tables and the README of a dataset at a URL to a local directory."""
+    """Copy the tables and the README of a dataset from a URL to a local directory."""
     listing = read_listing(place)
     file_system, root = place.open_file_system()
     files = {
@@ -201,19 +210,19 @@ def download(place: Url, target: Path) -> None:
 
 def _is_file(file_system: Any, path: str, place: Url) -> bool:
     if place.text.startswith(("http://", "https://")):
-        # A page that lists a directory looks like a file to HTTP.
+        # HTTP presents a directory listing as a file.
         return urlsplit(place.text).path.endswith(".parquet")
     return file_system.isfile(path)
 
 
 def _last_part(place: Url) -> str:
-    """Return the file name at the end of a URL, without what follows `?` or `#`."""
+    """Return the file name at the end of a URL, without its query and fragment."""
     return unquote(urlsplit(place.text).path).rstrip("/").rpartition("/")[2] or "train-0000.parquet"
 
 
 @contextlib.contextmanager
 def remote_errors(place: Url) -> Iterator[None]:
-    """Say which place it was, whatever class of error a file system has for it."""
+    """Convert any error of a file system to an error that names the location."""
     try:
         yield
     except GraphNetError:
@@ -221,8 +230,8 @@ def remote_errors(place: Url) -> Iterator[None]:
     except Exception as error:  # botocore, gcsfs and others share no base class
         reason = f"{type(error).__name__}: {place.reason(error)}"
         raise DatasetNotFoundError(
-            f"`{place}` cannot be reached ({reason}). Check the address, and that the file "
-            "system's own settings or `storage_options` give endpoint and credentials."
+            f"`{place}` cannot be reached ({reason}). Check the address, and provide endpoint and "
+            "credentials by the file system's own settings or `storage_options`."
         ) from place.cause(error)
 
 

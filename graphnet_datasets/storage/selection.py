@@ -1,4 +1,4 @@
-"""Which samples a run is about: names, paths, rows or samples."""
+"""Selection of samples by names, paths, rows or samples."""
 
 from __future__ import annotations
 
@@ -22,68 +22,68 @@ from .loading import load_dataset, locate
 from .local_rows import read_local_ids, read_local_rows
 
 LIST = "@"
-"""Begins the name of a file with ids of samples, one a line."""
+"""Prefix of a path of a file with sample ids, one per line."""
 
 _LISTED = (
     *("id", "framework", "task", "subtask", "kind", "source", "tags", "method", "family"),
     *("num_ops", "num_params"),
 )
-"""Columns that filters and the order of a table ask for."""
+"""Columns needed for filters and for the order of rows."""
 
 
 @raises_only(SchemaError)
 def select_rows(
     what: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> list[dict[str, Any]]:
-    """Return rows of the `graphs` table, with hashes and family, that a run is about.
+    """Return rows of the `graphs` table, with hashes and family, for the selected samples.
 
-    `what` is a name, a path, a sample, a row, or several of these (a `datasets.Dataset` is several
-    rows). A name is a config (`cv`; `excluded` for the graphs that failed a check, `fusible` for
-    parts), a sample's id (`timm/resnet18`) or the name itself of `dataset`. A path, which starts
-    with `.`, `/` or `~` or ends in `.parquet`, is a GraphNet sample directory, a directory of them,
-    a dataset directory or a Parquet file. Of a config, a dataset or a file, all splits are taken,
-    by number of operators. `@ids.txt` stands for the ids in a file, one a line, as
-    `graphnet select` writes them. A sample that is named twice comes once. `filters` are `Filters`,
-    or conditions as `load_dataset` takes them.
+    The first argument is a name, a path, a sample, a row, or an iterable of these (a
+    `datasets.Dataset` is an iterable of rows). A name is a config (`cv`; `excluded` for graphs that
+    failed a check, `fusible` for parts), a sample's id (`timm/resnet18`) or the name of `dataset`.
+    A path starts with `.`, `/` or `~`, or ends in `.parquet`. It is a GraphNet sample directory, a
+    directory of these, a dataset directory or a Parquet file. All splits of a config, a dataset or
+    a file are read, ordered by number of operators. `@ids.txt` selects the ids in a file, one per
+    line, as written by `graphnet select`. Repeated samples are returned once. `filters` are
+    `Filters`, or conditions in the form of `load_dataset`.
 
     Raises:
-        DatasetNotFoundError: nothing has the name.
-        RunError: something is neither a name nor a sample, or the rows lack columns.
+        DatasetNotFoundError: a name or path does not exist.
+        RunError: an item is neither a name nor a sample, or a row lacks columns.
     """
     filters = as_filters(filters)
     return choose(what, filters, dataset=dataset).read(filters.limit)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Found:
-    """A row, or the columns `_LISTED` of one, with the dataset and the config where it stands."""
+class _Listed:
+    """A row, or its columns `_LISTED`, with the dataset and config of its table."""
 
     row: Mapping[str, Any]
-    stands_in: tuple[str | os.PathLike[str], str | None] | None = None
+    origin: tuple[str | os.PathLike[str], str | None] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Chosen:
-    """Samples that were asked for, by name, before those that stand in tables are read."""
+    """Samples selected by name whose tables have not been read completely yet."""
 
-    groups: Sequence[Sequence[_Found]]
+    groups: Sequence[Sequence[_Listed]]
 
     @property
     def frameworks(self) -> frozenset[str]:
-        """The frameworks that the samples are of."""
-        return frozenset(found.row["framework"] for group in self.groups for found in group)
+        """The frameworks of the samples."""
+        return frozenset(entry.row["framework"] for group in self.groups for entry in group)
 
     def read(
         self, limit: int | None = None, frameworks: Collection[str] | None = None
     ) -> list[dict[str, Any]]:
-        """Return rows as `select_rows` does: no more than a limit, of some frameworks or of all."""
+        """Return at most `limit` rows like `select_rows`, of some frameworks or all."""
         groups = [
-            [each for each in group if frameworks is None or each.row["framework"] in frameworks]
+            [entry for entry in group if frameworks is None or entry.row["framework"] in frameworks]
             for group in self.groups
         ]
         shares = _shares(groups, sum(map(len, groups)) if limit is None else limit)
         return _read(
-            [each for group, share in zip(groups, shares, strict=True) for each in group[:share]]
+            [entry for group, share in zip(groups, shares, strict=True) for entry in group[:share]]
         )
 
 
@@ -91,7 +91,7 @@ class Chosen:
 def choose(
     what: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> Chosen:
-    """Return what `select_rows` would read without a limit; it raises the same.
+    """Select samples like `select_rows` without a limit, deferring the reading of tables.
 
     >>> chosen = choose("cv", Filters(tag=("small",)))
     >>> sorted(chosen.frameworks), [row["framework"] for row in chosen.read(2, ["torch"])]
@@ -99,15 +99,15 @@ def choose(
     """
     filters = as_filters(filters)
     columns = (*_LISTED, *columns_of(filters))
-    several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
+    is_several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
     seen: set[tuple[str, str]] = set()
-    groups: list[list[_Found]] = []
-    for each in what if several else [what]:
+    groups: list[list[_Listed]] = []
+    for item in what if is_several else [what]:
         groups.append([])
-        for found in _find(each, dataset, columns):
-            if _key(found.row) not in seen and filters.keeps(found.row):
-                seen.add(_key(found.row))
-                groups[-1].append(found)
+        for entry in _find(item, dataset, columns):
+            if _key(entry.row) not in seen and filters.keeps(entry.row):
+                seen.add(_key(entry.row))
+                groups[-1].append(entry)
     return Chosen(groups)
 
 
@@ -117,13 +117,13 @@ def read_rows(
     ids: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> Any:
-    """Return something that yields the rows of all splits, or those with an id of several.
+    """Return an iterable over the rows of all splits, or over the rows with one of `ids`.
 
-    Of `columns` a row has those that the table has. Of files on this machine they are read once and
-    are in no cache (`read_local_rows`).
+    `columns` selects existing columns. Local files are read once and without a cache
+    (`read_local_rows`).
 
     Raises:
-        DatasetNotFoundError: there is no such dataset or config.
+        DatasetNotFoundError: the dataset or config does not exist.
 
     >>> [row["task"] for row in read_rows("graphnet", ids=["torchvision/resnet18"])]
     ['cv']
@@ -132,7 +132,7 @@ def read_rows(
     if isinstance(place, Path):
         return read_local_rows(place, config, ids, columns)
     filters = None if ids is None else [("id", "in", list(ids))]
-    with hidden_progress_bars():  # the tables of a run are read faster than a bar of that is
+    with hidden_progress_bars():  # reading a run's tables is faster than drawing a bar
         rows = load_dataset(dataset, config, split="all", filters=filters)
     if columns is None:
         return rows
@@ -143,34 +143,34 @@ def _list(
     dataset: str | os.PathLike[str],
     config: str | None = None,
     columns: Sequence[str] = _LISTED,
-) -> list[_Found]:
-    """Return what filters ask of a table's rows, by number of operators, then by id.
+) -> list[_Listed]:
+    """Return the rows of a table with the columns for filters, by number of operators, then id.
 
-    However a table is split, this is one order. Graphs themselves are read when they are chosen:
-    to make Python's objects of all of the embedded dataset takes minutes.
+    The order does not depend on splits. Complete graphs are read after selection, because
+    converting all of the embedded dataset to Python objects takes minutes.
     """
     rows = [dict(row) for row in read_rows(dataset, config, columns=columns)]
-    stands_in = (dataset, config)
+    origin = (dataset, config)
     if any(row.get("num_ops") is None or row.get("family") is None for row in rows):
-        rows, stands_in = [_complete(_checked(row)) for row in read_rows(dataset, config)], None
+        rows, origin = [_complete(_checked(row)) for row in read_rows(dataset, config)], None
     return [
-        _Found(row, stands_in) for row in sorted(rows, key=lambda row: (row["num_ops"], row["id"]))
+        _Listed(row, origin) for row in sorted(rows, key=lambda row: (row["num_ops"], row["id"]))
     ]
 
 
-def _read(chosen: Sequence[_Found]) -> list[dict[str, Any]]:
-    """Return the rows as a whole, in the same order; each table is read once."""
-    wanted: dict[Any, set[str]] = {}
-    for found in chosen:
-        if found.stands_in is not None:
-            wanted.setdefault(found.stands_in, set()).add(found.row["id"])
+def _read(chosen: Sequence[_Listed]) -> list[dict[str, Any]]:
+    """Return complete rows in the same order, reading each table once."""
+    ids_by_table: dict[Any, set[str]] = {}
+    for entry in chosen:
+        if entry.origin is not None:
+            ids_by_table.setdefault(entry.origin, set()).add(entry.row["id"])
     rows: dict[Any, dict[str, Any]] = {}
-    for (dataset, config), ids in wanted.items():
+    for (dataset, config), ids in ids_by_table.items():
         for row in _read_ids(dataset, config, ids):
             rows.setdefault(((dataset, config), *_key(row)), _complete(_checked(row)))
     return [
-        dict(found.row) if found.stands_in is None else rows[(found.stands_in, *_key(found.row))]
-        for found in chosen
+        dict(entry.row) if entry.origin is None else rows[(entry.origin, *_key(entry.row))]
+        for entry in chosen
     ]
 
 
@@ -179,8 +179,8 @@ def _read_ids(
 ) -> Iterable[dict[str, Any]]:
     if isinstance(locate(dataset), Path):
         return read_rows(dataset, config, sorted(ids))
-    table = read_rows(dataset, config)  # as listing it has left it in the cache
-    return table.select([place for place, each in enumerate(table["id"]) if each in ids])
+    table = read_rows(dataset, config)  # cached since it was listed
+    return table.select([place for place, sample_id in enumerate(table["id"]) if sample_id in ids])
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -188,7 +188,7 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _shares(groups: Sequence[Sequence[Any]], limit: int) -> list[int]:
-    """Return how many to take of each group, as evenly as they allow."""
+    """Return the number of rows to take from each group, as even as possible."""
     shares = [0] * len(groups)
     for turn in range(max(map(len, groups), default=0)):
         for index, group in enumerate(groups):
@@ -198,25 +198,25 @@ def _shares(groups: Sequence[Sequence[Any]], limit: int) -> list[int]:
 
 
 def _find(
-    what: Any, dataset: str | os.PathLike[str], columns: Sequence[str] = _LISTED
-) -> Iterator[_Found]:
-    if isinstance(what, Sample):
-        yield _Found(_complete(sample_to_row(what), what))
-    elif isinstance(what, Mapping):
-        yield _Found(_complete(_checked(what)))
-    elif isinstance(what, str) and what.startswith(LIST):
-        yield from _find_listed(Path(what.removeprefix(LIST)).expanduser(), dataset)
-    elif isinstance(what, os.PathLike) or (isinstance(what, str) and is_path(what)):
-        yield from _find_path(Path(what).expanduser(), columns)
-    elif isinstance(what, str):
-        yield from _find_name(what, dataset, columns)
-    elif isinstance(what, Iterable):
-        for part in what:
+    item: Any, dataset: str | os.PathLike[str], columns: Sequence[str] = _LISTED
+) -> Iterator[_Listed]:
+    if isinstance(item, Sample):
+        yield _Listed(_complete(sample_to_row(item), item))
+    elif isinstance(item, Mapping):
+        yield _Listed(_complete(_checked(item)))
+    elif isinstance(item, str) and item.startswith(LIST):
+        yield from _find_listed(Path(item.removeprefix(LIST)).expanduser(), dataset)
+    elif isinstance(item, os.PathLike) or (isinstance(item, str) and is_path(item)):
+        yield from _find_path(Path(item).expanduser(), columns)
+    elif isinstance(item, str):
+        yield from _find_name(item, dataset, columns)
+    elif isinstance(item, Iterable):
+        for part in item:
             yield from _find(part, dataset, columns)
     else:
         raise RunError(
-            f"`{type(what).__name__}` is not a sample. Run a dataset of `load_dataset`, rows of "
-            "one, samples, names or paths."
+            f"Samples cannot be taken from a `{type(item).__name__}`. Pass a dataset of "
+            "`load_dataset`, its rows, samples, names or paths."
         )
 
 
@@ -229,7 +229,7 @@ def _load_ids(dataset: str | os.PathLike[str]) -> list[str]:
 
 
 def is_path(text: str) -> bool:
-    """Tell whether a text is a path, not the name of a config or a sample.
+    """Return whether a string is a path, not the name of a config or a sample.
 
     >>> is_path("./mine"), is_path("cv")
     (True, False)
@@ -237,17 +237,18 @@ def is_path(text: str) -> bool:
     return text.startswith((".", "/", "~")) or text.endswith(".parquet")
 
 
-def _find_path(path: Path, columns: Sequence[str]) -> Iterator[_Found]:
+def _find_path(path: Path, columns: Sequence[str]) -> Iterator[_Listed]:
     if not path.exists():
-        raise DatasetNotFoundError(f"There is nothing at `{path}`.")
+        raise DatasetNotFoundError(f"The path `{path}` does not exist. Check it.")
     is_table = path.is_file() or next(path.rglob("*.parquet"), None) is not None
     if is_table:
         yield from _list(path, columns=columns)
         return
-    directories = sorted({each.parent for each in path.rglob("graph_net.json")})
+    directories = sorted({record.parent for record in path.rglob("graph_net.json")})
     if not directories:
         raise DatasetNotFoundError(
-            f"`{path}` holds neither Parquet files nor a GraphNet sample (`graph_net.json`)."
+            f"`{path}` has neither Parquet files nor a GraphNet sample (`graph_net.json`). Choose "
+            "another path."
         )
     from ..directory import read_directory
 
@@ -257,71 +258,76 @@ def _find_path(path: Path, columns: Sequence[str]) -> Iterator[_Found]:
 
 def _find_name(
     name: str, dataset: str | os.PathLike[str], columns: Sequence[str]
-) -> Iterator[_Found]:
+) -> Iterator[_Listed]:
     if name == str(dataset):
         yield from _list(dataset, columns=columns)
     elif name == ALL or name in CONFIGS:
         if name in CONFIGS and not CONFIGS[name].table.holds_samples:
             raise RunError(
-                f"The config `{name}` holds {CONFIGS[name].table.rows}, which cannot be run. "
+                f"The config `{name}` contains {CONFIGS[name].table.rows}, which cannot be run. "
                 f"Choose a config of graphs: {', '.join(_configs_of_graphs())}."
             )
         yield from _list(dataset, name, columns)
     else:
-        found = _find_ids([name], dataset)
-        if not found:
+        rows = _find_ids([name], dataset)
+        if not rows:
             raise DatasetNotFoundError(
                 f"`{name}` is neither a config nor the id of a sample of `{dataset}`."
                 f"{did_you_mean(name, _known_names(dataset))} The configs are "
-                f"{', '.join(_configs_of_graphs())}; `graphnet list` shows the ids; a path starts "
-                "with `./` or `/`; another dataset is chosen with `--dataset org/name`."
+                f"{', '.join(_configs_of_graphs())}; list ids with `graphnet list`; start a path "
+                "with `./` or `/`; choose another dataset with `--dataset org/name`."
             )
-        yield from _find(found, dataset)
+        yield from _find(rows, dataset)
 
 
 def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[Mapping[str, Any]]:
     """Return the rows with one of `ids`.
 
-    Ids that no whole graph has are looked up among parts of graphs and among bugs of compilers.
+    Ids without a whole graph are searched among parts of graphs and compiler bugs.
     """
     rows = list(read_rows(dataset, ids=ids))
     for config in CONFIGS.values():
         missing = sorted({*ids} - {row["id"] for row in rows})
         is_apart = config.table in (SUBGRAPHS, COMPILER_BUGS)
         if missing and is_apart and any("/" in name for name in missing):
-            with contextlib.suppress(DatasetNotFoundError):  # not every dataset has them
+            with contextlib.suppress(DatasetNotFoundError):  # the config is optional
                 rows += read_rows(dataset, config.name, missing)
     return rows
 
 
-def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[_Found]:
-    """Yield the samples whose ids stand in a file, in its order; lines with a # are no ids."""
+def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[_Listed]:
+    """Yield the samples with the ids in a file, in its order; lines with # are comments."""
     try:
         lines = [line.strip() for line in read_bytes(path).decode().splitlines()]
     except FileNotFoundError as error:
         raise DatasetNotFoundError(
-            f"There is no file `{path}` with ids of samples. `graphnet select --out` writes one."
+            f"The file `{path}` of sample ids does not exist. Write one with "
+            "`graphnet select --out`."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetNotFoundError(f"The ids in `{path}` cannot be read: {error}.") from error
+        raise DatasetNotFoundError(
+            f"The ids in `{path}` cannot be read: {error}. Write them with `graphnet select --out`."
+        ) from error
     ids = list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
     if not ids:
-        raise DatasetNotFoundError(f"There is no id of a sample in `{path}`.")
-    found: dict[str, list[_Found]] = {}
-    for each in _find(_find_ids(ids, dataset), dataset):
-        found.setdefault(each.row["id"], []).append(each)
-    for each in ids:
-        if each not in found:
+        raise DatasetNotFoundError(
+            f"`{path}` has no sample ids. Write some with `graphnet select --out`."
+        )
+    entries: dict[str, list[_Listed]] = {}
+    for entry in _find(_find_ids(ids, dataset), dataset):
+        entries.setdefault(entry.row["id"], []).append(entry)
+    for sample_id in ids:
+        if sample_id not in entries:
             raise DatasetNotFoundError(
-                f"`{each[:200]}`, which stands in `{path}`, is not the id of a sample of "
-                f"`{dataset}`.{did_you_mean(each, _known_names(dataset))} `graphnet list` shows "
-                "the ids; another dataset is chosen with `--dataset`."
+                f"`{sample_id[:200]}` in `{path}` is not the id of a sample of "
+                f"`{dataset}`.{did_you_mean(sample_id, _known_names(dataset))} List ids with "
+                "`graphnet list`, or choose another dataset with `--dataset`."
             )
-        yield from found[each]
+        yield from entries[sample_id]
 
 
 def _known_names(dataset: str | os.PathLike[str]) -> list[str]:
-    """Return the configs and ids that may have been meant; of the Hub only its ids are fetched."""
+    """Return the configs and ids to suggest; from the Hub only ids are fetched."""
     try:
         ids = _load_ids(dataset)
     except GraphNetError:
@@ -337,14 +343,14 @@ def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name in ("id", "ops", "inputs", "outputs") if name not in row]
     if missing:
         raise RunError(
-            f"A row lacks the column `{missing[0]}`, so that it cannot be run. Load the dataset "
-            "with all its columns (`columns=None`)."
+            f"A row lacks the column `{missing[0]}`, which is needed to run it. Load the dataset "
+            "with all columns (`columns=None`)."
         )
     return dict(row)
 
 
 def _complete(row: dict[str, Any], sample: Sample | None = None) -> dict[str, Any]:
-    """Fill the hashes and the family where nobody has computed them."""
+    """Fill in missing hashes and the family."""
     if any(row.get(name) is None for name in ("family", "structure_hash", "signature_hash")):
         derived = hash_columns(sample or sample_from_row(row))
         row |= {name: derived[name] for name in derived if row.get(name) is None}

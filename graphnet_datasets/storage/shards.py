@@ -1,4 +1,4 @@
-"""Shards of a split: several Parquet files, in the order that their rows are given in."""
+"""Shards of a split: several Parquet files that keep the order of their rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..schema.tables import GRAPHS
 from .table import ROW_GROUP_SIZE, write_arrow
 
 SHARD_ROWS = 5_000
-"""Rows of a shard: 50 row groups, some tens of megabytes. A reader fetches the end of each shard
-before it knows what to skip, so shards are not smaller; an upload that breaks off sends one again,
-so they are not larger."""
+"""Rows per shard: 50 row groups, some tens of megabytes. Smaller shards cost more requests, since a
+reader fetches the footer of each shard; larger shards cost more when an interrupted upload is
+repeated."""
 
 
 def write_shards(
@@ -28,9 +28,9 @@ def write_shards(
 ) -> list[Path]:
     """Write rows of `table` to `folder/split-0000.parquet`, … and return the paths.
 
-    Tables may have any number of rows; no more than one row group is held at a time. Sorted by
-    `num_ops`, the row groups and shards of a split do not overlap in size, so that a filter on size
-    skips all but those that it needs.
+    Tables may have any number of rows; at most one row group is in memory. If rows are sorted by
+    `num_ops`, the row groups and shards of a split have disjoint sizes, so that a filter on size
+    reads only the necessary row groups.
 
     >>> import tempfile
     >>> from graphnet_datasets.storage.table import to_arrow
@@ -50,7 +50,7 @@ def write_shards(
 
 
 def row_groups(tables: Iterable[pa.Table], size: int = ROW_GROUP_SIZE) -> Iterator[pa.Table]:
-    """Yield the same rows in tables of `size` rows; the last may have fewer."""
+    """Yield the same rows in tables of `size` rows; the last table may be smaller."""
     pending: list[pa.Table] = []
     num_rows = 0
     for table in tables:

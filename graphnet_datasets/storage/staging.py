@@ -1,7 +1,7 @@
-"""A dataset in the making: its parts in a hidden directory beside it, until it is whole.
+"""The staging area of a dataset under construction: a hidden directory beside it.
 
-Imports and transforms collect parts there, so that a stop of any kind loses none of them, and put
-the dataset into its place by one rename.
+Imports and transforms collect parts there, so that an interruption does not lose them, and then
+publish the dataset by a single rename.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _FINISHED = "finished"
 
 
 class Staging:
-    """The hidden directory of a dataset that is being made.
+    """The hidden directory of a dataset under construction.
 
-    `work` says what makes it, in the directory's name and in messages. `kept` is a pattern of the
-    files in it without which there is nothing to go on from after a stop.
+    `work` names the operation in the directory's name and in messages. `kept` is a pattern of files
+    that are needed to resume after an interruption.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +42,7 @@ class Staging:
 
     @property
     def is_published(self) -> bool:
-        """Whether all but the tidying was done when it was stopped."""
+        """True if the dataset was published before the cleanup finished."""
         return (self.directory / _FINISHED).exists() and self.target.exists()
 
     def discard(self) -> None:
@@ -50,25 +50,25 @@ class Staging:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def check_free(self) -> None:
-        """Refuse a place where something is.
+        """Raise an error if the target is in use.
 
         Raises:
-            DatasetExistsError: there is a file, or a directory that is not empty.
+            DatasetExistsError: the target is a file, or a directory that is not empty.
         """
         if self.target.exists():
-            what = "file" if self.target.is_file() else "path"
+            kind = "file" if self.target.is_file() else "path"
             is_empty = self.target.is_dir() and not any(self.target.iterdir())
             if not is_empty:
                 raise DatasetExistsError(
-                    f"`{self.target}` exists. Choose another {what}, or delete it."
+                    f"`{self.target}` exists. Choose another {kind}, or delete it."
                 )
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep others from writing the same dataset, and remove the parts once it is written.
+        """Lock the dataset against other writers; delete the parts after a successful block.
 
         Raises:
-            DatasetExistsError: another process is writing it.
+            DatasetExistsError: another process is writing the dataset.
         """
         self.parts.mkdir(parents=True, exist_ok=True)
         with (self.directory / "lock").open("w") as lock:
@@ -88,14 +88,14 @@ class Staging:
             self.discard()
 
     def new_place(self) -> Path:
-        """Return where the dataset is to be written first; what an earlier call left is removed."""
+        """Return an empty path for writing the dataset, removing leftovers of earlier calls."""
         staged = self.directory / f"staged{self.target.suffix}"
         shutil.rmtree(staged, ignore_errors=True)
         return staged
 
     def publish(self, staged: Path) -> None:
-        """Put the written dataset into its place."""
+        """Move the written dataset to its target."""
         (self.directory / _FINISHED).touch()
-        if self.target.is_dir():  # an empty one
+        if self.target.is_dir():  # an empty directory
             self.target.rmdir()
         staged.replace(self.target)

@@ -22,7 +22,7 @@ from ..schema.tables import GRAPHS
 ROW_GROUP_SIZE = GRAPHS.row_group_size
 
 COMPRESSION_LEVEL = 9
-"""Of zstd; files are written once and read often (figures: docs/format.md)."""
+"""Level of zstd compression; files are written once and read often (see docs/format.md)."""
 
 METADATA_KEY = b"graphnet_datasets"
 
@@ -31,12 +31,12 @@ METADATA_KEY = b"graphnet_datasets"
 def write_table(items: Iterable[Sample | Mapping[str, Any]], path: str | os.PathLike[str]) -> Path:
     """Write samples, or rows, to one Parquet file and return its path.
 
-    Samples get their derived columns; rows are written as they are, with null for a missing derived
-    column. Items are taken one row group at a time. The file appears under its name only when it is
+    Samples get their derived columns; rows are written unchanged, with null for missing derived
+    columns. At most one row group is in memory. The file appears under its name when it is
     complete. Equal items give equal bytes.
 
     Raises:
-        SchemaError: a row has a column that the table lacks, or a value of another type.
+    SchemaError: a row has an unknown column, or a value of a wrong type.
 
     >>> import tempfile
     >>> from graphnet_datasets.sample import Input, Value
@@ -52,9 +52,9 @@ def write_table(items: Iterable[Sample | Mapping[str, Any]], path: str | os.Path
 def write_arrow(
     tables: pa.Table | Iterable[pa.Table], path: str | os.PathLike[str], table: Table = GRAPHS
 ) -> Path:
-    """Write Arrow tables with the columns of `table` to one file, as `write_table` writes samples.
+    """Write Arrow tables with the columns of `table` to one file, as `write_table` does.
 
-    Of several, each begins a row group; they are taken one at a time.
+    Each table of an iterable starts a row group; one table is in memory at a time.
     """
     return _write([tables] if isinstance(tables, pa.Table) else tables, path, table)
 
@@ -63,7 +63,7 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], table: Table = GRAPHS) -> pa.Tab
     """Return rows as an Arrow table with the columns of `table`.
 
     Raises:
-        SchemaError: a value is of another type than its column.
+    SchemaError: a value does not match the type of its column.
     """
     try:
         return pa.Table.from_pylist(rows, table.schema.remove_metadata())
@@ -71,7 +71,8 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], table: Table = GRAPHS) -> pa.Tab
         names = ", ".join(f"`{row.get('id')}`" for row in rows[:3])
         reason = str(error).rstrip(".")
         raise SchemaError(
-            f"A row among {names} … does not fit the columns of the table: {reason}."
+            f"A row among {names} … does not match the columns of the table: {reason}. Correct "
+            "its values."
         ) from error
 
 
@@ -85,9 +86,9 @@ def read_table(
         DatasetNotFoundError, SchemaError, FormatVersionError: see `check_file`.
     """
     if not Path(path).is_file():
-        raise DatasetNotFoundError(f"There is no file `{path}`.")
+        raise DatasetNotFoundError(f"The file `{path}` does not exist. Check the path.")
     try:
-        # A file rather than its path: pyarrow makes columns out of folders that are named `a=b`.
+        # An open file, because pyarrow derives partition columns from paths such as `a=b`.
         with Path(path).open("rb") as file:
             return read_open_table(file, path, columns, filters)
     except OSError as error:
@@ -100,7 +101,7 @@ def read_open_table(
     columns: list[str] | None = None,
     filters: Any = None,
 ) -> pa.Table:
-    """Read a Parquet file that is open, as `read_table` does; `name` is for messages.
+    """Read an open Parquet file as `read_table` does; `name` is used in messages.
 
     Raises:
         SchemaError, FormatVersionError: see `check_file`.
@@ -113,25 +114,25 @@ def read_open_table(
 
 
 def check_file(path: str | os.PathLike[str]) -> pa.Schema:
-    """Return the schema of a Parquet file after checking that it can be read by this release.
+    """Check that this release can read a Parquet file, and return its schema.
 
-    Of most files only the end is read.
+    For most files only the footer is read.
 
     Raises:
-        DatasetNotFoundError: there is no such file.
-        SchemaError: it is not a complete Parquet file.
-        DecodedSizeError: it takes more than the limit of `decoding`.
-        FormatVersionError: it was written in another format version.
+        DatasetNotFoundError: the file does not exist.
+        SchemaError: the file is not a complete Parquet file.
+        DecodedSizeError: its data exceeds the size limit of `decoding`.
+        FormatVersionError: the file has another format version.
     """
     if not Path(path).is_file():
-        raise DatasetNotFoundError(f"There is no file `{path}`.")
+        raise DatasetNotFoundError(f"The file `{path}` does not exist. Check the path.")
     return check_schema(path, path)
 
 
 def check_schema(file: Any, name: str | os.PathLike[str], *, is_remote: bool = False) -> pa.Schema:
-    """Do as `check_file` for a path, or a file that is open; `name` is for messages.
+    """Check a path or an open file as `check_file` does; `name` is used in messages.
 
-    Of a file that `is_remote` only the end is read.
+    For a file that `is_remote`, only the footer is read.
     """
     try:
         check_parquet(file, name, is_remote=is_remote)
@@ -142,19 +143,19 @@ def check_schema(file: Any, name: str | os.PathLike[str], *, is_remote: bool = F
     if version is not None and version != SCHEMA_VERSION:
         raise FormatVersionError(
             f"`{name}` has format version {version}; this library reads {SCHEMA_VERSION}. Install "
-            f"the release of `graphnet-datasets` that reads version {version}, or make the file "
-            "again with this one."
+            f"the release of `graphnet-datasets` that reads version {version}, or create the file "
+            "again with this release."
         )
     return schema
 
 
 def unreadable(path: str | os.PathLike[str], error: Exception) -> SchemaError:
-    """Return the error that says that a file is damaged."""
+    """Return the error for a damaged or inaccessible file."""
     reason = str(error).splitlines()[0].rstrip(".")
     if isinstance(error, PermissionError):
-        return SchemaError(f"You may not read `{path}`. Ask its owner for the right to.")
+        return SchemaError(f"No permission to read `{path}`. Ask its owner for access.")
     return SchemaError(
-        f"`{path}` is not a complete Parquet file: {reason}. Fetch it or write it again."
+        f"`{path}` is not a complete Parquet file: {reason}. Download or write it again."
     )
 
 
@@ -167,7 +168,7 @@ def _version_of(schema: pa.Schema) -> int | None:
 
 
 def _write(tables: Iterable[pa.Table], path: str | os.PathLike[str], table: Table = GRAPHS) -> Path:
-    """Write tables one after another; the file appears under its name when it is complete."""
+    """Write tables to a file, which appears under its name when it is complete."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -175,9 +176,13 @@ def _write(tables: Iterable[pa.Table], path: str | os.PathLike[str], table: Tabl
         place.open("xb") as file,
         _open_writer(file, table) as writer,
     ):
-        for each in tables:
-            # A schema may forbid nulls, which features of `datasets` know nothing of.
-            fitting = each if each.schema.equals(writer.schema) else each.cast(writer.schema)
+        for arrow_table in tables:
+            # A schema may forbid nulls, which features of `datasets` cannot express.
+            fitting = (
+                arrow_table
+                if arrow_table.schema.equals(writer.schema)
+                else arrow_table.cast(writer.schema)
+            )
             writer.write_table(fitting, row_group_size=table.row_group_size)
     return path
 
@@ -192,12 +197,12 @@ def _open_writer(file: Any, table: Table) -> pq.ParquetWriter:
         features.with_metadata(metadata),
         compression="zstd",
         compression_level=COMPRESSION_LEVEL,
-        # Lists of operands and names repeat as sequences, layer by layer, which zstd finds in plain
-        # values and not in indices of a dictionary: a graph of 10,000 operators takes 48 kB
-        # instead of 74, the tables of smaller graphs and of parts 6 to 17 % less.
+        # Operand and name lists repeat per layer. zstd finds such sequences in plain values, but
+        # not in dictionary indices: a graph of 10,000 operators takes 48 kB instead of 74, tables
+        # of smaller graphs and of parts 6 to 17 % less.
         use_dictionary=not table.holds_samples,
         write_page_index=True,
-        # The annotation of pyarrow allows only true or false; its documentation, options too.
+        # pyarrow's annotation is bool only; its documentation also allows options.
         use_content_defined_chunking=datasets.config.DEFAULT_CDC_OPTIONS,  # pyright: ignore[reportArgumentType]
     )
 

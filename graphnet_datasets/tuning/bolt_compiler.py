@@ -1,4 +1,4 @@
-"""`tvm-bolt`: templates for products and convolutions, each shape profiled when it is compiled."""
+"""The `tvm-bolt` compiler: templates of products and convolutions, profiled at compile time."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _BATCH = 4
 
 
 class TvmBolt(ScheduledTvm):
-    """Run the fastest candidate of a template for each product and convolution of the graph.
+    """Use the fastest template candidate for each product and convolution of the graph.
 
-    Each shape is profiled once in each compilation: its candidates, at most 40, are built, checked
-    and timed in processes of their own, the tasks with most flops first, until `tune_s` is over.
+    Each compilation profiles each shape once: its candidates, at most 40, are built, checked and
+    timed in isolated processes until `tune_s` has passed, tasks with the most flops first.
     """
 
     name = "tvm-bolt"
     option_table: ClassVar[Mapping[str, Option]] = {
         **Tvm.option_table,
-        "tune_s": Option(240.0, "Seconds for the candidates of all shapes together."),
-        "min_flops": Option(1_000_000, "Tasks of fewer flops stay as `tvm` has them."),
-        "candidates": Option(40, "Candidates of a shape at most."),
+        "tune_s": Option(240.0, "Seconds for profiling all shapes."),
+        "min_flops": Option(1_000_000, "Tasks with fewer flops keep the schedule of `tvm`."),
+        "candidates": Option(40, "Maximum number of candidates per shape."),
     }
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self._tuning_s = 0.0
 
-    def schedules(self, found: Extraction) -> Mapping[str, Sequence[Chosen]]:
-        """Return the correct candidates of each shape that there was time for."""
+    def schedules(self, extraction: Extraction) -> Mapping[str, Sequence[Chosen]]:
+        """Return the correct candidates of each shape that could be profiled in time."""
         started = time.monotonic()
-        space = TemplateSpace(trust_remote_code=True)  # its tasks were cut from the graph here
+        space = TemplateSpace(trust_remote_code=True)  # its tasks were extracted locally
         tasks = [
             task
-            for task in sorted(found.tasks, key=lambda each: -each.flops * each.weight)
+            for task in sorted(extraction.tasks, key=lambda item: -item.flops * item.weight)
             if task.flops >= self.options["min_flops"] and space.enumerate(task)
         ]
         rows: list[Measurement] = []
@@ -56,7 +56,7 @@ class TvmBolt(ScheduledTvm):
                     left = self.options["tune_s"] - (time.monotonic() - started)
                     if left <= 0:
                         self.warnings.append(
-                            f"untuned: no time was left for {len(tasks) - number} of "
+                            f"untuned: no time left for {len(tasks) - number} of "
                             f"{len(tasks)} shapes"
                         )
                         break
@@ -66,16 +66,16 @@ class TvmBolt(ScheduledTvm):
         return best_of(rows)
 
     def tuning_s(self) -> float:
-        """Return the seconds that profiling took: a part of the compile time."""
+        """Return the seconds of profiling, which are part of the compile time."""
         return self._tuning_s
 
-    def nothing(self, found: Extraction, target_json: str) -> str:
-        """Say that there is no product or convolution that a template is for."""
+    def nothing(self, extraction: Extraction, target_json: str) -> str:
+        """Return a message that no template applies to the graph."""
         del target_json
         return (
-            f"None of the graph's {len(found.tasks)} tasks is a product or a convolution of at "
-            f"least {self.options['min_flops']:,} flops with a candidate that is correct. Set "
-            "`min_flops` lower, or take `tvm`."
+            f"None of the graph's {len(extraction.tasks)} tasks is a product or convolution of at "
+            f"least {self.options['min_flops']:,} flops with a correct candidate. Lower "
+            "`min_flops`, or use `tvm`."
         )
 
     def _profile(

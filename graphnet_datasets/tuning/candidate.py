@@ -1,4 +1,4 @@
-"""A candidate: one schedule of one task, before it is measured."""
+"""Candidates: schedules of a task, before they are measured."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 
 
 class Origin(enum.StrEnum):
-    """Where a candidate comes from."""
+    """The source of a candidate."""
 
     RANDOM = "random"
     """Drawn from the space."""
     MUTATE = "mutate"
-    """Changed or crossed from others."""
+    """Mutated or crossed over from other candidates."""
     TEMPLATE = "template"
-    """Enumerated from a template's parameters."""
+    """Enumerated from the parameters of a template."""
     PREDICT = "predict"
-    """Chosen among drawn ones by a model."""
+    """Selected by a model from random draws."""
 
 
 def trace_hash(trace_json: str) -> str:
-    """Return 32 hexadecimal digits, blake2b, that stand for a trace's text.
+    """Return the blake2b hash of a trace's JSON string, 32 hexadecimal digits.
 
     >>> trace_hash("[[], []]") == trace_hash("[[],[]]")
     False
@@ -33,10 +33,9 @@ def trace_hash(trace_json: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
-    """A schedule: `trace_json` replays alone on the workload of the task `task_id`.
+    """A schedule: `trace_json` replays on the workload of the task `task_id`.
 
-    `predicted` and `predicted_std` are what the tuner expects of it, in the tuner's own unit; None
-    where it expects nothing.
+    `predicted` and `predicted_std` are the tuner's prediction in its own unit, or None.
 
     >>> candidate = Candidate("a1", "[[], []]", Origin.RANDOM)
     >>> candidate.trace_hash == trace_hash("[[], []]")
@@ -51,42 +50,42 @@ class Candidate:
 
     @property
     def trace_hash(self) -> str:
-        """`trace_hash(trace_json)`: what proposals, records and replays know a candidate by."""
+        """The hash that identifies the candidate within its task in proposals and records."""
         return trace_hash(self.trace_json)
 
     @property
     def key(self) -> str:
-        """`task_id/trace_hash`: two tasks may have candidates of one text."""
+        """`task_id/trace_hash`, unique across tasks that share a trace."""
         return f"{self.task_id}/{self.trace_hash}"
 
 
 class EdgeKind(enum.IntEnum):
-    """What an edge of a program graph leads from and to."""
+    """The relation that an edge of a program graph expresses."""
 
     DOWN = 0
-    """From a node of the syntax tree to what is in it."""
+    """From a node of the syntax tree to its children."""
     UP = 1
-    """The other way."""
+    """From a child to its parent."""
     NEXT = 2
-    """To the next node in the same one."""
+    """To the next sibling."""
     DATA = 3
-    """From who writes a buffer to who reads it."""
+    """From the store that writes a buffer to the loads that read it."""
     PART = 4
-    """From an operation or a load to the store of the statement that it is part of."""
+    """From an operation or a load to the store of its statement."""
     AROUND = 5
-    """From a loop to a load, a store or a choice in it, however deep."""
+    """From a loop to each load, store or branch nested in it, at any depth."""
     INSIDE = 6
-    """The other way."""
+    """The reverse of `AROUND`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class ProgramGraph:
     """A scheduled program as a graph, for models that learn from its syntax tree.
 
-    `nodes` is float32 [n, f], one row a loop, load, store or operation; `edges` int64 [2, e] from
-    and to; `edge_kinds` int64 [e], of `EdgeKind`; `edge_features` float32 [e, g], zeros but for the
-    kinds `AROUND` and `INSIDE`; `log_runs` float32 [n] the natural logarithm of how often a
-    statement is run, minus infinity of nodes that are none.
+    `nodes` is float32 [n, f], a row per loop, load, store or operation. `edges` is int64 [2, e]:
+    sources and targets. `edge_kinds` is int64 [e] of `EdgeKind`. `edge_features` is float32 [e, g],
+    zero except for the kinds `AROUND` and `INSIDE`. `log_runs` is float32 [n], the natural
+    logarithm of a statement's execution count, minus infinity for nodes that are not statements.
     """
 
     nodes: np.ndarray
@@ -97,5 +96,5 @@ class ProgramGraph:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """All of them, in the order of the constructor."""
+        """All arrays, in the order of the constructor."""
         return self.nodes, self.edges, self.edge_kinds, self.edge_features, self.log_runs

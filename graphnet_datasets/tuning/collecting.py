@@ -1,4 +1,4 @@
-"""`collect_tasks`: the operators of graphs as tasks, each once, resumable."""
+"""Resumable extraction of the distinct operators of graphs as tasks."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ REPORT_NAME = "tasks-report.jsonl"
 
 @dataclasses.dataclass(frozen=True)
 class GraphTasks:
-    """What became of one graph: how many tasks it has, or why there is none.
+    """The outcome of one graph: its number of tasks, or the reason why it has no task.
 
-    `skipped` counts its functions that are no tasks, by reason.
+    `skipped` counts the functions that are not tasks, by reason.
     """
 
     id: str
@@ -49,7 +49,7 @@ class GraphTasks:
 
 @dataclasses.dataclass(frozen=True)
 class TaskReport:
-    """What cutting gave: the dataset, None without a task, and what became of each graph."""
+    """The result of an extraction: the dataset, None without tasks, and each graph's outcome."""
 
     out: Path | None
     report_path: Path
@@ -60,28 +60,28 @@ class TaskReport:
     @property
     def refused(self) -> list[GraphTasks]:
         """The graphs without a task."""
-        return [each for each in self.outcomes if not each.num_tasks]
+        return [outcome for outcome in self.outcomes if not outcome.num_tasks]
 
     def summary(self) -> str:
-        """Return the report in a few lines for a terminal."""
-        calls = sum(each.num_tasks for each in self.outcomes)
+        """Return a summary in a few lines for a terminal."""
+        calls = sum(outcome.num_tasks for outcome in self.outcomes)
         where = f"{counted(len(self.tasks), 'task')} written to {self.out}"
         lines = [
             f"{where if self.out else 'Nothing written'}; {counted(calls, 'function')} of "
             f"{counted(len(self.outcomes), 'graph')}"
         ]
-        families = collections.Counter(each.family for each in self.tasks)
+        families = collections.Counter(task.family for task in self.tasks)
         lines += [f"  {family}: {count}" for family, count in families.most_common()]
-        reasons = collections.Counter(each.reason for each in self.refused)
+        reasons = collections.Counter(outcome.reason for outcome in self.refused)
         lines += [
-            f"  {counted(count, 'graph')} without: {reason}"
+            f"  {counted(count, 'graph')} without tasks: {reason}"
             for reason, count in reasons.most_common()
         ]
         skipped: collections.Counter[str] = collections.Counter()
-        for each in self.outcomes:
-            skipped.update(each.skipped)
+        for outcome in self.outcomes:
+            skipped.update(outcome.skipped)
         lines += [
-            f"  {counted(count, 'function')} left out: {reason}"
+            f"  {counted(count, 'function')} skipped: {reason}"
             for reason, count in skipped.most_common()
         ]
         return "\n".join([*lines, f"Report: {self.report_path}"])
@@ -99,18 +99,18 @@ def collect_tasks(
     limits: Limits = TASK_LIMITS,
     on_progress: Count | None = None,
 ) -> TaskReport:
-    """Write a dataset directory with the operators of samples as tasks for a processor of TVM.
+    """Extract the operators of samples as tasks for one CPU target, and write them as a dataset.
 
-    `what`, `filters` and `dataset` choose samples as `select_rows` does. Each is exported, lowered
-    and cut in a process of its own, at the sizes of its example inputs; equal operators of several
-    graphs become one task with all of them as sources. `threads` belongs to the target. `out` holds
-    the config `tuning_tasks` and `tasks-report.jsonl`. What is done is kept in a hidden directory
-    beside `out`; after a stop of any kind the same call goes on from there.
+    Samples are selected as in `select_rows`. Each sample is exported and lowered in a separate
+    process at the sizes of its example inputs. Equal operators of several graphs become one task
+    with all graphs as sources. `threads` is part of the target. `out` contains the config
+    `tuning_tasks` and `tasks-report.jsonl`. Progress is stored in a hidden directory beside `out`;
+    after an interruption, repeat the call to resume there.
 
     Raises:
         CompilerUnavailableError: TVM is not installed.
-        DatasetNotFoundError: nothing has such a name, or no sample of torch is left.
-        DatasetExistsError: `out` is there already, or another call is writing it.
+        DatasetNotFoundError: no sample or dataset matches, or no torch sample remains.
+        DatasetExistsError: `out` already exists, or another call is writing it.
         RunError: the worker processes cannot be started.
     """
     check_tvm()
@@ -125,8 +125,8 @@ def collect_tasks(
     ]
     if not rows:
         raise DatasetNotFoundError(
-            "There is no such sample of torch: the filters leave none. `graphnet list` shows what "
-            "there is."
+            "No torch sample matches the filters. Relax them; `graphnet list` shows the available "
+            "samples."
         )
     work = Work("graphnet_datasets.tuning.extract_server", PHASES, limits)
     with collecting.staging.hold():
@@ -139,10 +139,10 @@ def collect_tasks(
 
 
 def check_tvm() -> None:
-    """Refuse to go on without TVM, which is not imported.
+    """Raise an error if TVM is not installed, without importing it.
 
     Raises:
-        CompilerUnavailableError: it is not installed.
+        CompilerUnavailableError: TVM is not installed.
     """
     import importlib.util
 
@@ -153,34 +153,34 @@ def check_tvm() -> None:
 
 
 def merge_tasks(tasks: Iterable[Task]) -> list[Task]:
-    """Return each task once, with the sources of all, by falling flops of all calls.
+    """Merge equal tasks and their sources; sort by the total flops of all calls, descending.
 
-    Two tasks are the same where their ids are, or their targets and TVM's structural hashes.
+    Two tasks are equal if their ids are, or if their targets and TVM's structural hashes are.
 
-    >>> one = Task("a", "{}", "{}", "matmul", "matmul", (), (), sources=(TaskSource("x", "1", 2),))
-    >>> two = dataclasses.replace(one, sources=(TaskSource("y", "2", 3),))
-    >>> [each.weight for each in merge_tasks([one, two])]
+    >>> task = Task("a", "{}", "{}", "matmul", "matmul", (), (), sources=(TaskSource("x", "1", 2),))
+    >>> same = dataclasses.replace(task, sources=(TaskSource("y", "2", 3),))
+    >>> [merged.weight for merged in merge_tasks([task, same])]
     [5]
     """
     merged: dict[str, Task] = {}
     same: dict[tuple[str, str, str], str] = {}
-    for each in tasks:
-        key = (each.structural_hash or each.task_id, each.hash_version, each.target_json)
-        identity = same.setdefault(key, each.task_id)
+    for task in tasks:
+        key = (task.structural_hash or task.task_id, task.hash_version, task.target_json)
+        identity = same.setdefault(key, task.task_id)
         first = merged.get(identity)
         if first is None:
-            merged[identity] = each
+            merged[identity] = task
             continue
         counts: dict[tuple[str, str], int] = collections.Counter()
-        for source in (*first.sources, *each.sources):
+        for source in (*first.sources, *task.sources):
             counts[source.sample_id, source.graph_hash] += source.count
         sources = tuple(TaskSource(*place, count) for place, count in counts.items())
         merged[identity] = dataclasses.replace(first, sources=sources)
-    return sorted(merged.values(), key=lambda each: (-each.flops * each.weight, each.task_id))
+    return sorted(merged.values(), key=lambda task: (-task.flops * task.weight, task.task_id))
 
 
 class _Collecting:
-    """One collection: its parts on disk, and the steps from them to the dataset."""
+    """An extraction in progress: its parts on disk, and the steps from parts to dataset."""
 
     def __init__(self, target: Path, job: Mapping[str, Any]) -> None:
         self.staging = Staging(target, "tasks")
@@ -188,7 +188,7 @@ class _Collecting:
         self.collection = Collection(self.staging, job, TUNING_TASKS.schema, nothing)
 
     def find_finished(self) -> TaskReport | None:
-        """Return the report of a collection that was stopped when all but the tidying was done."""
+        """Return the report of an earlier call that published `out` before it was stopped."""
         if not self.staging.is_published:
             return None
         target = self.staging.target
@@ -207,7 +207,7 @@ class _Collecting:
         )
         tasks = tuple(merge_tasks(_tasks_of(notes)))
         target = self.staging.target
-        report = "".join(f"{json.dumps(dataclasses.asdict(each))}\n" for each in outcomes)
+        report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
         if not tasks:
             path = target.with_name(f"{target.name}.{REPORT_NAME}")
             write_text(path, report)

@@ -1,4 +1,4 @@
-"""Compilers that run tuned schedules: of records, of templates, or of a predictor's choice."""
+"""Compilers with tuned schedules from records, templates or a predictor."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .records import TuningRecords, read_records
 from .task import Task, TaskSource
 
 MAX_TRIED = 8
-"""Records of a task that are tried, the fastest first, where traces do not replay."""
+"""Maximum number of records per task that are replayed, fastest first, until one succeeds."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Chosen:
-    """A schedule for a task of the graph: its trace, and milliseconds a call, None if unknown."""
+    """A schedule for a task: its trace, and its latency in milliseconds or None if unknown."""
 
     trace_json: str
     latency_ms: float | None = None
@@ -38,7 +38,7 @@ class Chosen:
 
 @dataclasses.dataclass
 class Coverage:
-    """How much of a graph has a schedule: tasks, and flops of all calls."""
+    """The share of a graph that has schedules, in tasks and in flops of all calls."""
 
     num_tasks: int = 0
     num_tuned: int = 0
@@ -49,90 +49,90 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """The share of the flops; of the tasks where none of them has flops."""
+        """The tuned share of the flops, or of the tasks if none of them has flops."""
         if self.flops:
             return self.tuned_flops / self.flops
         return self.num_tuned / self.num_tasks if self.num_tasks else 0.0
 
     def text(self) -> str:
-        """Return it as the warning of a run's record.
+        """Return the coverage as a warning for a run's record.
 
         >>> Coverage(4, 3, 100, 90, 0, 12.5).text()
-        'tuned: 3 of 4 tasks, 90% of their flops, the rest as `tvm` has it; tuning took 12.5 s'
+        'tuned: 3 of 4 tasks, 90% of their flops, others as in `tvm`; tuning took 12.5 s'
         """
         broken = f", {self.num_broken} traces did not replay" if self.num_broken else ""
         return (
             f"tuned: {self.num_tuned} of {self.num_tasks} tasks, {self.share:.0%} of their flops, "
-            f"the rest as `tvm` has it{broken}; tuning took {self.tuning_s:.1f} s"
+            f"others as in `tvm`{broken}; tuning took {self.tuning_s:.1f} s"
         )
 
 
 class ScheduledTvm(Tvm):
-    """`tvm` with schedules for some of the graph's tasks; a subclass says which.
+    """`tvm` with schedules for some tasks of the graph; subclasses choose the schedules.
 
-    The tasks are cut behind the same passes as tuning cuts them, then the schedules are applied by
-    a database of TVM in memory that holds workloads of this graph only.
+    Tasks are extracted after the same passes as in tuning. The schedules are applied through an
+    in-memory TVM database that contains only workloads of this graph.
     """
 
     extra = "tuning"
     coverage: Coverage
-    """Of the last compilation."""
+    """The coverage of the last compilation."""
 
     def lower(self, tvm: Any, graph: Any, target: Any) -> Any:
         """Return the graph with the chosen schedules applied.
 
-        Raises:
-            CompilerError: no task of the graph has a schedule.
-            UnverifiedProgramError: a trace holds something that is not on the verifier's list.
+            Raises:
+                CompilerError: no task of the graph has a schedule.
+        UnverifiedProgramError: the verifier rejects a trace.
         """
         del tvm
-        found = extract_tasks(lowered(graph, target), target, TaskSource("", "", 0))
-        chosen = self.schedules(found)
+        extraction = extract_tasks(lowered(graph, target), target, TaskSource("", "", 0))
+        chosen = self.schedules(extraction)
         self.coverage = coverage = Coverage(tuning_s=self.tuning_s())
-        database = self._database(found, chosen, target, coverage)
+        database = self._database(extraction, chosen, target, coverage)
         if not coverage.num_tuned:
-            raise CompilerError(self.nothing(found, target_text(target)))
+            raise CompilerError(self.nothing(extraction, target_text(target)))
         self.warnings.append(coverage.text())
         with database:
             return lowered(graph, target)
 
     @abc.abstractmethod
-    def schedules(self, found: Extraction) -> Mapping[str, Sequence[Chosen]]:
-        """Return schedules by task, the best first."""
+    def schedules(self, extraction: Extraction) -> Mapping[str, Sequence[Chosen]]:
+        """Return schedules by task id, best first."""
 
     def tuning_s(self) -> float:
-        """Return the seconds that finding the schedules took, when and wherever that was."""
+        """Return the seconds spent on finding the schedules, including earlier tuning."""
         return 0.0
 
     @abc.abstractmethod
-    def nothing(self, found: Extraction, target_json: str) -> str:
-        """Return the message of the error that no task has a schedule."""
+    def nothing(self, extraction: Extraction, target_json: str) -> str:
+        """Return the error message for a graph without schedules."""
 
     def _database(
         self,
-        found: Extraction,
+        extraction: Extraction,
         chosen: Mapping[str, Sequence[Chosen]],
         target: Any,
         coverage: Coverage,
     ) -> Any:
         ms = import_meta_schedule()
         database = ms.database.MemoryDatabase()
-        for task in found.tasks:
+        for task in extraction.tasks:
             coverage.num_tasks += 1
             coverage.flops += task.flops * task.weight
-            # Cut from the graph here: TVM has made its text a moment ago.
+            # Extracted locally: TVM has just written this workload.
             workload = load_workload(task.workload_json, trust_remote_code=True)
-            for each in chosen.get(task.task_id, ())[:MAX_TRIED]:
+            for candidate in chosen.get(task.task_id, ())[:MAX_TRIED]:
                 try:
                     trace = replay(
-                        workload, each.trace_json, trust_remote_code=self.trust_remote_code
+                        workload, candidate.trace_json, trust_remote_code=self.trust_remote_code
                     ).trace
                 except UnverifiedProgramError:
                     raise
                 except TuningError:
                     coverage.num_broken += 1
                     continue
-                seconds = 1.0 if each.latency_ms is None else each.latency_ms / 1e3
+                seconds = 1.0 if candidate.latency_ms is None else candidate.latency_ms / 1e3
                 database.commit_tuning_record(
                     ms.database.TuningRecord(
                         trace,
@@ -149,16 +149,16 @@ class ScheduledTvm(Tvm):
 
 
 class TvmTuned(ScheduledTvm):
-    """Take the best correct record of each task; tasks without one stay as `tvm` has them.
+    """Use the best correct record of each task; tasks without a record stay as in `tvm`.
 
-    Records of other targets (another processor, another number of threads), of other passes or of
-    another version of TVM do not count.
+    Records of other targets (another processor or number of threads), other passes or another
+    version of TVM are ignored.
     """
 
     name = "tvm-tuned"
     option_table: ClassVar[Mapping[str, Option]] = {
         **Tvm.option_table,
-        "records": Option("", "A dataset of records, as `graphnet tune` writes it."),
+        "records": Option("", "A dataset of records, as written by `graphnet tune`."),
     }
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -166,94 +166,93 @@ class TvmTuned(ScheduledTvm):
         self._records: TuningRecords | None = None
         self._tuning_s = 0.0
 
-    def schedules(self, found: Extraction) -> Mapping[str, Sequence[Chosen]]:
+    def schedules(self, extraction: Extraction) -> Mapping[str, Sequence[Chosen]]:
         """Return the correct records of the graph's tasks.
 
-        Raises:
-            CompilerError: no records were named.
-            DatasetNotFoundError: there is no such dataset, or it has no records.
+            Raises:
+        CompilerError: the option `records` is missing.
+        DatasetNotFoundError: the dataset does not exist, or has no records.
         """
         if not self.options["records"]:
             raise CompilerError(
-                f"`{self.name}` needs records. Make some with `graphnet tune … --out tuned`, and "
-                "name them with the option `records=tuned/`."
+                f"`{self.name}` needs records. Create some with `graphnet tune … --out tuned`, and "
+                "pass the option `records=tuned/`."
             )
         self._records = read_records(self.options["records"], with_features=False)
-        mine = {_identity(task): task.task_id for task in found.tasks}
+        mine = {_identity(task): task.task_id for task in extraction.tasks}
         same = {
             identity: mine[_identity(task)]
             for identity, task in self._records.tasks.items()
             if _identity(task) in mine
         }
         own = [
-            dataclasses.replace(each, task_id=same[each.task_id])
-            for each in self._records.measurements
-            if each.task_id in same
+            dataclasses.replace(row, task_id=same[row.task_id])
+            for row in self._records.measurements
+            if row.task_id in same
         ]
-        self._tuning_s = sum((each.trial_s or 0.0) + (each.tuner_s or 0.0) for each in own)
+        self._tuning_s = sum((row.trial_s or 0.0) + (row.tuner_s or 0.0) for row in own)
         return best_of(own)
 
     def tuning_s(self) -> float:
-        """Return the seconds that the records of the graph's tasks took."""
+        """Return the seconds spent on measuring the records of the graph's tasks."""
         return self._tuning_s
 
-    def nothing(self, found: Extraction, target_json: str) -> str:
-        """Say what the records are for instead."""
+    def nothing(self, extraction: Extraction, target_json: str) -> str:
+        """Return a message that explains why no record applies."""
         records = self._records
         tasks = [] if records is None else list(records.tasks.values())
-        targets = collections.Counter(each.target_json for each in tasks)
+        targets = collections.Counter(task.target_json for task in tasks)
         if target_json in targets:
-            ours = [each for each in tasks if each.target_json == target_json]
-            versions = {each.tool_versions.get("tvm", "?") for each in ours}
-            why = (
-                f"none of their {len(ours)} tasks for this target is one of the graph's "
-                f"{len(found.tasks)}, or none of these has a correct record (TVM there: "
-                f"{', '.join(sorted(versions))}, here: {tool_versions()['tvm']})"
+            ours = [task for task in tasks if task.target_json == target_json]
+            versions = {task.tool_versions.get("tvm", "?") for task in ours}
+            reason = (
+                f"none of their {len(ours)} tasks for this target is among the graph's "
+                f"{len(extraction.tasks)} tasks with a correct record (TVM of the records: "
+                f"{', '.join(sorted(versions))}, installed: {tool_versions()['tvm']})"
             )
         else:
             others = ", ".join(f"{text} ({count} tasks)" for text, count in targets.most_common(3))
-            there = others or "there are no tasks"
-            why = f"they are for other targets: {there}; here it is {target_json}"
+            there = others or "no tasks"
+            reason = f"they are for other targets ({there}), but this target is {target_json}"
         skipped = f" {records.skipped_text}." if records is not None and records.skipped else ""
         return (
-            f"No record in `{self.options['records']}` fits a task of the graph: {why}. Tune the "
-            f"graph with `graphnet tune`, with as many threads as it runs with.{skipped}"
+            f"No record in `{self.options['records']}` applies to the graph: {reason}. Tune the "
+            f"graph with `graphnet tune`, with the number of threads of the run.{skipped}"
         )
 
 
 class TvmOneShot(ScheduledTvm):
-    """Draw schedules of each task and take the one that a predictor likes best; run none of them.
+    """Draw schedules of each task and use the best one by a predictor, without measuring.
 
-    The predictor was trained on records of other tasks (see the tuner `oneshot`).
+    The predictor must be trained on records of other tasks (see the tuner `oneshot`).
     """
 
     name = "tvm-oneshot"
     option_table: ClassVar[Mapping[str, Option]] = {
         **Tvm.option_table,
-        "predictor": Option("", "The file of a trained predictor."),
-        "candidates": Option(512, "Schedules drawn of each task."),
-        "min_flops": Option(1_000_000, "Tasks of fewer flops stay as `tvm` has them."),
+        "predictor": Option("", "Path of a trained predictor."),
+        "candidates": Option(512, "Number of schedules drawn per task."),
+        "min_flops": Option(1_000_000, "Tasks with fewer flops keep the schedule of `tvm`."),
         "seed": Option(0, "Seed of the draws."),
     }
 
-    def schedules(self, found: Extraction) -> Mapping[str, Sequence[Chosen]]:
-        """Return the predictor's choice for each task that is worth it.
+    def schedules(self, extraction: Extraction) -> Mapping[str, Sequence[Chosen]]:
+        """Return the predictor's choice for each task with at least `min_flops` flops.
 
         Raises:
-            CompilerError: no predictor was named.
-            TuningError: its file cannot be read, or it was trained on other features.
+            CompilerError: the option `predictor` is missing.
+            TuningError: the predictor cannot be loaded, or was trained on other features.
         """
         from .registry import make_tuner
         from .space import TvmSpace
 
         if not self.options["predictor"]:
             raise CompilerError(
-                f"`{self.name}` needs a predictor that was trained on records. Name its file with "
-                "the option `predictor`."
+                f"`{self.name}` needs a trained predictor. Pass its path as the option `predictor`."
             )
         tuner = make_tuner(
             "oneshot",
-            TvmSpace(trust_remote_code=True),  # its tasks were cut from the graph here
+            TvmSpace(trust_remote_code=True),  # its tasks were extracted locally
             seed=self.options["seed"],
             options={
                 "predictor": self.options["predictor"],
@@ -261,32 +260,32 @@ class TvmOneShot(ScheduledTvm):
             },
         )
         chosen: dict[str, list[Chosen]] = {}
-        for task in found.tasks:
+        for task in extraction.tasks:
             if task.flops >= self.options["min_flops"]:
                 try:
                     picked = tuner.propose(task, 1)
                 except TuningError as error:
                     self.warnings.append(f"untuned: {task.task_name}: {error}")
                     continue
-                chosen[task.task_id] = [Chosen(each.trace_json) for each in picked]
+                chosen[task.task_id] = [Chosen(candidate.trace_json) for candidate in picked]
         return chosen
 
-    def nothing(self, found: Extraction, target_json: str) -> str:
-        """Say that no task is large enough."""
+    def nothing(self, extraction: Extraction, target_json: str) -> str:
+        """Return a message that no task is large enough."""
         del target_json
         return (
-            f"None of the graph's {len(found.tasks)} tasks has at least "
-            f"{self.options['min_flops']:,} flops and a schedule to choose. Set `min_flops` lower."
+            f"None of the graph's {len(extraction.tasks)} tasks has at least "
+            f"{self.options['min_flops']:,} flops and a schedule. Lower `min_flops`."
         )
 
 
 def _identity(task: Task) -> tuple[str, ...]:
-    """Return what two tasks share that are the same to TVM, however their texts are written."""
+    """Return the properties that identify a task in TVM, independent of its JSON."""
     return (task.structural_hash, task.hash_version, task.target_json, task.pipeline)
 
 
 def best_of(measurements: Sequence[Measurement]) -> dict[str, list[Chosen]]:
-    """Return the correct records of each task, the fastest first, each trace once.
+    """Return the distinct correct records of each task, fastest first.
 
     >>> from graphnet_datasets.tuning import Origin, TrialStatus
     >>> rows = [
@@ -294,12 +293,12 @@ def best_of(measurements: Sequence[Measurement]) -> dict[str, list[Chosen]]:
     ...     Measurement("a", "fast", Origin.RANDOM, TrialStatus.OK, (1.0,)),
     ...     Measurement("a", "wrong", Origin.RANDOM, TrialStatus.WRONG),
     ... ]
-    >>> [each.trace_json for each in best_of(rows)["a"]]
+    >>> [candidate.trace_json for candidate in best_of(rows)["a"]]
     ['fast', 'slow']
     """
-    found: dict[str, dict[str, Chosen]] = {}
-    for each in sorted(measurements, key=lambda row: row.latency_ms):
-        if each.is_ok:
-            chosen = Chosen(each.trace_json, each.latency_ms)
-            found.setdefault(each.task_id, {}).setdefault(each.trace_json, chosen)
-    return {task: list(of_task.values()) for task, of_task in found.items()}
+    schedules: dict[str, dict[str, Chosen]] = {}
+    for record in sorted(measurements, key=lambda row: row.latency_ms):
+        if record.is_ok:
+            chosen = Chosen(record.trace_json, record.latency_ms)
+            schedules.setdefault(record.task_id, {}).setdefault(record.trace_json, chosen)
+    return {task: list(of_task.values()) for task, of_task in schedules.items()}

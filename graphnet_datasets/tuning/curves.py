@@ -1,7 +1,7 @@
-"""What a replayed run is judged by: trials to the pool's best, and total latency against seconds.
+"""Evaluation of replayed runs: trials to the pool's best, and total latency over seconds.
 
-The incumbent of a task is what a user would ship: the candidate with the least time shown so far.
-It is scored by the repetitions that were not shown (`Pool.score_ms`).
+The incumbent of a task is the candidate that a user would deploy: the one with the shortest shown
+time so far. Its score uses only the repetitions that were hidden from the tuner (`Pool.score_ms`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from .task import Task
 
 
 def incumbent_scores(pool: Pool, rows: Sequence[Measurement]) -> np.ndarray:
-    """Return the score in ms of the incumbent after each row of one task, float64 [n].
+    """Return the incumbent's score in ms after each row of one task, float64 [n].
 
-    Infinite until something is ok. It may rise: what looked best need not be it.
+    The score is infinite before the first success. It may rise, since the candidate with the
+    shortest shown time need not have the best score.
     """
     scores, shown, score = [], math.inf, math.inf
     for row in rows:
@@ -32,9 +33,9 @@ def incumbent_scores(pool: Pool, rows: Sequence[Measurement]) -> np.ndarray:
 def trials_to(
     pool: Pool, task: Task, rows: Sequence[Measurement], *, share: float = 0.95, cap: int
 ) -> int:
-    """Return after how many trials of the task its incumbent first reaches `share` of the best.
+    """Return the number of trials until the task's incumbent reaches `share` of the best.
 
-    `cap + 1` where it does not within `cap` trials.
+    Returns `cap + 1` if it does not within `cap` trials.
     """
     own = [row for row in rows if row.task_id == task.task_id][:cap]
     reached = incumbent_scores(pool, own) <= pool.best_score_ms(task) / share
@@ -44,8 +45,8 @@ def trials_to(
 def total_curve(pool: Pool, rows: Sequence[Measurement]) -> tuple[np.ndarray, np.ndarray]:
     """Return seconds and the weighted sum of all tasks' scores after each row, both [n + 1].
 
-    A task without an incumbent counts with the median of its candidates. Seconds are what each row
-    recorded, `trial_s`, and the tuner's share, `tuner_s`.
+    A task without an incumbent counts as the median of its candidates. Seconds are sums of the
+    recorded `trial_s` and `tuner_s`.
     """
     latency = {key: pool.median_score_ms(task) for key, task in pool.tasks.items()}
     shown = dict.fromkeys(pool.tasks, math.inf)
@@ -60,7 +61,7 @@ def total_curve(pool: Pool, rows: Sequence[Measurement]) -> tuple[np.ndarray, np
 
 
 def best_total(pool: Pool) -> float:
-    """Return the weighted sum of the best that is known of every task."""
+    """Return the weighted sum of the best scores of all tasks."""
     return sum(task.weight * pool.best_score_ms(task) for task in pool.tasks.values())
 
 
@@ -86,15 +87,15 @@ def bootstrap(
     seed: int = 0,
     draws: int = 2000,
 ) -> tuple[float, float, float]:
-    """Return a statistic of the rows of `values` and its 95 % interval, by drawing rows anew.
+    """Return a statistic over the rows of `values` and its 95 % bootstrap interval.
 
-    Rows are what is independent: tasks, with their seeds as columns.
+    Rows must be independent, such as tasks with their seeds as columns.
 
     >>> bootstrap(np.ones((4, 2)))
     (1.0, 1.0, 1.0)
     """
     rng = np.random.default_rng(seed)
     drawn = rng.integers(0, len(values), (draws, len(values)))
-    found = np.array([statistic(values[each]) for each in drawn])
-    low, high = np.quantile(found, [0.025, 0.975])
+    resampled = np.array([statistic(values[indices]) for indices in drawn])
+    low, high = np.quantile(resampled, [0.025, 0.975])
     return float(statistic(values)), float(low), float(high)

@@ -1,4 +1,4 @@
-"""`dispatch`: the compiler that run records say is best for a graph like this one."""
+"""The `dispatch` compiler, which chooses a compiler per graph by learning from run records."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ _CALLS = 5
 
 
 class Dispatch(Compiler):
-    """Choose a compiler by the graph's size and its time in eager, then compile with that one.
+    """Choose a compiler by the graph's size and eager time, then compile with it.
 
-    What to choose is learnt from records in each compilation, and eager is timed in it: both are
-    part of the compile time, as they would be for a user. Which compiler was chosen is among the
-    warnings of the record. Records of the graphs that it is measured on are a look at the answers:
-    keep their families apart.
+    The choice is learned from records and eager is timed during each compilation; both count as
+    compile time, as they would for a user. The record's warnings name the chosen compiler. Training
+    records must not contain the measured graphs: keep their families apart.
     """
 
     name = "dispatch"
@@ -33,33 +32,34 @@ class Dispatch(Compiler):
     module = "sklearn"
     option_table: ClassVar[Mapping[str, Option]] = {
         "runs": Option("", "Run records of several compilers on the same samples."),
-        "t": Option(-3, "Tolerance at which a compiler's outputs have to be right."),
+        "t": Option(-3, "Tolerance at which a compiler's outputs must be correct."),
     }
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self.chosen: Compiler | None = None
-        """What the last compilation was left to."""
+        """The compiler used by the last compilation, None for eager."""
 
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
-        """Return what the chosen compiler makes of the module.
+        """Compile the module with the chosen compiler.
 
         Raises:
-            CompilerError: no records were named, or the module is not a graph.
-            TuningError: the records are too few.
+            CompilerError: the option `runs` is missing, or the module is not a graph.
+            TuningError: there are too few records.
             UntrustedCodeError: the records name a compiler that is not installed.
         """
         if not self.options["runs"]:
             raise CompilerError(
-                "`dispatch` learns from run records. Make some with `graphnet run … --out runs`, "
-                "and name them with the option `runs=./runs`."
+                "`dispatch` needs run records to learn from. Create some with "
+                "`graphnet run … --out runs`, and pass the option `runs=./runs`."
             )
         graph = getattr(module, "graph", None)
         if graph is None:
             raise CompilerError(
-                "`dispatch` counts the operators of a graph, and the module has none."
+                "`dispatch` needs a `torch.fx` graph module to count operators, got "
+                f"`{type(module).__name__}`. Pass a materialized sample."
             )
         table = read_runs(self.options["runs"])
         learnt = learn_compilers(table.to_pylist(), t=self.options["t"])
@@ -67,13 +67,13 @@ class Dispatch(Compiler):
         eager_ms = _eager_ms(module, example_inputs)
         name = learnt.choose(graph_features(num_ops, eager_ms))
         self.warnings.append(
-            f"dispatch: {name}, for {num_ops} operators that take {eager_ms:.3g} ms in eager"
+            f"dispatch: chose {name} for {num_ops} operators and {eager_ms:.3g} ms in eager"
         )
         if not is_installed(name):
             raise UntrustedCodeError(
-                f"The records name the compiler `{name}`, which would be imported from a file or "
-                "module. `dispatch` chooses among installed compilers: publish it under the entry "
-                "point `graphnet_datasets.compilers`, or leave its records out."
+                f"The records name the compiler `{name}`, which refers to a file or module. "
+                "`dispatch` chooses only among installed compilers: publish it under the entry "
+                "point `graphnet_datasets.compilers`, or remove its records."
             )
         self.chosen = make_compiler(name) if name != EAGER else None
         if self.chosen is None:
@@ -84,22 +84,22 @@ class Dispatch(Compiler):
         return compiled
 
     def synchronize(self) -> None:
-        """Wait as the chosen compiler does."""
+        """Synchronize the chosen compiler."""
         if self.chosen is not None:
             self.chosen.synchronize()
 
     def num_compilations(self) -> int:
-        """Return how many graphs the chosen compiler has compiled."""
+        """Return the number of graphs compiled by the chosen compiler."""
         return 1 if self.chosen is None else self.chosen.num_compilations()
 
     def phase_of(self, error: BaseException) -> Literal["compile", "run"]:
-        """Return the phase that the chosen compiler names."""
+        """Return the phase of an error according to the chosen compiler."""
         chosen = self.chosen
         return super().phase_of(error) if chosen is None else chosen.phase_of(error)
 
 
 def _eager_ms(module: Callable[..., Any], inputs: Mapping[str, Any]) -> float:
-    """Return the median of a few calls, after two that are not counted."""
+    """Return the median of a few calls after two warm-up calls, in milliseconds."""
     times = []
     for _ in range(_WARM_UP + _CALLS):
         started = time.perf_counter()

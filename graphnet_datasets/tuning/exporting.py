@@ -1,4 +1,4 @@
-"""Records for others: arrays for people who train cost models, and TVM's own databases."""
+"""Export of records as arrays for training cost models, and exchange with TVM databases."""
 
 from __future__ import annotations
 
@@ -23,46 +23,47 @@ SPLITS_BY = ("family", "task", "random")
 
 @raises_only(TuningError)
 def export_features(
-    found: TuningRecords, path: str | os.PathLike[str], *, splits_by: str = "family"
+    tuning_records: TuningRecords, path: str | os.PathLike[str], *, splits_by: str = "family"
 ) -> Path:
-    """Write an .npz with features, times and splits of the records that have features.
+    """Write an `.npz` with features, times and splits of the records that have features.
 
-    `features` float32 [stores, f] has the rows of all records after one another, `offsets` int64
-    [records + 1] where each begins; `times_ms` float64 [records], the median, infinite for a
-    failure; `throughput` float64 [records], best of the task over it; `flops` int64 [records];
-    `task`, `family`, `split` and `record_id` are text. What is held out is whole families of
-    operators (`family`), whole tasks (`task`) or rows (`random`), by a hash, so that a split stays
-    the same where records are added.
+    `features` float32 [stores, f] concatenates the rows of all records; `offsets` int64
+    [records + 1] are their bounds. `times_ms` float64 [records] is the median, infinite for a
+    failure. `throughput` float64 [records] is the task's best time over it. `flops` is int64
+    [records]. `task`, `family`, `split` and `record_id` are strings. Splits hold out whole families
+    of operators (`family`), whole tasks (`task`) or rows (`random`) by a hash, so that added
+    records do not change the split of others.
 
     Raises:
-        TuningError: no record has features, there are several sets of them, or no such split.
+        TuningError: no record has features, the records mix feature sets, or `splits_by` is
+            unknown.
 
     >>> split_for("task", TuningRecords({}, (), {}), None)
     Traceback (most recent call last):
-    graphnet_datasets.errors.TuningError: There is no measurement to put into a split.
+    graphnet_datasets.errors.TuningError: No measurement to assign to a split. Pass a measurement.
     """
     if splits_by not in SPLITS_BY:
-        raise TuningError(f"There are splits by {', '.join(SPLITS_BY)}, and not by `{splits_by}`.")
-    rows = [each for each in found.measurements if each.features is not None]
-    sets = {each.feature_set for each in rows}
+        raise TuningError(f"`splits_by` must be one of {', '.join(SPLITS_BY)}, got `{splits_by}`.")
+    rows = [row for row in tuning_records.measurements if row.features is not None]
+    sets = {row.feature_set for row in rows}
     if len(sets) != 1:
         raise TuningError(
-            "The records have no features."
+            "None of the records has features. Export a dataset that was tuned with features."
             if not rows
-            else f"The records have features of {len(sets)} sets: {', '.join(sorted(sets))}. "
-            "Export those of one."
+            else f"The records mix {len(sets)} feature sets: {', '.join(sorted(sets))}. Export "
+            "the records of a single set."
         )
-    arrays = [each.features for each in rows if each.features is not None]
+    arrays = [row.features for row in rows if row.features is not None]
     content: dict[str, Any] = {
         "features": np.concatenate(arrays),
         "offsets": np.cumsum([0, *map(len, arrays)]),
-        "times_ms": np.array([each.latency_ms for each in rows]),
+        "times_ms": np.array([row.latency_ms for row in rows]),
         "throughput": normalised_throughput(rows),
-        "flops": np.array([found.tasks[each.task_id].flops for each in rows], np.int64),
-        "task": np.array([each.task_id for each in rows]),
-        "family": np.array([found.tasks[each.task_id].family for each in rows]),
-        "split": np.array([split_for(splits_by, found, each) for each in rows]),
-        "record_id": np.array([each.record_id for each in rows]),
+        "flops": np.array([tuning_records.tasks[row.task_id].flops for row in rows], np.int64),
+        "task": np.array([row.task_id for row in rows]),
+        "family": np.array([tuning_records.tasks[row.task_id].family for row in rows]),
+        "split": np.array([split_for(splits_by, tuning_records, row) for row in rows]),
+        "record_id": np.array([row.record_id for row in rows]),
         "feature_set": np.array(sets.pop()),
     }
     path = Path(path)
@@ -71,12 +72,12 @@ def export_features(
     return path
 
 
-def split_for(splits_by: str, found: TuningRecords, row: Measurement | None) -> str:
-    """Return the split of a record: train, validation or test."""
+def split_for(splits_by: str, tuning_records: TuningRecords, row: Measurement | None) -> str:
+    """Return the split of a record: `train`, `validation` or `test`."""
     if row is None:
-        raise TuningError("There is no measurement to put into a split.")
+        raise TuningError("No measurement to assign to a split. Pass a measurement.")
     keys = {
-        "family": found.tasks[row.task_id].family,
+        "family": tuning_records.tasks[row.task_id].family,
         "task": row.task_id,
         "random": row.record_id,
     }
@@ -89,19 +90,19 @@ def export_tvm_database(
     *,
     trust_remote_code: bool = False,
 ) -> int:
-    """Write the correct records of a dataset as a `JSONDatabase` of TVM and return their number.
+    """Write the correct records of a dataset as a TVM `JSONDatabase`; return their number.
 
-    `directory` is what TVM calls `work_dir`. Workloads are read in a process of their own, after
-    they have passed the verifier unless `trust_remote_code`.
+    `directory` is the `work_dir` of TVM. Workloads are parsed in a separate process, and must pass
+    the verifier unless `trust_remote_code`.
 
     Raises:
-        DatasetNotFoundError: there is no such dataset.
+        DatasetNotFoundError: the dataset does not exist.
         CompilerUnavailableError: TVM is not installed.
-        DatasetExistsError: something is at `directory` already.
-        TuningError: a workload or a target cannot be read.
+        DatasetExistsError: `directory` already exists.
+        TuningError: a workload or target cannot be parsed.
     """
     check_tvm()
-    read_records(dataset, with_features=False)  # says at once what is wrong with it
+    read_records(dataset, with_features=False)  # report an invalid dataset before starting work
     done = _exchange("export", str(dataset), Path(directory), trust_remote_code)
     return int(done["count"])
 
@@ -112,26 +113,29 @@ def import_tvm_database(
     *,
     trust_remote_code: bool = False,
 ) -> dict[str, int]:
-    """Write a dataset of tasks and records from a `JSONDatabase` of TVM.
+    """Write a dataset of tasks and records from a TVM `JSONDatabase`.
 
-    The two files are read in a process of its own. Returns the number of lines left out, by reason;
-    lines that the verifier refuses are left out unless `trust_remote_code`.
+    Its two files are parsed in a separate process. Returns the number of skipped lines by reason;
+    lines that the verifier rejects are skipped unless `trust_remote_code`.
 
     Raises:
         CompilerUnavailableError: TVM is not installed.
-        DatasetExistsError: something is at `directory` already.
-        TuningError: there is no such database, or no record in it can be read.
+        DatasetExistsError: `directory` already exists.
+        TuningError: the database does not exist, or none of its records can be parsed.
     """
     check_tvm()
     place = Path(source).resolve()
     for name in DATABASE_FILES:
         if not (place / name).is_file():
-            raise TuningError(f"There is no database of TVM in `{source}`: no `{name}`.")
+            raise TuningError(
+                f"`{source}` is not a TVM database: it has no `{name}`. Pass the `work_dir` of a "
+                "`JSONDatabase`."
+            )
     return dict(_exchange("import", str(place), Path(directory), trust_remote_code)["skipped"])
 
 
 def _exchange(kind: str, source: str, target: Path, trust_remote_code: bool) -> dict[str, Any]:
-    """Run a worker that writes to `target`, whole or not at all, and return its messages."""
+    """Run a worker that writes `target` completely or not at all; return its messages."""
     staging = Staging(target, "exchange")
     staging.check_free()
     is_local = Path(source).exists()
@@ -160,6 +164,9 @@ def _exchange(kind: str, source: str, target: Path, trust_remote_code: bool) -> 
             pool.close()
         if not done.is_success:
             error = done.outcome.error or {}
-            raise TuningError(error.get("message") or f"The records were not read: {done.reason}")
+            raise TuningError(
+                error.get("message")
+                or f"The records could not be converted: {done.reason}. Check the input."
+            )
         staging.publish(staged)
         return done.outcome.merged()

@@ -1,12 +1,11 @@
-"""Tasks cut from a lowered graph of TVM, and their workloads as text and back.
+"""Extraction of tasks from lowered TVM graphs, and serialization of workloads.
 
-The text of a workload is that of TVM's IR as JSON. Variables are numbered where their names stand
-for nothing else, and the version of TVM is left out, so that most equal operators of different
-graphs have equal texts; TVM's structural hash tells that of all. Blocks keep their names, by which
-traces find them.
+A workload is serialized as TVM's JSON. Variables are numbered if their names have no other use, and
+the version of TVM is removed, so that most equal operators of different graphs have equal JSON;
+TVM's structural hash identifies all of them. Blocks keep their names, which traces refer to.
 
-Workloads, targets and traces come from others: `load_workload`, `load_target` and `replay` are for
-isolated processes, and pass them through `verifying` before TVM sees them.
+Workloads, targets and traces are untrusted. Use `load_workload`, `load_target` and `replay` only in
+isolated processes; they verify their input with `verifying` before TVM parses it.
 """
 
 from __future__ import annotations
@@ -50,10 +49,10 @@ _FAMILIES = (
 
 
 def family_of(task_name: str, arg_shapes: Iterable[tuple[int, ...]] = ()) -> str:
-    """Return the kind of operator that a fused function's name tells of; `elementwise` for others.
+    """Return the kind of operator from the name of a fused function, `elementwise` by default.
 
-    The first that fits of a list in the order of cost, so that a convolution with a sum behind it
-    is a convolution. A product of two inputs with batches is `batch_matmul`.
+    Families are tried in order of cost, so that a convolution followed by a sum is a convolution.
+    A product of two batched inputs is `batch_matmul`.
 
     >>> family_of("fused_conv2d1_add_relu"), family_of("fused_add_tanh"), family_of("mean2")
     ('conv2d', 'elementwise', 'reduce')
@@ -71,54 +70,54 @@ def family_of(task_name: str, arg_shapes: Iterable[tuple[int, ...]] = ()) -> str
 
 @dataclasses.dataclass(frozen=True)
 class Extraction:
-    """The tasks of one graph, and how many of its functions are none, by reason."""
+    """The tasks of a graph, and the number of functions that are not tasks, by reason."""
 
     tasks: tuple[Task, ...]
     skipped: dict[str, int]
 
 
 def extract_tasks(graph: Any, target: Any, source: TaskSource | None = None) -> Extraction:
-    """Return the tasks of a module of Relax behind the passes of `compilers.tvm.PIPELINE`.
+    """Return the tasks of a Relax module after the passes of `compilers.tvm.PIPELINE`.
 
-    Each has one source, `source` with the number of calls in the graph. Functions with symbolic
-    shapes are no tasks.
+    Each task has `source` as its only source, with the number of calls in the graph. Functions with
+    symbolic shapes are not tasks.
     """
     ms = import_meta_schedule()
     skipped: collections.Counter[str] = collections.Counter()
-    found: dict[str, Task] = {}
+    by_id: dict[str, Task] = {}
     target_json = target_text(target)
-    for each in ms.relax_integration.extract_tasks(graph, target, {}):
-        workload = each.dispatched[0]
+    for extracted in ms.relax_integration.extract_tasks(graph, target, {}):
+        workload = extracted.dispatched[0]
         try:
             arguments = argument_types(workload)
         except (TypeError, ValueError, AttributeError):
-            skipped["its shapes are symbolic"] += 1
+            skipped["symbolic shapes"] += 1
             continue
         text = workload_text(workload)
         if len(text) > MAX_WORKLOAD_CHARACTERS:
-            skipped["its text is too long: it holds large constants"] += 1
+            skipped["workload too long due to large constants"] += 1
             continue
-        weight = int(each.weight)
-        task = make_task(workload, str(each.task_name), target_json, text, arguments)
-        if task.task_id in found:
-            weight += found[task.task_id].weight
-        found[task.task_id] = dataclasses.replace(
+        weight = int(extracted.weight)
+        task = make_task(workload, str(extracted.task_name), target_json, text, arguments)
+        if task.task_id in by_id:
+            weight += by_id[task.task_id].weight
+        by_id[task.task_id] = dataclasses.replace(
             task,
             sources=() if source is None else (dataclasses.replace(source, count=weight),),
             pipeline=PIPELINE,
         )
-    return Extraction(tuple(found.values()), dict(skipped))
+    return Extraction(tuple(by_id.values()), dict(skipped))
 
 
 def argument_types(workload: Any) -> list[tuple[tuple[int, ...], str]]:
-    """Return shape and dtype of each argument of a workload, outputs last.
+    """Return the shape and dtype of each argument of a workload, outputs last.
 
     Raises:
         TypeError, ValueError, AttributeError: a shape is symbolic.
     """
     arg_info = importlib.import_module("tvm.s_tir.meta_schedule.arg_info")
     infos = arg_info.ArgInfo.from_entry_func(workload, remove_preproc=True)
-    return [(tuple(int(size) for size in each.shape), str(each.dtype)) for each in infos]
+    return [(tuple(int(size) for size in info.shape), str(info.dtype)) for info in infos]
 
 
 def make_task(
@@ -128,7 +127,7 @@ def make_task(
     text: str,
     arguments: Sequence[tuple[tuple[int, ...], str]],
 ) -> Task:
-    """Return the task of a workload, given its JSON and `argument_types`, without sources."""
+    """Return the task of a workload from its JSON and `argument_types`, without sources."""
     shapes = tuple(shape for shape, _ in arguments)
     versions = tool_versions()
     return Task(
@@ -148,7 +147,7 @@ def make_task(
 
 
 def bytes_of(shape: tuple[int, ...], dtype: str) -> int:
-    """Return the bytes of an array.
+    """Return the size of an array in bytes.
 
     >>> bytes_of((2, 3), "float16"), bytes_of((8,), "bool"), bytes_of((2,), "bfloat16")
     (12, 8, 4)
@@ -159,45 +158,45 @@ def bytes_of(shape: tuple[int, ...], dtype: str) -> int:
 
 
 def flops_of(workload: Any) -> int:
-    """Return the floating point operations of one call as TVM counts them, 0 where it cannot."""
+    """Return TVM's count of floating-point operations per call, or 0 if it cannot count them."""
     tvm = importlib.import_module("tvm")
     try:
-        counted = float(tvm.s_tir.analysis.estimate_tir_flops(workload))
-    except Exception:  # an error of TVM's own for loops whose extents depend on data
+        flops = float(tvm.s_tir.analysis.estimate_tir_flops(workload))
+    except Exception:  # TVM cannot count loops with data-dependent extents
         return 0
-    return int(counted) if math.isfinite(counted) and counted >= 0 else 0
+    return int(flops) if math.isfinite(flops) and flops >= 0 else 0
 
 
 def structural_hash(workload: Any) -> str:
-    """Return the hash by which a database of TVM knows a workload."""
+    """Return the hash that identifies a workload in a TVM database."""
     database = importlib.import_module("tvm.s_tir.meta_schedule.database")
     return str(database.Workload(workload).as_json()[0])
 
 
 def workload_text(workload: Any) -> str:
-    """Return the text of a workload, without the names that a graph gave to its variables."""
+    """Return the JSON of a workload with graph-specific variable names removed."""
     tvm = importlib.import_module("tvm")
     content = json.loads(tvm.ir.save_json(workload))
     return json.dumps(number_variables(content), separators=(",", ":"))
 
 
 def number_variables(content: dict[str, Any]) -> dict[str, Any]:
-    """Return TVM's JSON of a module with variables named `v0`, `v1`, … in order of appearance.
+    """Return TVM's JSON of a module with variables renamed to `v0`, `v1`, … in order.
 
-    Names that something else has too, a block above all, stay.
+    Names with another use, such as block names, are kept.
     """
-    nodes: list[dict[str, Any]] = [dict(each) for each in content["nodes"]]
-    of_others: set[int] = set()
-    of_variables: dict[int, None] = {}
+    nodes: list[dict[str, Any]] = [dict(node) for node in content["nodes"]]
+    other_names: set[int] = set()
+    variable_names: dict[int, None] = {}
     for node in nodes:
         data = node.get("data")
         if node["type"].endswith(".Var") and isinstance(data, dict) and "name" in data:
-            of_variables[data["name"]] = None
+            variable_names[data["name"]] = None
         elif isinstance(data, dict):
-            of_others |= {data[key] for key in _NAMES if isinstance(data.get(key), int)}
+            other_names |= {data[key] for key in _NAMES if isinstance(data.get(key), int)}
         elif isinstance(data, list):
-            of_others |= {each for each in data if isinstance(each, int)}
-    chosen = [index for index in of_variables if index not in of_others]
+            other_names |= {item for item in data if isinstance(item, int)}
+    chosen = [index for index in variable_names if index not in other_names]
     for number, index in enumerate(chosen):
         nodes[index] = {**nodes[index], "data": f"v{number}"}
     return {"root_index": content["root_index"], "nodes": nodes}
@@ -207,32 +206,37 @@ _NAMES = ("name", "name_hint", "thread_tag", "global_symbol", "scope")
 
 
 def load_workload(text: str, *, trust_remote_code: bool = False) -> Any:
-    """Return the module of a workload's text, verified unless `trust_remote_code`.
+    """Parse a workload's JSON, verified unless `trust_remote_code`.
 
     Raises:
-        UnverifiedProgramError: the verifier refuses it.
-        TuningError: TVM cannot read it, or it is not a module with one function `main`.
+        UnverifiedProgramError: the verifier rejects the workload.
+        TuningError: TVM cannot parse it, or its functions are not exactly `main`.
     """
     tvm = importlib.import_module("tvm")
     if not trust_remote_code:
         text = verify_workload(text)
     try:
         module = tvm.ir.load_json(text)
-        names = [str(each.name_hint) for each in module.get_global_vars()]
-    except Exception as error:  # whatever TVM raises
-        raise TuningError(f"A workload cannot be read: {_first_line(error)}.") from error
+        names = [str(variable.name_hint) for variable in module.get_global_vars()]
+    except Exception as error:  # TVM raises many types
+        raise TuningError(
+            f"A workload cannot be parsed: {_first_line(error)}. Extract the task again."
+        ) from error
     if names != ["main"]:
-        raise TuningError(f"A workload has the functions {names[:3]}; it has to have `main` only.")
+        raise TuningError(
+            f"A workload must have the single function `main`, got {names[:3]}. Extract the task "
+            "again."
+        )
     if not trust_remote_code:
         _check_regions(module["main"])
     return module
 
 
 def _check_regions(function: Any) -> None:
-    """Raise unless each block declares the regions that it reads and writes.
+    """Raise an error unless each block declares the regions that it reads and writes.
 
-    Schedule primitives compute and allocate the declared regions alone, so that a block that
-    declares too little would leave its buffers once it is scheduled.
+    Schedule primitives compute and allocate only the declared regions. A scheduled block with
+    incomplete declarations could therefore access memory outside its buffers.
     """
     analysis = importlib.import_module("tvm.s_tir.analysis")
     is_equal = importlib.import_module("tvm_ffi").structural_equal
@@ -249,11 +253,11 @@ def _check_regions(function: Any) -> None:
             block = statement.block
             waiting.append(block.body)
             buffers += list(block.alloc_buffers)
-            if block.iter_vars or block.name_hint != "root":  # the root may declare nothing
+            if block.iter_vars or block.name_hint != "root":  # the root need not declare regions
                 blocks.append(block)
     names = [str(variable.name) for variable in buffers]
     names += [str(axis.var.name) for block in blocks for axis in block.iter_vars]
-    # TVM holds the same gather for two different regions; their texts are equal.
+    # TVM may treat equal gathers as different regions, so their printed forms are compared.
     is_clear = len(names) == len(set(names))
     for block in blocks:
         reads, writes, _ = analysis.get_sblock_access_region(
@@ -266,9 +270,9 @@ def _check_regions(function: Any) -> None:
                     for item in declared
                 ):
                     raise UnverifiedProgramError(
-                        f"The block `{block.name_hint}` of a workload declares other regions than "
-                        "it uses, so that a schedule could leave its buffers. If you trust whoever "
-                        "made it, pass `--trust-remote-code`."
+                        f"The block `{block.name_hint}` of a workload uses undeclared regions, so "
+                        "that a schedule could access memory outside its buffers. If you trust its "
+                        "author, pass `--trust-remote-code`."
                     )
 
 
@@ -278,18 +282,20 @@ def target_text(target: Any) -> str:
 
 
 def load_target(text: str, *, trust_remote_code: bool = False) -> Any:
-    """Return the target of a text, verified unless `trust_remote_code`.
+    """Parse a target's JSON, verified unless `trust_remote_code`.
 
     Raises:
-        UnverifiedProgramError: the verifier refuses it.
-        TuningError: TVM knows no such target.
+        UnverifiedProgramError: the verifier rejects the target.
+        TuningError: TVM does not support the target.
     """
     tvm = importlib.import_module("tvm")
     content = None if trust_remote_code else verify_target(text)
     try:
         return tvm.target.Target(json.loads(text) if content is None else content)
-    except Exception as error:  # whatever TVM raises
-        raise TuningError(f"A target cannot be read: {_first_line(error)}.") from error
+    except Exception as error:  # TVM raises many types
+        raise TuningError(
+            f"A target cannot be parsed: {_first_line(error)}. Extract the task again."
+        ) from error
 
 
 def trace_text(trace: Any) -> str:
@@ -298,11 +304,11 @@ def trace_text(trace: Any) -> str:
 
 
 def replay(workload: Any, trace_json: str, *, trust_remote_code: bool = False) -> Any:
-    """Return the schedule that a trace's text makes of a workload, verified unless trusted.
+    """Return the schedule of a workload after replaying a trace, verified unless trusted.
 
     Raises:
-        UnverifiedProgramError: the verifier refuses the trace.
-        TuningError: the text is no trace, or the trace does not fit the workload.
+        UnverifiedProgramError: the verifier rejects the trace.
+        TuningError: the JSON is not a trace, or the trace does not apply to the workload.
     """
     tvm = importlib.import_module("tvm")
     content = None if trust_remote_code else verify_trace(trace_json)
@@ -310,19 +316,21 @@ def replay(workload: Any, trace_json: str, *, trust_remote_code: bool = False) -
         content = json.loads(trace_json) if content is None else content
         schedule = tvm.s_tir.Schedule(workload, debug_mask=0, error_render_level="none")
         schedule.trace.apply_json_to_schedule(content, schedule)
-    except Exception as error:  # whatever TVM raises
-        raise TuningError(f"A trace does not replay: {_first_line(error)}.") from error
+    except Exception as error:  # TVM raises many types
+        raise TuningError(
+            f"A trace does not replay: {_first_line(error)}. Leave out this candidate."
+        ) from error
     return schedule
 
 
 def tool_versions() -> dict[str, str]:
-    """Return the versions of what generates code here."""
+    """Return the versions of the code generators."""
     return dict(_tool_versions())
 
 
 @functools.cache
 def _tool_versions() -> dict[str, str]:
-    """Read them once: the metadata of a package is searched for on the disk."""
+    """Return the versions, cached because package metadata is searched on disk."""
     tvm = importlib.import_module("tvm")
     versions = {"tvm": str(tvm.__version__)}
     versions["ffi"] = importlib.metadata.version("apache-tvm-ffi")
@@ -333,7 +341,7 @@ def _tool_versions() -> dict[str, str]:
 
 
 def numpy_dtype(dtype: str) -> Any:
-    """Return NumPy's dtype of one of TVM; bfloat16 and float8 are those of `ml_dtypes`."""
+    """Return the NumPy dtype of a TVM dtype; bfloat16 and float8 come from `ml_dtypes`."""
     try:
         return np.dtype(dtype)
     except TypeError:
@@ -341,7 +349,7 @@ def numpy_dtype(dtype: str) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Return the number of a node of TVM, which traces hold in decisions and attributes."""
+    """Return the value of a TVM node in a decision or attribute."""
     return value.value
 
 

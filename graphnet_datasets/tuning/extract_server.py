@@ -1,4 +1,4 @@
-"""The fork server whose jobs cut tasks out of graphs."""
+"""The fork server for jobs that extract tasks from graphs."""
 
 import importlib
 import os
@@ -12,14 +12,14 @@ from .intrinsics import import_meta_schedule
 
 
 def main() -> None:
-    """Import what all jobs need, and serve them."""
+    """Import the modules that all jobs need, and serve the jobs."""
     os.environ["TVM_NUM_THREADS"] = "1"  # read when TVM is imported
     with not_collecting():
-        seldom = module("torch", "runtime").import_all(with_compiler=False)
+        lazy_modules = module("torch", "runtime").import_all(with_compiler=False)
         import_meta_schedule()
         importlib.import_module("tvm.relax.frontend.torch")
         prepare_blocks()
-    serve(work, seldom)
+    serve(work, lazy_modules)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Cuts the tasks of the graph of one row, in a process of its own."""
+"""Extraction of the tasks of one graph, in a separate process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .task import TaskSource
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Cut the row of the payload's file; the job's part becomes its result."""
+    """Extract the tasks of the row in the payload's file; write them as the job's result."""
     row, job = read_job(payload["row"])
     tasks, skipped, refused = (), {}, None
     try:
-        found = cut(row, job, reporter)
-        tasks, skipped = found.tasks, found.skipped
+        extraction = cut(row, job, reporter)
+        tasks, skipped = extraction.tasks, extraction.skipped
         if not tasks:
-            reasons = ", ".join(skipped) or "TVM finds nothing to tune in it"
+            reasons = ", ".join(skipped) or "TVM finds no tunable operator"
             refused = [reasons, ""]
     except TransformError as error:
         refused = [error.reason or str(error), str(error)]
@@ -43,8 +43,8 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         "skipped": skipped,
         "refused": refused,
     }
-    rows = [{**each.to_row(), "schema_version": SCHEMA_VERSION} for each in tasks]
-    parts = [to_arrow([each], TUNING_TASKS) for each in rows]
+    rows = [{**task.to_row(), "schema_version": SCHEMA_VERSION} for task in tasks]
+    parts = [to_arrow([task_row], TUNING_TASKS) for task_row in rows]
     (directory / RESULT_FILE).write_bytes(encode_part(parts, notes, TUNING_TASKS.schema))
 
 
@@ -52,13 +52,13 @@ def cut(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) -> E
     """Return the tasks of a row's graph at the sizes of its example inputs.
 
     Raises:
-        TransformError: torch cannot export the graph, or TVM cannot take it.
-        GraphNetError: as `materialize`.
+        TransformError: torch cannot export the graph, or TVM does not support it.
+        GraphNetError: as raised by `materialize`.
     """
     import torch
 
     sample = Sample.from_row(row)
-    # As a timed run binds them: what is computed from weights alone is folded, and is no task.
+    # As in a timed run: computations on weights alone are folded and are not tasks.
     module = materialize(sample, weights="parameters", allow_unchecked_operators=True)
     inputs = make_inputs(sample, weights="parameters")
     reporter.enter("export")
@@ -68,13 +68,13 @@ def cut(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) -> E
         except GraphNetError:
             raise
         except Exception as error:
-            raise _failed(sample, "torch cannot export it", error) from error
+            raise _failed(sample, "torch cannot export the graph", error) from error
         reporter.enter("lower")
         try:
             target = tvm_target(job["mcpu"], job["threads"])
             graph = lowered(to_relax(program), target)
         except Exception as error:
-            raise _failed(sample, "TVM cannot take it", error) from error
+            raise _failed(sample, "TVM does not support the graph", error) from error
     source = TaskSource(sample.id, str(row.get("structure_hash") or ""), 0)
     return extract_tasks(graph, target, source)
 

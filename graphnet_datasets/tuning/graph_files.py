@@ -1,4 +1,4 @@
-"""Program graphs of many candidates as one file of arrays, to learn from without TVM."""
+"""Files of program graphs, for training without TVM."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _KIND = "program graphs"
 
 
 def save_graphs(path: str | Path, graphs: Mapping[str, ProgramGraph]) -> None:
-    """Write graphs by `Candidate.key`; the file appears whole or not at all.
+    """Write graphs by `Candidate.key`; the file appears complete or not at all.
 
     Raises:
-        TuningError: there is none.
+        TuningError: `graphs` is empty.
     """
     if not graphs:
-        raise TuningError("There is no program graph to save.")
+        raise TuningError("`graphs` is empty. Pass at least one program graph.")
     own = list(graphs.values())
     arrays = {
         "nodes": np.concatenate([graph.nodes for graph in own]).astype(np.float32),
@@ -39,7 +39,7 @@ def load_graphs(path: str | Path) -> dict[str, ProgramGraph]:
     """Return the graphs of a file by `Candidate.key`.
 
     Raises:
-        TuningError: there is no such file, or it is none of graphs, or they are broken.
+    TuningError: the file does not exist, or its graphs are invalid.
     """
     arrays, header = load_arrays(path, _KIND)
     try:
@@ -53,11 +53,17 @@ def load_graphs(path: str | Path) -> dict[str, ProgramGraph]:
         columns = (nodes, edges, kinds, features, runs)
         graphs = {key: ProgramGraph(*parts) for key, *parts in zip(keys, *columns, strict=True)}
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise TuningError(f"`{path}` holds broken program graphs: {error}") from error
+        raise TuningError(
+            f"`{path}` contains invalid program graphs: {error}. Save them again with "
+            "`save_graphs`."
+        ) from error
     for key, graph in graphs.items():
         ends = graph.edges
         if ends.shape[0] != 2 or (
             ends.size and not 0 <= ends.min() <= ends.max() < len(graph.nodes)
         ):
-            raise TuningError(f"An edge of the program graph {key} in `{path}` leads nowhere.")
+            raise TuningError(
+                f"An edge of the program graph {key} in `{path}` has an end that is not a node. "
+                "Save the graphs again with `save_graphs`."
+            )
     return graphs

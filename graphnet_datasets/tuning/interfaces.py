@@ -1,14 +1,15 @@
-"""What the parts of a tuning run are to each other: one interface for all systems.
+"""Base classes of a tuning run, shared by all tuning systems.
 
     task, trials = allocator.next()
     rows = measurer.measure(tuner.propose(task, trials))
     tuner.observe(rows); allocator.observe(task, rows)
 
-A system is one or several of these classes; the loop knows nothing else of it. `Space` alone may
-know a compiler, so that everything else is tested on a small space of numbers.
+A tuning system implements one or several of these classes, and the loop uses nothing else of it.
+Only `Space` may depend on a compiler, so that all other parts can be tested on a small numeric
+space.
 
-A state is plain JSON data: dictionaries, lists, texts, numbers, truth values, None. It holds what
-the rows of the run do not say (counters, the order of draws); `restore` is given both.
+A state is plain JSON data: dictionaries, lists, strings, numbers, booleans and None. It contains
+only data that the rows of the run lack (counters, the order of draws); `restore` receives both.
 """
 
 from __future__ import annotations
@@ -29,46 +30,52 @@ State = dict[str, Any]
 
 
 class Space(abc.ABC):
-    """The schedules of some tasks. Seeds make it deterministic: equal seeds, equal candidates."""
+    """The schedules of some tasks, sampled deterministically: equal seeds draw equal candidates."""
 
     feature_set: str = ""
-    """Name and version of what `features` returns; rows of another one are not mixed with it."""
+    """Name and version of the features; rows of different feature sets are not mixed."""
 
     @abc.abstractmethod
     def sample(self, task: Task, n: int, seed: int) -> list[Candidate]:
-        """Return up to `n` candidates drawn at random, without doubles; fewer where the space ends.
+        """Return up to `n` distinct candidates drawn at random; fewer if the space has fewer.
 
         Raises:
-            TuningError: the task is not one of this space.
+            TuningError: the task does not belong to this space.
         """
 
     @abc.abstractmethod
     def features(self, candidate: Candidate) -> np.ndarray:
-        """Return float32 [stores, f]: a row for each statement that writes, f fixed by the space.
+        """Return float32 [stores, f]: a row per store statement, with f fixed by the space.
 
         Raises:
             TuningError: the candidate cannot be scheduled.
         """
 
     def mutate(self, candidate: Candidate, seed: int) -> Candidate | None:
-        """Return a neighbour of a candidate, None where the change that was drawn is not legal."""
-        raise TuningError(f"{type(self).__name__} has no neighbours; it cannot be evolved.")
+        """Return a neighbour of a candidate, or None if the drawn change is not legal."""
+        raise TuningError(
+            f"`{type(self).__name__}` does not implement `mutate`. Choose a tuner that does not "
+            "evolve candidates, such as `random`."
+        )
 
     def crossover(self, first: Candidate, second: Candidate, seed: int) -> Candidate | None:
-        """Return a child with decisions of both, None where the space or the pair has none."""
+        """Return a child that combines decisions of both, or None if they cannot be combined."""
         return None
 
     def enumerate(self, task: Task) -> list[Candidate] | None:
-        """Return all candidates of a task in a fixed order where they are few; otherwise None."""
+        """Return all candidates of a task in a fixed order, or None if there are too many."""
         return None
 
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
-        """Return the decisions as named numbers on a scale on which distance means something.
+        """Return the decisions as named numbers on scales suited to computing distances.
 
-        Tile factors as log2, unroll steps, vector lengths, the index of a place. Candidates may
-        have different names: a decision that one does not have is simply not there.
+        Tile sizes are log2; unroll steps, vector lengths and location indices are plain numbers.
+        Names may differ between candidates: a decision that a candidate lacks is left out.
         """
-        raise TuningError(f"{type(self).__name__} has no knobs.")
+        raise TuningError(
+            f"`{type(self).__name__}` does not implement `knobs`. Choose a tuner that does not "
+            "need them, such as `random`."
+        )
 
     def graph(self, candidate: Candidate) -> ProgramGraph:
         """Return the scheduled program as a graph.
@@ -76,28 +83,31 @@ class Space(abc.ABC):
         Raises:
             TuningError: the candidate cannot be scheduled, or the space makes no graphs.
         """
-        raise TuningError(f"{type(self).__name__} makes no graphs of programs.")
+        raise TuningError(
+            f"`{type(self).__name__}` does not implement `graph`. Choose a cost model that does "
+            "not learn from program graphs."
+        )
 
     def features_of(self, candidates: Sequence[Candidate]) -> list[np.ndarray | None]:
-        """Return `features` of many, None for those that cannot be scheduled.
+        """Return `features` of several candidates, with None for those that cannot be scheduled.
 
-        A space overrides it where many at once are cheaper (threads, a worker process).
+        Override this method if a batch is cheaper (threads, a worker process).
         """
-        found: list[np.ndarray | None] = []
-        for each in candidates:
+        matrices: list[np.ndarray | None] = []
+        for candidate in candidates:
             try:
-                found.append(self.features(each))
+                matrices.append(self.features(candidate))
             except TuningError:
-                found.append(None)
-        return found
+                matrices.append(None)
+        return matrices
 
 
 class CostModel(abc.ABC):
-    """Predicts normalised throughput: 1 is as fast as the best of the task, 0 a failure."""
+    """A model of normalised throughput: 1 for the task's fastest candidate, 0 for a failure."""
 
     @abc.abstractmethod
     def fit(self, measurements: Sequence[Measurement]) -> None:
-        """Learn anew from all rows that are given; rows of earlier calls are forgotten."""
+        """Fit from scratch on these rows; rows of earlier calls are forgotten."""
 
     @abc.abstractmethod
     def predict(
@@ -105,59 +115,62 @@ class CostModel(abc.ABC):
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the mean, float64 [n], higher is better, and the standard deviation or None.
 
-        Before `fit` all means are equal. A candidate that cannot be scheduled gets -inf.
+        Before `fit` all means are equal. The mean of an unschedulable candidate is -inf.
         """
 
 
 class Tuner(abc.ABC):
-    """Proposes candidates of tasks and learns from what became of them.
+    """A search strategy that proposes candidates and learns from their measurements.
 
-    A class of one's own takes `(space, *, seed=0, **options)`.
+    The constructor of a subclass takes `(space, *, seed=0, **options)`.
     """
 
     @abc.abstractmethod
     def propose(self, task: Task, n: int) -> list[Candidate]:
-        """Return up to `n` candidates that were not proposed before; none: the task is exhausted.
+        """Return up to `n` new candidates; an empty list means that the task is exhausted.
 
-        It may return fewer: a tuner of one trial returns one.
+        A tuner may return fewer than `n`: a one-shot tuner returns a single candidate.
         """
 
     @abc.abstractmethod
     def observe(self, measurements: Sequence[Measurement]) -> None:
-        """Learn from rows of one task, in the order in which they were measured."""
+        """Learn from rows of one task, in order of measurement."""
 
     @abc.abstractmethod
     def state(self) -> State:
-        """Return what `restore` needs beside the rows, as JSON data."""
+        """Return the JSON data that `restore` needs in addition to the rows."""
 
     @abc.abstractmethod
     def restore(self, state: State, measurements: Sequence[Measurement]) -> None:
-        """Go on as if it had never stopped: `measurements` are all rows of the run, in order.
+        """Continue a stopped run; `measurements` are all rows of the run, in order.
 
         Raises:
-            TuningError: the state is not one of this tuner.
+            TuningError: the state was not written by this kind of tuner.
         """
 
 
 class Slot(NamedTuple):
-    """What an allocator gives away: a task and a number of trials."""
+    """A task and the number of trials that an allocator assigns to it."""
 
     task: Task
     trials: int
 
 
 class TaskAllocator(abc.ABC):
-    """Says which task gets the next trials. A class of one's own takes `(tasks, *, seed=0, …)`."""
+    """A policy that decides which task gets the next trials.
+
+    The constructor of a subclass takes `(tasks, *, seed=0, **options)`.
+    """
 
     slot_trials: int = 1
-    """Trials of one slot. A budget that does not give each task a slot is refused."""
+    """Trials per slot. A budget too small for one slot per task is rejected."""
 
     def reserve(self, trials_left: int) -> None:
-        """Be told, before each `next`, how many trials the budget still has."""
+        """Receive the number of trials left in the budget; called before each `next`."""
 
     @abc.abstractmethod
     def next(self) -> Slot | None:
-        """Return the next slot, None where every task was dropped."""
+        """Return the next slot, or None if every task was dropped."""
 
     @abc.abstractmethod
     def observe(self, task: Task, measurements: Sequence[Measurement]) -> None:
@@ -165,49 +178,49 @@ class TaskAllocator(abc.ABC):
 
     @abc.abstractmethod
     def drop(self, task: Task) -> None:
-        """Give the task no more slots: it is exhausted, or all of its candidates fail."""
+        """Assign no more slots to a task that is exhausted or whose candidates all fail."""
 
     @abc.abstractmethod
     def state(self) -> State:
-        """Return what `restore` needs, as JSON data."""
+        """Return the JSON data that `restore` needs."""
 
     @abc.abstractmethod
     def restore(self, state: State) -> None:
-        """Go on from a state.
+        """Continue from a state.
 
         Raises:
-            TuningError: the state is of other tasks.
+            TuningError: the state belongs to other tasks.
         """
 
 
 class Measurer(abc.ABC):
-    """Measures candidates: live in isolated workers, or by looking them up in a pool."""
+    """A source of measurements: live in isolated workers, or looked up in a pool of records."""
 
     is_replay: bool = False
-    """Whether time is charged as recorded (`trial_s` of each row) and not as it passes."""
+    """Whether the budget is charged the recorded time (`trial_s`) instead of elapsed time."""
 
     @abc.abstractmethod
     def measure(self, candidates: Sequence[Candidate]) -> Iterable[Measurement]:
-        """Return a row for each candidate, in their order; a failure is a row too.
+        """Return a row for each candidate, in the same order; failures are rows too.
 
-        It may be a generator that gives each row as soon as it is there: the loop keeps it at
-        once, so that a kill loses only the candidate at work.
+        An implementation may be a generator that yields each row when it is measured: the loop
+        stores a row at once, so that a killed run loses only the candidate being measured.
         """
 
     def close(self) -> None:
-        """Let workers go."""
+        """Stop the workers."""
 
     def __enter__(self) -> Measurer:
-        """Return itself; `close` is called at the end."""
+        """Return the measurer itself; `close` is called on exit."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let workers go."""
+        """Stop the workers."""
         self.close()
 
 
 class Dispatcher(abc.ABC):
-    """Chooses one of several configurations for each input."""
+    """A rule that chooses one of several configurations for each input."""
 
     @abc.abstractmethod
     def fit(
@@ -219,14 +232,14 @@ class Dispatcher(abc.ABC):
     ) -> None:
         """Learn from training inputs.
 
-        `inputs` are float [n, f] features; `times` [n, k] seconds of each configuration on each
-        input, infinite where it fails or is not accurate enough; `feature_costs` [f] seconds that
-        each feature takes to compute.
+        `inputs` are float [n, f] features. `times` are [n, k] seconds of each configuration on each
+        input, infinite for failures and inaccurate results. `feature_costs` are [f] seconds to
+        compute each feature.
 
         Raises:
-            TuningError: the arrays do not fit together.
+            TuningError: the shapes of the arrays do not match.
         """
 
     @abc.abstractmethod
     def choose(self, features: np.ndarray) -> str:
-        """Return the configuration for one input, float [f]; what it does not use may be NaN."""
+        """Return the configuration for one input, float [f]; unused features may be NaN."""

@@ -1,9 +1,9 @@
-"""MetaSchedule imported lightly: with the tensor intrinsics of one machine only.
+"""A lightweight import of MetaSchedule, with the tensor intrinsics of one machine only.
 
-The first `TuneContext` of TVM imports the intrinsics of CUDA, ROCm, Arm, Hexagon and RISC-V. Each
-is TVMScript, whose decorators call `inspect.stack`, and that looks for the source of every frame
-among all loaded modules: tens of seconds on a quiet machine, minutes on a busy one. Both are
-replaced here for versions of TVM for which this has been tried; others import all, slowly.
+The first `TuneContext` of TVM imports the intrinsics of CUDA, ROCm, Arm, Hexagon and RISC-V. They
+are written in TVMScript, whose decorators call `inspect.stack`, which searches all loaded modules
+for the source of every frame. This takes tens of seconds on an idle machine and minutes on a busy
+one. For tested versions of TVM this module avoids both steps; other versions import everything.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ..errors import CompilerUnavailableError
 
 PACKAGE = "tvm.s_tir.tensor_intrin"
 TRIED_VERSIONS = ("0.27.",)
-"""Beginnings of the versions of TVM whose intrinsics may be imported one module at a time."""
+"""Prefixes of TVM versions whose intrinsics can be imported one module at a time."""
 _BY_PROCESSOR = {"x86_64": "x86", "AMD64": "x86", "aarch64": "arm_cpu", "arm64": "arm_cpu"}
 
 
 def import_meta_schedule(*intrinsics: str, is_light: bool | None = None) -> Any:
     """Return the module `tvm.s_tir.meta_schedule`, with `intrinsics` registered.
 
-    `intrinsics` are modules of `tvm.s_tir.tensor_intrin`, by default that of this processor.
-    `is_light` False imports all of them as TVM does; None leaves the choice to the version.
+    `intrinsics` are modules of `tvm.s_tir.tensor_intrin`, by default that of this processor. If
+    `is_light` is false, imports all of them as TVM does; if None, decides by the version.
 
     Raises:
         CompilerUnavailableError: TVM is not installed.
@@ -57,7 +57,7 @@ def import_meta_schedule(*intrinsics: str, is_light: bool | None = None) -> Any:
 
 
 def is_tried(version: str) -> bool:
-    """Tell whether a version of TVM has been tried with intrinsics imported one at a time.
+    """Return whether importing intrinsics one at a time was tested with this version of TVM.
 
     >>> is_tried("0.27.0.post1"), is_tried("0.31.0")
     (True, False)
@@ -66,14 +66,14 @@ def is_tried(version: str) -> bool:
 
 
 def default_intrinsics() -> tuple[str, ...]:
-    """Return the module of intrinsics of this machine's processor, if TVM has one."""
+    """Return the intrinsics module for this machine's processor, if TVM has one."""
     name = _BY_PROCESSOR.get(platform.machine())
     return () if name is None else (name,)
 
 
 @contextlib.contextmanager
 def light_stacks() -> Iterator[None]:
-    """Let `inspect.stack` leave out the source of each frame, which TVMScript does not read."""
+    """Make `inspect.stack` omit the source of each frame, which TVMScript does not read."""
     real = inspect.stack
     inspect.stack = _stack_without_source
     try:
@@ -84,19 +84,19 @@ def light_stacks() -> Iterator[None]:
 
 def _stack_without_source(context: int = 1) -> list[inspect.FrameInfo]:
     del context
-    found: list[inspect.FrameInfo] = []
+    frames: list[inspect.FrameInfo] = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        found.append(
+        frames.append(
             inspect.FrameInfo(frame, code.co_filename, frame.f_lineno, code.co_name, None, None)
         )
         frame = frame.f_back
-    return found
+    return frames
 
 
 def _stand_in(tvm: Any) -> None:
-    """Put a package without an `__init__` where that of all intrinsics would be imported."""
+    """Register a package without an `__init__` in place of the package of all intrinsics."""
     if PACKAGE in sys.modules:
         return
     package = types.ModuleType(PACKAGE)

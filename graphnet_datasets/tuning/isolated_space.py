@@ -1,4 +1,4 @@
-"""TVM's space for a process that does not import TVM: asked for in an isolated worker."""
+"""TVM's search space in an isolated worker, for processes that do not import TVM."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _GIB = 2**30
 _FOREVER_S = 30 * 24 * 3600.0
 _SOCKET = "space"
 _CHUNK = 256
-"""Candidates whose features are asked for together: a few megabytes."""
+"""Candidates per request for features, which is a few megabytes."""
 
 
 class IsolatedSpace(Space):
-    """The schedules of tasks that strangers wrote: TVM reads them in a process that may crash.
+    """The schedules of untrusted tasks; TVM parses them in a process that may crash.
 
-    `kind` is `sketches`, those of MetaSchedule, or `templates`. It starts with the first call and
-    again after a crash. `timeout_s` bounds each call. Use it as a context manager, or call `close`.
-    Tasks and traces pass the verifier unless `trust_remote_code`.
+    `kind` is `sketches` (those of MetaSchedule) or `templates`. The worker starts with the first
+    call, and again after a crash. `timeout_s` is the limit of each call. Use the space as a context
+    manager, or call `close`. Tasks and traces must pass the verifier unless `trust_remote_code`.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class IsolatedSpace(Space):
         self._trust_remote_code = trust_remote_code
         self._kind, self._timeout_s, self._memory_bytes = kind, timeout_s, memory_bytes
         self._tasks: dict[str, Task] = {}
-        self._known: set[str] = set()
+        self._added: set[str] = set()
         self._stack: contextlib.ExitStack | None = None
         self._connection: socket.socket | None = None
         self.feature_set = ""
         self.mcpu = ""
-        """This machine's processor, as LLVM names it; known once the worker has started."""
+        """This machine's processor by its LLVM name, set when the worker has started."""
 
     def __enter__(self) -> Self:
         """Start the worker."""
@@ -71,67 +71,73 @@ class IsolatedSpace(Space):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the worker."""
+        """Stop the worker."""
         self.close()
 
     def close(self) -> None:
-        """End the worker; the next call starts another one."""
+        """Stop the worker; the next call starts a new one."""
         stack, self._stack, self._connection = self._stack, None, None
-        self._known.clear()
+        self._added.clear()
         if stack is not None:
             stack.close()
 
     def add(self, task: Task) -> None:
-        """Make a task known, so that its candidates can be changed and described.
+        """Register a task before its candidates are passed to other methods.
 
         Raises:
-            TuningError: TVM cannot read it, or makes no schedules of it.
+            TuningError: TVM cannot parse it, or has no schedules for it.
         """
         self._tasks[task.task_id] = task
         self._connected()
-        if task.task_id not in self._known:
+        if task.task_id not in self._added:
             self._ask({"method": "add", "task": _sent(task)})
-            self._known.add(task.task_id)
+            self._added.add(task.task_id)
 
     def sample(self, task: Task, n: int, seed: int) -> list[Candidate]:
-        """Return up to `n` candidates drawn at random, without doubles."""
+        """Return up to `n` distinct candidates, drawn at random."""
         self.add(task)
         call = {"method": "sample", "task": _sent(task), "n": n, "seed": seed}
-        return [each for data in self._ask(call) if (each := decode_candidate(data)) is not None]
+        return [
+            candidate
+            for data in self._ask(call)
+            if (candidate := decode_candidate(data)) is not None
+        ]
 
     def mutate(self, candidate: Candidate, seed: int) -> Candidate | None:
-        """Return a candidate with one decision changed, None where the change is not legal."""
+        """Return a candidate with one decision changed, or None if the change is not legal."""
         return decode_candidate(self._of("mutate", [candidate], seed=seed))
 
     def crossover(self, first: Candidate, second: Candidate, seed: int) -> Candidate | None:
-        """Return a child of two candidates of one sketch, None where there is none."""
+        """Return a child of two candidates of the same sketch, or None."""
         return decode_candidate(self._of("crossover", [first, second], seed=seed))
 
     def features(self, candidate: Candidate) -> np.ndarray:
         """Return float32 [stores, 164]."""
-        (found,) = self.features_of([candidate])
-        if found is None:
-            raise TuningError("The trace of a candidate does not replay on its task.")
-        return found
+        (matrix,) = self.features_of([candidate])
+        if matrix is None:
+            raise TuningError(
+                "The trace of a candidate does not replay on its task. Leave out this candidate."
+            )
+        return matrix
 
     def features_of(self, candidates: Sequence[Candidate]) -> list[np.ndarray | None]:
-        """Return the features of many, None for those that cannot be scheduled."""
-        found: list[np.ndarray | None] = []
+        """Return the features of several candidates, None for those that cannot be scheduled."""
+        matrices: list[np.ndarray | None] = []
         for start in range(0, len(candidates), _CHUNK):
             data = self._of("features_of", candidates[start : start + _CHUNK])
-            found += [None if each is None else decode_array(each) for each in data]
-        return found
+            matrices += [None if array is None else decode_array(array) for array in data]
+        return matrices
 
     def enumerate(self, task: Task) -> list[Candidate] | None:
-        """Return all candidates of a task where the space is one of templates, otherwise None."""
+        """Return all candidates of a task for the kind `templates`, otherwise None."""
         self.add(task)
         data = self._ask({"method": "enumerate", "task": _sent(task)})
         if data is None:
             return None
-        return [each for one in data if (each := decode_candidate(one)) is not None]
+        return [candidate for item in data if (candidate := decode_candidate(item)) is not None]
 
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
-        """Return the decisions in the trace's text."""
+        """Return the decisions in the trace."""
         return trace_knobs(candidate.trace_json)
 
     def graph(self, candidate: Candidate) -> ProgramGraph:
@@ -139,15 +145,15 @@ class IsolatedSpace(Space):
         return ProgramGraph(*map(decode_array, self._of("graph", [candidate])))
 
     def _of(self, method: str, candidates: Sequence[Candidate], **arguments: Any) -> Any:
-        for each in candidates:
-            task = self._tasks.get(each.task_id)
+        for candidate in candidates:
+            task = self._tasks.get(candidate.task_id)
             if task is None:
                 raise TuningError(
-                    f"The task `{each.task_id}` of a candidate is not known to the space. Pass "
-                    "its task to `sample` or `add` first."
+                    f"The candidate's task `{candidate.task_id}` is unknown to the space. Pass "
+                    "the task to `sample` or `add` first."
                 )
             self.add(task)
-        data = [encode_candidate(each) for each in candidates]
+        data = [encode_candidate(candidate) for candidate in candidates]
         return self._ask({"method": method, "candidates": data, **arguments})
 
     def _ask(self, call: Mapping[str, Any]) -> Any:
@@ -159,12 +165,16 @@ class IsolatedSpace(Space):
             self.close()
             if isinstance(error, TimeoutError):
                 raise TuningError(
-                    f"TVM took more than {self._timeout_s:g} s for `{call['method']}` of a space."
+                    f"TVM took more than {self._timeout_s:g} s in `{call['method']}` of a space. "
+                    "Increase `timeout_s`, or leave out this task."
                 ) from error
             answer = None
         if answer is None:
             self.close()
-            raise TuningError(f"TVM's process ended in `{call['method']}` of a space.")
+            raise TuningError(
+                f"The TVM process ended during `{call['method']}` of a space. Leave out this task, "
+                "or increase `memory_bytes`."
+            )
         if "error" in answer:
             raise TuningError(str(answer["error"]))
         return answer["value"]
@@ -183,17 +193,17 @@ class IsolatedSpace(Space):
             server.start()
             directory = stack.enter_context(server.directory())
             listener = stack.enter_context(socket.socket(socket.AF_UNIX))
-            place = os.open(directory, os.O_RDONLY)
-            try:  # a path in a deep directory would not fit into the address
-                listener.bind(f"/proc/self/fd/{place}/{_SOCKET}")
+            directory_fd = os.open(directory, os.O_RDONLY)
+            try:  # socket addresses are limited in length, the directory's path is not
+                listener.bind(f"/proc/self/fd/{directory_fd}/{_SOCKET}")
             finally:
-                os.close(place)
+                os.close(directory_fd)
             listener.listen(1)
             listener.settimeout(self._timeout_s)
             limits = Limits(default_timeout_s=_FOREVER_S, memory_bytes=self._memory_bytes)
 
             def run() -> None:
-                with contextlib.suppress(RunError):  # closed before it began
+                with contextlib.suppress(RunError):  # closed before it started
                     server.run(
                         {
                             "kind": "space",
@@ -206,7 +216,7 @@ class IsolatedSpace(Space):
                         limits=limits,
                     )
                 with contextlib.suppress(OSError):
-                    listener.shutdown(socket.SHUT_RDWR)  # nobody will connect any more
+                    listener.shutdown(socket.SHUT_RDWR)  # unblock `accept` if the worker has ended
 
             thread = threading.Thread(target=run, daemon=True)
             thread.start()
@@ -215,13 +225,18 @@ class IsolatedSpace(Space):
             try:
                 connection, _ = listener.accept()
             except OSError as error:
-                raise RunError("The process of TVM's space did not start.") from error
+                raise RunError(
+                    "The process of the TVM space did not start. Check the installation of TVM."
+                ) from error
             stack.enter_context(connection)
             connection.settimeout(self._timeout_s)
-            hello = receive_message(connection)
-            if hello is None:
-                raise RunError("The process of TVM's space ended as it started.")
-            self.feature_set, self.mcpu = str(hello["feature_set"]), str(hello["mcpu"])
+            greeting = receive_message(connection)
+            if greeting is None:
+                raise RunError(
+                    "The process of the TVM space ended while starting. Check the installation of "
+                    "TVM."
+                )
+            self.feature_set, self.mcpu = str(greeting["feature_set"]), str(greeting["mcpu"])
             self._stack, self._connection = stack.pop_all(), connection
         return connection
 

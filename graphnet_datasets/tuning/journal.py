@@ -1,7 +1,7 @@
-"""A tuning run on disk while it lasts: a line for each measurement, appended, and the last state.
+"""The files of a running tuning run: one appended line per measurement, and the last state.
 
-A kill at any moment loses the candidate at work and no other: a line is on the disk before the next
-candidate starts, and one that was cut off is dropped when the run goes on.
+A kill loses at most the candidate being measured: its line is written to the disk before the next
+candidate starts, and a truncated last line is dropped on resumption.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Journal:
     ...         journal.append(row)
     ...         journal.save_state({})
     ...     with Journal(Path(folder), {"seed": 0}) as journal:
-    ...         [each.error for each in journal.rows]
+    ...         [row.error for row in journal.rows]
     ['gone']
     """
 
     def __init__(self, directory: Path, settings: Mapping[str, Any]) -> None:
-        """Open or begin the run of a directory.
+        """Open or create the run of a directory.
 
         Raises:
-            TuningError: a run with other settings was begun there, or its rows cannot be read.
+            TuningError: the directory has a run with other settings, or its rows cannot be read.
         """
         self.directory = directory
         self._records, self._state = directory / "records.jsonl", directory / "state.json"
@@ -50,14 +50,14 @@ class Journal:
         self.state: State | None = _read_json(self._state) if self._state.exists() else None
         if self.state is None and self.rows:
             raise TuningError(
-                f"`{directory}` has measurements of a run and not its state. Remove it to start "
-                "anew."
+                f"`{directory}` contains measurements of a run but no state. Remove the directory "
+                "to start over."
             )
         self._file = self._records.open("ab")
         self._file.truncate(end)
 
     def __enter__(self) -> Journal:
-        """Return itself; `close` is called at the end."""
+        """Return the journal itself; `close` is called on exit."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -74,7 +74,7 @@ class Journal:
         os.fsync(self._file.fileno())
 
     def save_state(self, state: State) -> None:
-        """Replace the state by another one."""
+        """Replace the saved state."""
         write_text(self._state, json.dumps(state))
 
     def close(self) -> None:
@@ -83,26 +83,28 @@ class Journal:
 
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
         path = self.directory / "settings.json"
-        wanted = json.loads(json.dumps(settings))
+        new_settings = json.loads(json.dumps(settings))
         self.run_id = secrets.token_hex(8)
         if path.exists():
-            found = _read_json(path)
-            changed = [name for name in wanted if found.get(name) != wanted[name]]
+            old_settings = _read_json(path)
+            changed = [
+                name for name in new_settings if old_settings.get(name) != new_settings[name]
+            ]
             if changed:
                 name = changed[0]
                 raise TuningError(
-                    f"A run with other settings was begun in `{self.directory}`: `{name}` was "
-                    f"{_short(found.get(name))} and is {_short(wanted[name])} now. Go on with the "
-                    "same ones, choose another place, or remove that directory."
+                    f"`{self.directory}` contains a run with other settings: `{name}` was "
+                    f"{_short(old_settings.get(name))} and is now {_short(new_settings[name])}. "
+                    "Resume with the same settings, choose another `out`, or remove the directory."
                 )
-            self.run_id = str(found.get("run_id", ""))
+            self.run_id = str(old_settings.get("run_id", ""))
         else:
             self.directory.mkdir(parents=True, exist_ok=True)
-            write_text(path, json.dumps({**wanted, "run_id": self.run_id}))
+            write_text(path, json.dumps({**new_settings, "run_id": self.run_id}))
 
 
 def _read_rows(path: Path) -> tuple[list[Measurement], int]:
-    """Return the rows of a file and where the last whole one ends."""
+    """Return the rows of a file and the end offset of the last complete row."""
     rows: list[Measurement] = []
     end = 0
     if not path.exists():
@@ -110,7 +112,7 @@ def _read_rows(path: Path) -> tuple[list[Measurement], int]:
     with io.BytesIO(read_bytes(path)) as file:
         for line in file:
             if not line.endswith(b"\n"):
-                break  # cut off by a kill or a full disk
+                break  # truncated by a kill or a full disk
             try:
                 columns = load_json(line, path)
                 if columns.get("created_at"):
@@ -119,7 +121,7 @@ def _read_rows(path: Path) -> tuple[list[Measurement], int]:
             except (ValueError, AttributeError, TypeError) as error:
                 raise TuningError(
                     f"Line {len(rows) + 1} of `{path}` is not a measurement: {error}. Remove the "
-                    "directory to start anew."
+                    "directory to start over."
                 ) from error
             end += len(line)
     return rows, end
@@ -131,7 +133,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise TuningError(f"`{path}` cannot be read: {error}. Remove its directory.") from error
     if not isinstance(content, dict):
-        raise TuningError(f"`{path}` does not hold an object. Remove its directory.")
+        raise TuningError(f"`{path}` must contain a JSON object. Remove its directory.")
     return content
 
 

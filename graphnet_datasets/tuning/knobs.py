@@ -1,8 +1,8 @@
-"""The decisions of a schedule as named numbers, read from its trace's text, and as vectors.
+"""The decisions of a schedule as named numbers, parsed from its trace, and as vectors.
 
-A MetaSchedule trace is `[instructions, decisions]`; an instruction is `[name, inputs, attributes,
-outputs]` and a decision `[index of the instruction, value]`. The text is read as JSON and nothing
-of it is looked up, so that it may come from a stranger.
+A MetaSchedule trace is `[instructions, decisions]`. An instruction is `[name, inputs, attributes,
+outputs]` and a decision `[index of the instruction, value]`. The trace is parsed as plain JSON, and
+no name in it is resolved, so that untrusted traces are safe to read.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ _MAX_KNOBS = 4096
 def trace_knobs(trace_json: str) -> dict[str, float]:
     """Return the decisions of a MetaSchedule trace by name.
 
-    A tile is one number per factor, as log2: `tile.0.1` is the second factor of the first split.
-    A drawn place is `location.0`, an index (-1 the root, -2 inlined); a drawn category
-    `category.0`, an index too. `length` is the number of instructions, which tells sketches apart.
+    A tile has one number per factor, as log2: `tile.0.1` is the second factor of the first split.
+    A sampled compute location is `location.0`, an index (-1 is the root, -2 means inlined). A
+    sampled category is `category.0`, also an index. `length` is the number of instructions, which
+    distinguishes sketches.
 
     Raises:
-        TuningError: the text is no such trace.
+        TuningError: the string is not a trace, or has too many decisions.
 
     >>> text = '''[[["SamplePerfectTile", ["l"], [2, 16], ["a", "b"]],
     ...   ["SampleCategorical", [], [[0, 16], [0.5, 0.5]], ["c"]]], [[0, [32, 4]], [1, 1]]]'''
@@ -40,7 +41,8 @@ def trace_knobs(trace_json: str) -> dict[str, float]:
         names = [str(instruction[0]) for instruction in instructions]
     except (ValueError, TypeError, IndexError, KeyError, RecursionError) as error:
         raise TuningError(
-            f"The trace is not `[instructions, decisions]`: {type(error).__name__}: {error}."
+            f"The trace is not of the form `[instructions, decisions]`: {type(error).__name__}: "
+            f"{error}. Pass a trace written by MetaSchedule."
         ) from error
     knobs = {"length": float(len(names))}
     counts: dict[str, int] = {}
@@ -51,7 +53,9 @@ def trace_knobs(trace_json: str) -> dict[str, float]:
         position = counts[kind] = counts.get(kind, -1) + 1
         knobs.update(_named(f"{kind}.{position}", by_index[index], is_tile=kind == "tile"))
         if len(knobs) > _MAX_KNOBS:
-            raise TuningError(f"The trace has more than {_MAX_KNOBS} decisions.")
+            raise TuningError(
+                f"The trace has more than {_MAX_KNOBS} decisions. Leave out this candidate."
+            )
     return knobs
 
 
@@ -66,33 +70,36 @@ _KINDS = {
 def _named(name: str, value: Any, *, is_tile: bool) -> dict[str, float]:
     try:
         if isinstance(value, list):
-            factors = [float(each) for each in value]
+            factors = [float(factor) for factor in value]
             if is_tile:
-                return {f"{name}.{i}": math.log2(each) for i, each in enumerate(factors)}
-            return {f"{name}.{i}": each for i, each in enumerate(factors)}
+                return {f"{name}.{i}": math.log2(factor) for i, factor in enumerate(factors)}
+            return {f"{name}.{i}": factor for i, factor in enumerate(factors)}
         return {name: float(value)}
     except (TypeError, ValueError, OverflowError) as error:
-        raise TuningError(f"The decision `{name}` of the trace is no number: {error}.") from error
+        raise TuningError(
+            f"The decision `{name}` of the trace is not a number: {error}. Pass a trace written "
+            "by MetaSchedule."
+        ) from error
 
 
 def knob_matrix(knobs: Sequence[Mapping[str, float]]) -> tuple[np.ndarray, list[str]]:
-    """Return float64 [n, k] in [0, 1] and the names: each column by its least and largest value.
+    """Return float64 [n, k], columns scaled to [0, 1] by minimum and maximum, and their names.
 
-    Decisions that a candidate does not have are 0, and a column that never varies is left out.
-    Only decisions are looked at, no measured time: what the scale is known from costs nothing.
+    Missing decisions are 0, and constant columns are dropped. Scaling uses decisions only, not
+    measured times, so that it requires no measurements.
 
     >>> matrix, names = knob_matrix([{"a": 0, "b": 3}, {"a": 4, "b": 3}, {"a": 1, "b": 3, "c": 1}])
     >>> names, matrix.tolist()
     (['a', 'c'], [[0.0, 0.0], [1.0, 0.0], [0.25, 1.0]])
     """
-    names = sorted({name for each in knobs for name in each})
+    names = sorted({name for mapping in knobs for name in mapping})
     if not names:
         return np.zeros((len(knobs), 0)), []
-    matrix = np.array([[float(each.get(name, 0.0)) for name in names] for each in knobs])
+    matrix = np.array([[float(mapping.get(name, 0.0)) for name in names] for mapping in knobs])
     matrix = matrix.reshape(len(knobs), len(names))
     if not np.isfinite(matrix).all():
-        raise TuningError("A knob is infinite or not a number; give finite ones.")
+        raise TuningError("Knobs must be finite. Remove candidates with infinite or NaN knobs.")
     least, spread = matrix.min(axis=0), np.ptp(matrix, axis=0)
     varies = spread > 0
     scaled = (matrix[:, varies] - least[varies]) / spread[varies]
-    return scaled, [name for name, does in zip(names, varies, strict=True) if does]
+    return scaled, [name for name, is_used in zip(names, varies, strict=True) if is_used]

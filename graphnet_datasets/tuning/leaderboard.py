@@ -1,4 +1,4 @@
-"""Tuners compared on a pool of records: many seeds, the same tasks, what each finds and when."""
+"""Comparison of tuners on a pool of records, over the same tasks and many seeds."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .replay import Pool, PoolSpace, ReplayMeasurer
 TARGET_SHARE = 0.95
 
 Count = Callable[[int, int], None]
-"""Told how many runs are done, of how many."""
+"""Called with the number of finished runs and the total number."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Standing:
-    """How one tuner did on one task with one seed.
+    """The result of one tuner on one task with one seed.
 
-    `trials_to_target` is after how many trials its best reaches `TARGET_SHARE` of the pool's, one
-    more than it was given where it does not. `share_of_best` is the pool's best time over that of
-    what it chose, scored by repetitions that it was not shown.
+    `trials_to_target` is the number of trials until the tuner's best reaches `TARGET_SHARE` of the
+    pool's best, or one more than its budget if it does not. `share_of_best` is the pool's best time
+    over that of the tuner's choice, scored by hidden repetitions.
     """
 
     tuner: str
@@ -43,7 +43,7 @@ class Standing:
 
 @dataclasses.dataclass(frozen=True)
 class Leaderboard:
-    """All standings, the areas under the total latency by tuner and seed, and who could not run."""
+    """All standings, the areas under the total latency per tuner, and tuners that cannot replay."""
 
     standings: tuple[Standing, ...]
     areas: Mapping[str, tuple[float, ...]]
@@ -51,18 +51,18 @@ class Leaderboard:
     trials: int
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each tuner, the fewest trials to the target first.
+        """Return a row for each tuner, fewest trials to the target first.
 
-        Intervals are of 95 % by drawing tasks anew, with all seeds of each.
+        95 % intervals are bootstrapped over tasks, with all seeds of a task together.
         """
-        found = []
-        for tuner in dict.fromkeys(each.tuner for each in self.standings):
-            own = [each for each in self.standings if each.tuner == tuner]
+        rows = []
+        for tuner in dict.fromkeys(standing.tuner for standing in self.standings):
+            own = [standing for standing in self.standings if standing.tuner == tuner]
             trials = _by_task(own, "trials_to_target")
             shares = _by_task(own, "share_of_best")
             mean, low, high = bootstrap(trials)
             share, share_low, share_high = bootstrap(shares)
-            found.append(
+            rows.append(
                 {
                     "tuner": tuner,
                     "tasks": len(trials),
@@ -77,10 +77,10 @@ class Leaderboard:
                     "area_ms_s": round(float(np.median(self.areas[tuner])), 3),
                 }
             )
-        return sorted(found, key=lambda row: row["trials_to_95"])
+        return sorted(rows, key=lambda row: row["trials_to_95"])
 
     def markdown(self) -> str:
-        """Return the leaderboard as a table of Markdown."""
+        """Return the leaderboard as a Markdown table."""
         lines = [
             f"Trials until the chosen candidate is within 5 % of the pool's best, at most "
             f"{self.trials}; mean over tasks and seeds with a 95 % interval over tasks.",
@@ -95,12 +95,17 @@ class Leaderboard:
                 f"({row['share_of_best_low']} to {row['share_of_best_high']}) | "
                 f"{row['area_ms_s']} |"
             )
-        lines += ["", *(f"`{name}` was not replayed: {why}" for name, why in self.refused.items())]
+        lines += [
+            "",
+            *(f"`{name}` cannot be replayed: {reason}" for name, reason in self.refused.items()),
+        ]
         return "\n".join(lines).rstrip() + "\n"
 
     def json_lines(self) -> str:
-        """Return every standing as a line of JSON."""
-        return "".join(f"{json.dumps(dataclasses.asdict(each))}\n" for each in self.standings)
+        """Return all standings as JSON lines."""
+        return "".join(
+            f"{json.dumps(dataclasses.asdict(standing))}\n" for standing in self.standings
+        )
 
 
 def replay_tuners(
@@ -114,12 +119,13 @@ def replay_tuners(
     tuner_options: Mapping[str, Any] | None = None,
     on_run: Count | None = None,
 ) -> Leaderboard:
-    """Replay each tuner on all tasks of a pool with each seed, `trials` a task on average.
+    """Replay each tuner on all tasks of a pool with each seed, with `trials` per task on average.
 
-    A tuner that needs what a pool has not, neighbours say, is refused with its reason.
+    Tuners that need more than a pool offers, such as neighbours, are listed in `refused` with the
+    reason.
 
     Raises:
-        UnknownTunerError: there is no such tuner or allocator.
+        UnknownTunerError: the tuner or allocator does not exist.
         TuningError: the pool is too small for the trials.
     """
     standings: list[Standing] = []
@@ -128,7 +134,7 @@ def replay_tuners(
     tasks = list(pool.tasks.values())
     num_done, num_runs = 0, len(tuners) * len(seeds)
     for name in tuners:
-        made: list[Standing] = []
+        tuner_standings: list[Standing] = []
         own_areas = []
         for seed in seeds:
             try:
@@ -148,13 +154,13 @@ def replay_tuners(
                 if len(tuners) == 1:
                     raise
                 refused[name] = str(error)
-                made = []
+                tuner_standings = []
                 break
             for task in tasks:
                 own = [row for row in result.rows if row.task_id == task.task_id]
                 scores = incumbent_scores(pool, own)
                 last = float(scores[-1]) if len(scores) else math.inf
-                made.append(
+                tuner_standings.append(
                     Standing(
                         name,
                         seed,
@@ -171,15 +177,15 @@ def replay_tuners(
             num_done += 1
             if on_run is not None:
                 on_run(num_done, num_runs)
-        if made:
-            standings += made
+        if tuner_standings:
+            standings += tuner_standings
             areas[name] = tuple(own_areas)
     return Leaderboard(tuple(standings), areas, refused, trials)
 
 
 def _by_task(standings: Sequence[Standing], name: str) -> np.ndarray:
-    """Return float64 [tasks, seeds]."""
+    """Return an attribute of the standings as float64 [tasks, seeds]."""
     tasks: dict[str, list[float]] = {}
-    for each in standings:
-        tasks.setdefault(each.task_id, []).append(float(getattr(each, name)))
+    for standing in standings:
+        tasks.setdefault(standing.task_id, []).append(float(getattr(standing, name)))
     return np.array(list(tasks.values()))

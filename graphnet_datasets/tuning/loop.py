@@ -1,4 +1,4 @@
-"""The loop of every tuning run: allocate, propose, measure, observe, within a budget, resumable."""
+"""The tuning loop: allocate, propose, measure and observe, within a budget; resumable."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .measurement import Measurement
 from .task import Task
 
 MAX_FAILURES = 16
-"""A task ends after so many trials of which none was ok."""
+"""A task without a success ends after this number of trials."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Budget:
-    """How much a run may take: trials of all tasks together, and seconds, the tuner's included.
+    """Limits of a run: total trials over all tasks, and seconds including the tuner's own.
 
     Raises:
-        TuningError: either is not above zero.
+        TuningError: a limit is not above 0.
     """
 
     trials: int
@@ -33,19 +33,19 @@ class Budget:
     def __post_init__(self) -> None:
         if self.trials < 1 or not self.seconds > 0:
             raise TuningError(
-                f"A budget of {self.trials} trials and {self.seconds} seconds allows nothing. "
-                "Both have to be above zero."
+                f"The budget of {self.trials} trials and {self.seconds} seconds is empty. "
+                "Both values must be above 0."
             )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands after a trial: what `graphnet tune` shows."""
+    """The progress of a run after a trial, as `graphnet tune` shows it."""
 
     task: Task
     row: Measurement
     best_ms: float
-    """Of this task so far; infinite while none is ok."""
+    """Best latency of this task so far; infinite without a success."""
     trials: int
     max_trials: int
     failures: int
@@ -54,19 +54,19 @@ class Progress:
 
     @property
     def seconds_left(self) -> float:
-        """What is left until the budget ends: the trials at their mean so far, or the seconds."""
+        """Estimated seconds until the trials or the seconds of the budget run out."""
         by_trials = self.seconds / max(self.trials, 1) * (self.max_trials - self.trials)
         return max(0.0, min(by_trials, self.max_seconds - self.seconds))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TuningResult:
-    """What a run found: rows in order of measurement, the best of each task, why tasks ended."""
+    """The result of a run: rows in order of measurement, and the best row of each task."""
 
     rows: list[Measurement]
     best: dict[str, Measurement]
     ended: dict[str, str]
-    """Task id to the reason: exhausted, or the first error of a task that only fails."""
+    """Maps a task id to the reason it ended: exhausted, or the first error if all trials failed."""
     seconds: float
 
 
@@ -90,20 +90,20 @@ class _Run:
         self.batch: list[Candidate] = []
         self.ended: dict[str, str] = {}
         self.seconds = 0.0
-        self.owed_s = 0.0  # seconds of the tuner that no row carries yet
+        self.owed_s = 0.0  # seconds of the tuner not yet assigned to a row
 
     def state(self) -> State:
         return {
             "observed": self.observed,
             "batch": [
                 [
-                    each.task_id,
-                    each.trace_json,
-                    str(each.origin),
-                    each.predicted,
-                    each.predicted_std,
+                    candidate.task_id,
+                    candidate.trace_json,
+                    str(candidate.origin),
+                    candidate.predicted,
+                    candidate.predicted_std,
                 ]
-                for each in self.batch
+                for candidate in self.batch
             ],
             "ended": dict(self.ended),
             "seconds": self.seconds,
@@ -124,20 +124,20 @@ class _Run:
             parts = state["tuner"], state["allocator"]
         except (KeyError, TypeError, ValueError) as error:
             raise TuningError(
-                f"The state of the run is broken: {type(error).__name__}: {error}. Start the run "
-                "anew in another directory."
+                f"The saved state of the run is invalid: {type(error).__name__}: {error}. Start "
+                "over in another directory."
             ) from error
         if len(rows) < self.observed:
             raise TuningError(
-                f"The state of the run knows of {self.observed} rows and there are {len(rows)}. "
-                "Rows were lost; start the run anew in another directory."
+                f"The saved state refers to {self.observed} rows, but only {len(rows)} exist. "
+                "Start over in another directory."
             )
         for row in rows:
             self.append(row)
         self.tuner.restore(parts[0], self.rows[: self.observed])
         self.allocator.restore(parts[1])
-        # What a killed run measured of its last batch was written after its last state.
-        self.seconds += sum(each.trial_s or 0.0 for each in self.rows[self.observed :])
+        # Rows after the last state belong to the batch during which the run was killed.
+        self.seconds += sum(record.trial_s or 0.0 for record in self.rows[self.observed :])
 
     @property
     def is_spent(self) -> bool:
@@ -178,35 +178,35 @@ def tune(
 ) -> TuningResult:
     """Tune tasks until the budget is spent or every task has ended.
 
-    Seconds are those of measuring and of the tuner and allocator themselves; where the measurer
-    replays, measuring is charged as its rows recorded it (`trial_s`). A batch is cut off where the
-    budget ends or its task has failed `MAX_FAILURES` times without success; such a task gets no
-    more slots and its first error is the reason in `ended`.
+    Seconds include measuring, the tuner and the allocator; a replaying measurer is charged the
+    recorded time of its rows (`trial_s`). A batch is cut off at the end of the budget, or after its
+    task failed `MAX_FAILURES` times without a success. Such a task gets no more slots, and `ended`
+    contains its first error.
 
-    `keep` gets each row at once, to append it to a file; `save_state` gets JSON data before and
-    after each batch. To resume pass the last `state` and all `rows` that were kept, in order: the
-    batch at work is finished, and the run goes on as if it had never stopped.
+    `keep` receives each row immediately, to append it to a file; `save_state` receives JSON data
+    before and after each batch. To resume, pass the last `state` and all stored `rows` in order:
+    the unfinished batch is completed, and the run continues as if it had not stopped.
 
     Raises:
-        TuningError: there are no tasks, two have one id, the trials do not give each task a slot,
-            or the state does not belong to the run.
+        TuningError: there are no tasks, two tasks share an id, the trials do not allow one slot per
+            task, or the state does not belong to the run.
 
     >>> from graphnet_datasets.tuning import Budget
     >>> Budget(trials=0)
     Traceback (most recent call last):
-    graphnet_datasets.errors.TuningError: A budget of 0 trials and inf seconds allows nothing. \
-Both have to be above zero.
+    graphnet_datasets.errors.TuningError: The budget of 0 trials and inf seconds is empty. \
+Both values must be above 0.
     """
     run = _Run(tasks, tuner, measurer, allocator, budget)
     _check_plan(tasks, run.tasks, allocator, budget)
     if state is not None:
         run.restore(state, rows)
     elif rows:
-        raise TuningError(f"{len(rows)} rows are to be resumed without a state; pass both.")
+        raise TuningError(f"Got {len(rows)} rows to resume from and no `state`. Pass both.")
 
     def measure_batch(task: Task) -> None:
-        done = {each.trace_hash for each in run.rows[run.observed :]}
-        batch = [each for each in run.batch if each.trace_hash not in done]
+        done = {record.trace_hash for record in run.rows[run.observed :]}
+        batch = [candidate for candidate in run.batch if candidate.trace_hash not in done]
         batch = batch[: budget.trials - len(run.rows)]
         share_s = run.owed_s / max(len(batch), 1)
         if batch:
@@ -241,9 +241,9 @@ Both have to be above zero.
                     break
 
     def charge(started: float) -> None:
-        taken = time.perf_counter() - started
-        run.seconds += taken
-        run.owed_s += taken
+        elapsed_s = time.perf_counter() - started
+        run.seconds += elapsed_s
+        run.owed_s += elapsed_s
 
     def observe_batch(task: Task) -> None:
         started = time.perf_counter()
@@ -253,15 +253,18 @@ Both have to be above zero.
         charge(started)
         run.observed, run.batch = len(run.rows), []
         if run.fails_always(task.task_id):
-            first = next(each for each in run.rows if each.task_id == task.task_id)
+            first = next(record for record in run.rows if record.task_id == task.task_id)
             run.end(task.task_id, f"every trial failed, the first {first.status}: {first.error}")
         if save_state is not None:
             save_state(run.state())
 
-    if run.batch:  # of a run that was stopped within a batch
+    if run.batch:  # the unfinished batch of a resumed run
         task = run.tasks.get(run.batch[0].task_id)
         if task is None:
-            raise TuningError("The state of the run names a task that is not among its tasks.")
+            raise TuningError(
+                f"The saved state refers to the task `{run.batch[0].task_id}`, which is not among "
+                "`tasks`. Resume with the tasks of the stopped run."
+            )
         measure_batch(task)
         observe_batch(task)
     while not run.is_spent:
@@ -274,7 +277,7 @@ Both have to be above zero.
         run.batch = tuner.propose(task, min(slot.trials, budget.trials - len(run.rows)))
         charge(started)
         if not run.batch:
-            run.end(task.task_id, "exhausted: the tuner has no candidate that is new")
+            run.end(task.task_id, "exhausted: the tuner has no new candidates")
             continue
         if save_state is not None:
             save_state(run.state())
@@ -284,7 +287,7 @@ Both have to be above zero.
 
 
 def _in_turn(measurer: Measurer, batch: Sequence[Candidate]):
-    """Give the rows one by one, so that closing stops what is not measured yet."""
+    """Yield rows one by one; closing the generator stops the remaining measurements."""
     yield from measurer.measure(batch)
 
 
@@ -292,15 +295,15 @@ def _check_plan(
     tasks: Sequence[Task], by_id: dict[str, Task], allocator: TaskAllocator, budget: Budget
 ) -> None:
     if not tasks:
-        raise TuningError("There is no task to tune.")
+        raise TuningError("`tasks` is empty. Pass at least one task.")
     if len(by_id) != len(tasks):
-        raise TuningError("Two of the tasks have the same id. Merge them and add their sources.")
+        raise TuningError("Two tasks have the same id. Merge them and concatenate their sources.")
     needed = len(tasks) * allocator.slot_trials
     if budget.trials < needed:
         raise TuningError(
-            f"{budget.trials} trials do not give each of {len(tasks)} tasks a slot of "
-            f"{allocator.slot_trials}: some would be skipped. Allow {needed} trials, tune fewer "
-            "tasks, or make the slots smaller."
+            f"{budget.trials} trials are too few for {len(tasks)} tasks with slots of "
+            f"{allocator.slot_trials} trials. Allow {needed} trials, tune fewer tasks, or use "
+            "smaller slots."
         )
 
 

@@ -1,4 +1,4 @@
-"""Candidates measured live: built, checked and timed, each in a process of its own with limits."""
+"""Live measurement of candidates: built, checked and timed in isolated, limited processes."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ _GIB = 2**30
 MEASURE_LIMITS = Limits(
     phase_timeouts_s={"build": 30.0, "check": 30.0, "time": 20.0}, memory_bytes=3 * _GIB
 )
-"""Seconds from a candidate's start in its worker; waiting for a worker does not count. They hold
-for the workload without a schedule too, which is run once."""
+"""Seconds from a candidate's start in its worker, without the wait for a worker. The limits also
+apply to the single run of the unscheduled workload."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimingPlan:
-    """How a candidate is timed: `repeat` times the mean of `number` calls or of `min_repeat_ms`.
+    """A timing plan: `repeat` means, each over `number` calls or at least `min_repeat_ms`.
 
-    A slow candidate gets fewer repetitions, at least two; its row says how many.
+    A slow candidate gets fewer repetitions, at least two; its row records the number.
 
     Raises:
-        TuningError: fewer than two repetitions, of which none would be left to score by.
+        TuningError: a value is below its minimum. `repeat` must be at least 2, since half of the
+            repetitions are reserved for scoring.
     """
 
     number: int = 1
@@ -52,21 +53,21 @@ class TimingPlan:
     def __post_init__(self) -> None:
         if self.repeat < 2 or self.number < 1 or self.min_repeat_ms < 0 or self.warmup < 0:
             raise TuningError(
-                f"{self} cannot be measured: `repeat` is at least 2, `number` 1, the others 0."
+                f"`{self}` is not a valid timing plan. `repeat` must be at least 2, `number` at "
+                "least 1, `min_repeat_ms` and `warmup` at least 0."
             )
 
 
 class LiveMeasurer(Measurer):
-    """Measures candidates of tasks in fork servers that have imported TVM.
+    """A measurer that runs candidates in fork servers that have imported TVM.
 
-    The outputs of the workload without a schedule are computed once a task; every candidate's are
-    compared with them before it is timed. A fixed kernel is timed before each batch. Tasks whose
-    target is not this machine are refused: their times would say nothing, or the code would not
-    run. Of several workers the rows still come in the order of the candidates. Workloads, targets
-    and traces pass the verifier unless `trust_remote_code`.
+    The outputs of the unscheduled workload are computed once per task, and every candidate's
+    outputs are compared with them before timing. A fixed kernel, the anchor, is timed before each
+    batch. Rows keep the order of the candidates, also with several workers. Workloads, targets and
+    traces must pass the verifier unless `trust_remote_code` is true.
 
     Raises:
-        TuningError: the tasks' targets differ in threads, or are not this machine's.
+        TuningError: the targets differ in their number of threads, or do not match this machine.
     """
 
     def __init__(
@@ -86,8 +87,8 @@ class LiveMeasurer(Measurer):
         threads = {target.threads for target in targets.values()} or {1}
         if len(threads) > 1:
             raise TuningError(
-                f"The tasks are for {sorted(threads)} threads. Measure those of one number at a "
-                "time."
+                f"The tasks have targets with {sorted(threads)} threads. Measure tasks with "
+                "different thread counts separately."
             )
         for task_id, target in targets.items():
             problem = foreign(target, mcpu or target.mcpu)
@@ -102,22 +103,22 @@ class LiveMeasurer(Measurer):
         self._directory = self._stack.enter_context(temporary_directory("graphnet-tuning-"))
 
     def close(self) -> None:
-        """End the workers and forget the references."""
+        """Stop the workers and drop the reference outputs."""
         self._close_pool()
         self._references.clear()
         self._stack.close()
 
     def measure(self, candidates: Sequence[Candidate]) -> Iterator[Measurement]:
-        """Give a row for each candidate as it is there; the batch's anchor is in each of them."""
-        for each in candidates:
-            if each.task_id not in self.tasks:
+        """Yield a row for each candidate as it completes, with the anchor times of the batch."""
+        for proposal in candidates:
+            if proposal.task_id not in self.tasks:
                 raise TuningError(
-                    f"The candidate's task `{each.task_id}` is not one that this measurer was "
-                    "given."
+                    f"The candidate's task `{proposal.task_id}` is unknown to this measurer. Pass "
+                    "all tasks to the constructor."
                 )
         if not candidates:
             return
-        if not self._directory.exists():  # it was closed before
+        if not self._directory.exists():  # reopened after `close`
             self._directory = self._stack.enter_context(temporary_directory("graphnet-tuning-"))
         anchor, versions = self._anchor(self.tasks[candidates[0].task_id])
         common = {
@@ -137,17 +138,17 @@ class LiveMeasurer(Measurer):
         for number, candidate in enumerate(candidates):
             reference = self._reference(self.tasks[candidate.task_id])
             if isinstance(reference, str):
-                error = f"The workload without a schedule cannot be run: {reference}"
+                error = f"The unscheduled workload cannot be run: {reference}"
                 rows[number] = self._row(candidate, TrialStatus.RUN_FAILED, common, error=error)
             else:
                 waiting.append((number, candidate))
-        give = 0
+        next_number = 0
         with contextlib.closing(self._finished(waiting)) as finished:
-            while give < len(candidates):
-                while give in rows:
-                    yield rows.pop(give)
-                    give += 1
-                if give == len(candidates):
+            while next_number < len(candidates):
+                while next_number in rows:
+                    yield rows.pop(next_number)
+                    next_number += 1
+                if next_number == len(candidates):
                     break
                 number, done = next(finished)
                 rows[number] = self._judged(candidates[number], done, common)
@@ -169,7 +170,7 @@ class LiveMeasurer(Measurer):
             yield int(done.job.name), done
 
     def _run(self, jobs: Iterable[PoolJob], num_jobs: int) -> Iterator[Finished]:
-        """Yield each job as it ends; who stops before the last one ends all workers."""
+        """Yield jobs as they finish; closing the iterator early stops all workers."""
         if self._pool is None:
             work = Work("graphnet_datasets.tuning.server", PHASES, self._limits, self._environment)
             self._pool = LocalPool(work, self._num_workers)
@@ -180,7 +181,7 @@ class LiveMeasurer(Measurer):
                 done = next(running)
                 num_done += 1
                 if num_done == num_jobs:
-                    next(running, None)  # to its end: closed before, it would close the pool
+                    next(running, None)  # exhaust it, because closing it would close the pool
                 yield done
         finally:
             if num_done < num_jobs:
@@ -208,24 +209,24 @@ class LiveMeasurer(Measurer):
     def _judged(
         self, candidate: Candidate, done: Finished, common: Mapping[str, Any]
     ) -> Measurement:
-        """Return the row of a job that has ended, however it did."""
-        told = done.outcome.merged()
+        """Return the row of a finished job, whatever its outcome."""
+        report = done.outcome.merged()
         status, error = status_of(done)
         columns: dict[str, Any] = {
-            name: told[name]
+            name: report[name]
             for name in ("build_s", "run_s", "max_abs_error", "min_t", "feature_set")
-            if name in told
+            if name in report
         }
-        if told.get("features"):
-            columns["features"] = np.asarray(told["features"], np.float32)
+        if report.get("features"):
+            columns["features"] = np.asarray(report["features"], np.float32)
         if status is TrialStatus.OK:
-            columns |= {"times_ms": tuple(told["times_ms"]), "repeat": int(told["repeat"])}
+            columns |= {"times_ms": tuple(report["times_ms"]), "repeat": int(report["repeat"])}
         columns |= {"trial_s": done.outcome.duration_s, "load_average": os.getloadavg()[0]}
         try:
             return self._row(candidate, status, common, error=error, **columns)
         except (TuningError, TypeError, ValueError) as problem:
-            text = f"The worker sent what is no measurement: {problem}"
-            return self._row(candidate, TrialStatus.CRASH, common, error=text)
+            message = f"The worker sent an invalid measurement: {problem}"
+            return self._row(candidate, TrialStatus.CRASH, common, error=message)
 
     def _row(
         self,
@@ -248,18 +249,18 @@ class LiveMeasurer(Measurer):
             "repeat": self.plan.repeat,
         }
         (done,) = self._run([PoolJob("anchor", payload)], 1)
-        told = done.outcome.merged()
+        report = done.outcome.merged()
         if not done.is_success:
             raise TuningError(
-                f"The anchor, a plain product of matrices, cannot be timed here: {done.reason}. "
-                "Tuning would measure nothing."
+                f"The anchor, a plain matrix product, cannot be timed here: {done.reason}. "
+                "Check the TVM installation and the limits."
             )
-        return tuple(map(float, told["anchor_ms"])), dict(told["tool_versions"])
+        return tuple(map(float, report["anchor_ms"])), dict(report["tool_versions"])
 
     def _reference(self, task: Task) -> Path | str:
-        """Return the file with what the task computes, or why it cannot be computed."""
-        found = self._references.get(task.task_id)
-        if found is None:
+        """Return the file of the reference outputs, or the reason why they cannot be computed."""
+        reference = self._references.get(task.task_id)
+        if reference is None:
             job = {
                 "workload_json": task.workload_json,
                 "target_json": task.target_json,
@@ -272,20 +273,20 @@ class LiveMeasurer(Measurer):
             job = PoolJob("reference", payload, reads=(str(place),))
             (done,) = self._run([job], 1)
             if done.result is None:
-                found = done.reason or "it gave no outputs"
+                reference = done.reason or "it returned no outputs"
             else:
-                found = write_bytes(self._directory / f"{task.task_id}.npz", done.result)
-            self._references[task.task_id] = found
-        return found
+                reference = write_bytes(self._directory / f"{task.task_id}.npz", done.result)
+            self._references[task.task_id] = reference
+        return reference
 
 
 def status_of(done: Finished) -> tuple[TrialStatus, str]:
-    """Return how a trial ended, and the error in one line."""
+    """Return the status of a trial, and its error in one line."""
     outcome = done.outcome
-    told = outcome.merged()
+    report = outcome.merged()
     if outcome.ending is Ending.FINISHED:
         try:
-            return TrialStatus(told["status"]), str(told.get("error", ""))
+            return TrialStatus(report["status"]), str(report.get("error", ""))
         except (KeyError, ValueError):
             return TrialStatus.CRASH, "The worker ended without a result."
     if outcome.ending is Ending.TIMEOUT:
@@ -302,5 +303,5 @@ def status_of(done: Finished) -> tuple[TrialStatus, str]:
 
 @functools.cache
 def device_name() -> str:
-    """Return the model of the processor."""
+    """Return the model name of the processor."""
     return str((describe_environment("cpu").get("cpu") or {}).get("model") or "cpu")

@@ -1,4 +1,4 @@
-"""A measurement: what became of one candidate, with every repetition; one row of the records."""
+"""Measurements: the outcome of one candidate with every repetition, a row of `tuning_records`."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .candidate import Candidate, Origin, trace_hash
 MAX_ERROR_LENGTH = 500
 
 PHASES = ("build", "check", "time")
-"""What the process of a trial does, in order; each has a limit of its own."""
+"""The phases of a trial's process, in order; each has its own time limit."""
 
 
 class TrialStatus(enum.StrEnum):
-    """How a trial ended."""
+    """The outcome of a trial."""
 
     OK = "ok"
     """Built, correct and timed."""
     WRONG = "wrong"
-    """It ran, and its outputs differ from those of the workload without a schedule."""
+    """Ran, but the outputs differ from those of the unscheduled workload."""
     SCHEDULE_FAILED = "schedule_failed"
-    """The trace does not replay on the workload, or its text is broken."""
+    """The trace is malformed or does not replay on the workload."""
     BUILD_FAILED = "build_failed"
     RUN_FAILED = "run_failed"
     TIMEOUT = "timeout"
@@ -43,18 +43,18 @@ class TrialStatus(enum.StrEnum):
 class Measurement:
     """One row of `tuning_records`; the fields have the names of its columns.
 
-    `times_ms` are milliseconds per call of every repetition, in order, nothing removed; empty
-    unless `status` is ok. `build_s`, `run_s` and `trial_s` are seconds (`trial_s` all in, waiting
-    for a worker left out), `tuner_s` this trial's share of the seconds that the tuner itself took.
-    `features` is float32 [stores, f] or None. `anchor_ms` are times of a fixed candidate, taken
-    beside the batch: they show drift. `tuner_options` is JSON. `max_abs_error` and `min_t` are
-    against the workload without a schedule, in the tolerance of `runs`.
+    `times_ms` are milliseconds per call of every repetition, in order and unfiltered; empty unless
+    `status` is ok. `build_s`, `run_s` and `trial_s` are seconds (`trial_s` is the total without
+    waiting for a worker); `tuner_s` is this trial's share of the tuner's own seconds. `features`
+    is float32 [stores, f] or None. `anchor_ms` are times of a fixed kernel measured beside the
+    batch, which reveal drift. `tuner_options` is JSON. `max_abs_error` and `min_t` compare the
+    outputs with those of the unscheduled workload, `min_t` on the tolerance scale of `runs`.
 
-    A measurer fills in what it measured; the loop adds `run_id`, `record_id`, `tuner`,
+    A measurer fills in its own results; the loop adds `run_id`, `record_id`, `tuner`,
     `tuner_options`, `trial`, `seed` and `tuner_s`.
 
     Raises:
-        TuningError: a row that is ok has no times or one that is no time; one that failed has some.
+        TuningError: an ok row lacks valid times, or a failed row has times.
 
     >>> row = Measurement("a1", "[[], []]", Origin.RANDOM, TrialStatus.OK, times_ms=(3.0, 2.0, 4.0))
     >>> row.latency_ms, row.is_ok
@@ -102,22 +102,22 @@ class Measurement:
 
     def __post_init__(self) -> None:
         is_timed = bool(self.times_ms) and all(
-            math.isfinite(each) and each > 0 for each in self.times_ms
+            math.isfinite(time_ms) and time_ms > 0 for time_ms in self.times_ms
         )
         if self.status == TrialStatus.OK and not is_timed:
             raise TuningError(
                 f"A trial of the task `{self.task_id}` is `ok` with the times "
-                f"{list(self.times_ms)}. It needs at least one, each finite and above zero."
+                f"{list(self.times_ms)}. Pass at least one time, all finite and above 0."
             )
         if self.status != TrialStatus.OK and self.times_ms:
             raise TuningError(
-                f"A trial of the task `{self.task_id}` is `{self.status}` and has times. A trial "
-                "that failed has none."
+                f"A trial of the task `{self.task_id}` is `{self.status}` and has times. Pass no "
+                "`times_ms` for a failed trial."
             )
         if self.features is not None and self.features.ndim != 2:
             raise TuningError(
                 f"The features of a trial of `{self.task_id}` have {self.features.ndim} "
-                "dimensions. They are [stores, features]."
+                "dimensions. Pass an array of shape [stores, features]."
             )
         object.__setattr__(self, "error", self.error[:MAX_ERROR_LENGTH])
 
@@ -162,7 +162,7 @@ class Measurement:
         )
 
     def to_row(self) -> dict[str, Any]:
-        """Return the columns of `tuning_records`, `schema_version` left to who writes the table."""
+        """Return the columns of `tuning_records` except `schema_version`, which the writer adds."""
         row = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         row["origin"] = str(self.origin)
         row["status"] = str(self.status)
@@ -177,10 +177,10 @@ class Measurement:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Measurement:
-        """Return the measurement of a row of `tuning_records`; other columns are not looked at.
+        """Return the measurement of a row of `tuning_records`; other columns are ignored.
 
         Raises:
-            TuningError: a column is missing, has another type or a value that cannot be.
+            TuningError: a column is missing, or has an invalid type or value.
         """
         try:
             values = {
@@ -193,7 +193,7 @@ class Measurement:
             values["times_ms"] = tuple(map(float, row.get("times_ms") or ()))
             values["anchor_ms"] = tuple(map(float, row.get("anchor_ms") or ()))
             values["tool_versions"] = {
-                str(each["name"]): str(each["version"]) for each in row.get("tool_versions") or ()
+                str(item["name"]): str(item["version"]) for item in row.get("tool_versions") or ()
             }
             if values.get("features") is not None:
                 values["features"] = np.asarray(values["features"], np.float32)
@@ -209,10 +209,10 @@ class Measurement:
 
 
 def normalised_throughput(measurements: Sequence[Measurement]) -> np.ndarray:
-    """Return the label of each measurement, float64 [n]: best time of its task over its time.
+    """Return each measurement's label, float64 [n]: best time of its task over its own time.
 
-    1 is the best of its task among those given, a failure is 0. Cost models are fitted to it, so
-    that tasks of microseconds and of seconds weigh alike.
+    The best of each task in `measurements` has label 1, a failure 0. Cost models are fitted to
+    these labels, so that tasks of microseconds and of seconds have equal weight.
 
     >>> rows = [
     ...     Measurement("a", "1", Origin.RANDOM, TrialStatus.OK, (2.0,)),
@@ -223,8 +223,8 @@ def normalised_throughput(measurements: Sequence[Measurement]) -> np.ndarray:
     [1.0, 0.25, 0.0]
     """
     best: dict[str, float] = {}
-    for each in measurements:
-        best[each.task_id] = min(best.get(each.task_id, math.inf), each.latency_ms)
+    for row in measurements:
+        best[row.task_id] = min(best.get(row.task_id, math.inf), row.latency_ms)
     return np.array(
-        [best[each.task_id] / each.latency_ms if each.is_ok else 0.0 for each in measurements]
+        [best[row.task_id] / row.latency_ms if row.is_ok else 0.0 for row in measurements]
     )

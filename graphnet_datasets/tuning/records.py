@@ -1,7 +1,7 @@
-"""Tasks and measurements as tables: written as a dataset, read without what is wrong in it.
+"""Tasks and measurements as tables: written as a dataset, read with invalid rows left out.
 
-A dataset holds them in the configs `tuning_tasks` and `tuning_records`; like every table they are
-read from a directory, the embedded dataset or the Hub, and pushed by `graphnet push`.
+A dataset stores them in the configs `tuning_tasks` and `tuning_records`. Like every table, they are
+read from a directory, the embedded dataset or the Hub, and pushed with `graphnet push`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _BATCH = 500
 
 @dataclasses.dataclass(frozen=True)
 class TuningRecords:
-    """Tasks by their ids, the measurements of these tasks, and why other rows were left out.
+    """Tasks by id, their measurements, and counts of skipped rows by reason.
 
-    >>> TuningRecords({}, (), {"its task is not there": 2}).skipped_text
-    '2 rows left out: its task is not there (2)'
+    >>> TuningRecords({}, (), {"unknown task": 2}).skipped_text
+    '2 rows skipped: unknown task (2)'
     """
 
     tasks: Mapping[str, Task]
@@ -45,25 +45,25 @@ class TuningRecords:
 
     @property
     def skipped_text(self) -> str:
-        """A line for a terminal with the reasons and their counts; "" where nothing was skipped."""
+        """The reasons and counts in one line for a terminal, "" if no row was skipped."""
         if not self.skipped:
             return ""
         reasons = ", ".join(f"{reason} ({count})" for reason, count in self.skipped.items())
-        return f"{counted(sum(self.skipped.values()), 'row')} left out: {reasons}"
+        return f"{counted(sum(self.skipped.values()), 'row')} skipped: {reasons}"
 
     def of_task(self, task_id: str) -> list[Measurement]:
         """Return the measurements of one task, in the order of the table."""
-        return [each for each in self.measurements if each.task_id == task_id]
+        return [row for row in self.measurements if row.task_id == task_id]
 
 
 @raises_only(TuningError)
 def read_tasks(dataset: str | os.PathLike[str]) -> TuningRecords:
     """Return the tasks of a dataset, without measurements.
 
-    A row whose id is not that of its workload and target is left out, and counted.
+    Rows whose id is not the hash of their workload and target are skipped and counted.
 
     Raises:
-        DatasetNotFoundError: there is no such dataset, or it has no tasks.
+    DatasetNotFoundError: the dataset does not exist, or has no tasks.
     """
     skipped: collections.Counter[str] = collections.Counter()
     tasks: dict[str, Task] = {}
@@ -71,10 +71,10 @@ def read_tasks(dataset: str | os.PathLike[str]) -> TuningRecords:
         try:
             task = Task.from_row(row)
         except TuningError:
-            skipped["it is not a task"] += 1
+            skipped["not a task"] += 1
             continue
         if task.task_id != task_key(task.workload_json, task.target_json):
-            skipped["its id is not that of its workload and target"] += 1
+            skipped["id does not match workload and target"] += 1
         else:
             tasks.setdefault(task.task_id, task)
     return TuningRecords(tasks, (), dict(skipped))
@@ -82,44 +82,44 @@ def read_tasks(dataset: str | os.PathLike[str]) -> TuningRecords:
 
 @raises_only(TuningError)
 def read_records(dataset: str | os.PathLike[str], *, with_features: bool = True) -> TuningRecords:
-    """Return tasks and measurements of a dataset.
+    """Return the tasks and measurements of a dataset.
 
-    What cannot be used is left out by count: rows that are no measurement, that have the id of one
-    before, whose trace was changed, or whose task is not there.
+    Skips and counts invalid rows: not a measurement, a repeated id, a trace that does not match
+    its hash, or an unknown task.
 
     Raises:
-        DatasetNotFoundError: there is no such dataset, or it has no tasks or no records.
+        DatasetNotFoundError: the dataset does not exist, or has no tasks or no records.
     """
-    found = read_tasks(dataset)
-    skipped = collections.Counter(found.skipped)
+    task_records = read_tasks(dataset)
+    skipped = collections.Counter(task_records.skipped)
     measurements: dict[str, Measurement] = {}
     columns = [name for name in TUNING_RECORDS.schema.names if with_features or name != "features"]
     for row in _rows(dataset, TUNING_RECORDS, columns):
         try:
-            each = Measurement.from_row(row)
+            measurement = Measurement.from_row(row)
         except TuningError:
-            skipped["it is not a measurement"] += 1
+            skipped["not a measurement"] += 1
             continue
-        if each.task_id not in found.tasks:
-            skipped["its task is not there"] += 1
-        elif each.trace_hash != row["trace_hash"]:
-            skipped["its trace is not that of its hash"] += 1
-        elif each.record_id in measurements:
-            skipped["its id is that of another row"] += 1
+        if measurement.task_id not in task_records.tasks:
+            skipped["unknown task"] += 1
+        elif measurement.trace_hash != row["trace_hash"]:
+            skipped["trace does not match its hash"] += 1
+        elif measurement.record_id in measurements:
+            skipped["repeated id"] += 1
         else:
-            measurements[each.record_id] = each
-    return TuningRecords(found.tasks, tuple(measurements.values()), dict(skipped))
+            measurements[measurement.record_id] = measurement
+    return TuningRecords(task_records.tasks, tuple(measurements.values()), dict(skipped))
 
 
 def write_tuning(
     target: str | os.PathLike[str], tasks: Iterable[Task], measurements: Iterable[Measurement] = ()
 ) -> Path:
-    """Write a dataset directory of tasks, and of measurements if there are any.
+    """Write a dataset directory of tasks and, if there are any, measurements.
 
-    It appears under its name when it is complete.
+    The directory appears under its name when it is complete.
 
     Raises:
-        DatasetExistsError: something is there already.
+        DatasetExistsError: the target already exists.
     """
     staging = Staging(Path(target), "tuning")
     staging.check_free()
@@ -133,11 +133,11 @@ def write_tuning(
 def fill_tuning(
     directory: Path, tasks: Iterable[Task], measurements: Iterable[Measurement]
 ) -> None:
-    """Write the tables of a dataset into a directory that nobody reads yet."""
-    ordered = sorted(tasks, key=lambda each: (each.family, each.flops, each.task_id))
+    """Write the tables of a dataset into an unpublished directory."""
+    ordered = sorted(tasks, key=lambda task: (task.family, task.flops, task.task_id))
     for table, rows in (
-        (TUNING_TASKS, (each.to_row() for each in ordered)),
-        (TUNING_RECORDS, (each.to_row() for each in measurements)),
+        (TUNING_TASKS, (task.to_row() for task in ordered)),
+        (TUNING_RECORDS, (row.to_row() for row in measurements)),
     ):
         write_shards(_tables(rows, table), directory / table.name, "train", table=table)
     write_readme(directory)
@@ -165,13 +165,13 @@ def _rows(
             )
     except DatasetNotFoundError as error:
         raise DatasetNotFoundError(
-            f"`{dataset}` holds no {table.rows}: {error} `graphnet tasks` writes tasks, "
-            "`graphnet tune` records."
+            f"`{dataset}` contains no {table.rows}: {error} Write tasks with `graphnet tasks` and "
+            "records with `graphnet tune`."
         ) from error
     yield from rows
 
 
 def _place_of(dataset: str | os.PathLike[str], table: Table) -> str | os.PathLike[str]:
-    """Return a directory with such a table as a path, also where its name has no slash."""
+    """Return a path if the name is a directory with such a table, even without a slash."""
     is_name = isinstance(dataset, str) and dataset != DEFAULT_NAME
     return Path(dataset) if is_name and (Path(dataset) / table.name).is_dir() else dataset

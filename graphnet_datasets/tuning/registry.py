@@ -1,6 +1,6 @@
-"""The tuners and allocators that can be named: built in, registered, entry points, references.
+"""Registry of tuners and allocators: built-in, registered, entry points and references.
 
-Only names that the user typed or installed are imported, never one out of rows or files.
+Only names that the user typed or installed are imported, never names from rows or files.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class _Registry:
             return lambda decorated: self.register(name, decorated)
         if name in self.builtin or name in self.registered or ":" in name:
             raise UnknownTunerError(
-                f"No {self.kind} can be registered as `{name}`: the name is taken or holds a "
-                "colon. Choose another one."
+                f"The {self.kind} name `{name}` is already taken or contains a colon. Choose "
+                "another name."
             )
         self.registered[name] = factory
         return factory
@@ -49,26 +49,26 @@ class _Registry:
             reference = next((point.value for point in points), None)
         if reference is None:
             raise UnknownTunerError(
-                f"There is no {self.kind} `{name}`.{did_you_mean(name, self.names())} There are: "
-                f"{', '.join(self.names())}. Register one, or name it as `module:attribute`."
+                f"There is no {self.kind} `{name}`.{did_you_mean(name, self.names())} Choose from "
+                f"{', '.join(self.names())}, register a new one, or pass `module:attribute`."
             )
         return import_reference(reference, kind=self.kind, error_type=UnknownTunerError)
 
     def make(self, name: str, first: Any, seed: int, options: Mapping[str, Any] | None) -> Any:
         factory = self.find(name)
         try:
-            made = factory(first, seed=seed, **(options or {}))
+            instance = factory(first, seed=seed, **(options or {}))
         except TypeError as error:
             raise TuningError(
-                f"The {self.kind} `{name}` cannot be made with the options {dict(options or {})}: "
-                f"{error}."
+                f"The {self.kind} `{name}` cannot be created with the options "
+                f"{dict(options or {})}: {error}. Pass only options that it accepts."
             ) from error
-        if not isinstance(made, self.base):
+        if not isinstance(instance, self.base):
             raise UnknownTunerError(
-                f"The {self.kind} `{name}` gave {type(made).__name__}, which is no "
-                f"`graphnet_datasets.tuning.{self.base.__name__}`."
+                f"The {self.kind} `{name}` returned `{type(instance).__name__}`. Return an "
+                f"instance of `graphnet_datasets.tuning.{self.base.__name__}`."
             )
-        return made
+        return instance
 
 
 _TUNERS = _Registry(
@@ -97,10 +97,10 @@ _ALLOCATORS = _Registry(
 
 
 def register_tuner(name: str, factory: Any = None) -> Any:
-    """Make a tuner known by `name`; also a decorator, `@register_tuner("mine")`.
+    """Register a tuner under a name; also a decorator, `@register_tuner("mine")`.
 
-    `factory` takes `(space, *, seed=0, **options)` and returns a `Tuner`. A package offers one
-    under the entry point group `graphnet_datasets.tuners`.
+    `factory` takes `(space, *, seed=0, **options)` and returns a `Tuner`. A package registers
+    tuners under the entry point group `graphnet_datasets.tuners`.
 
     Raises:
         UnknownTunerError: the name is taken.
@@ -109,10 +109,10 @@ def register_tuner(name: str, factory: Any = None) -> Any:
 
 
 def register_allocator(name: str, factory: Any = None) -> Any:
-    """Make an allocator known by `name`; also a decorator.
+    """Register an allocator under a name; also a decorator.
 
-    `factory` takes `(tasks, *, seed=0, **options)` and returns a `TaskAllocator`. A package offers
-    one under the entry point group `graphnet_datasets.allocators`.
+    `factory` takes `(tasks, *, seed=0, **options)` and returns a `TaskAllocator`. A package
+    registers allocators under the entry point group `graphnet_datasets.allocators`.
 
     Raises:
         UnknownTunerError: the name is taken.
@@ -144,9 +144,9 @@ def make_tuner(
     """Return a tuner over a space; `name` may be `module:attribute` or `file.py:attribute`.
 
     Raises:
-        UnknownTunerError: there is none of that name, or it is no tuner.
-        TuningError: it does not take the options.
-        MissingExtraError: a library that it needs is not installed.
+    UnknownTunerError: the name is unknown, or does not refer to a tuner.
+    TuningError: the tuner does not accept the options.
+    MissingExtraError: a library that the tuner needs is not installed.
     """
     return _TUNERS.make(name, space, seed, options)
 
@@ -157,7 +157,7 @@ def make_allocator(
     """Return an allocator over tasks; `name` may be `module:attribute` or `file.py:attribute`.
 
     Raises:
-        UnknownTunerError: there is none of that name, or it is no allocator.
-        TuningError: it does not take the options.
+    UnknownTunerError: the name is unknown, or does not refer to an allocator.
+    TuningError: the allocator does not accept the options.
     """
     return _ALLOCATORS.make(name, tasks, seed, options)

@@ -1,11 +1,12 @@
-"""Tuning replayed on a pool of records: no machine, no compiler, the recorded times.
+"""Tuning replayed from a pool of records, without a machine or compiler.
 
-A replay answers only from the pool; a candidate outside of it is an error, never a near one. Hence
-it serves tuners that choose among candidates. Whatever mutates or fills templates is run live.
+A replay answers only from the pool: a candidate outside the pool is an error, never approximated by
+a similar one. Replay therefore suits tuners that choose among candidates; run tuners that mutate or
+fill templates live.
 
-Of each candidate's repetitions the first, third, fifth … are what a tuner is shown; the second,
-fourth … score what it chose. A tuner that picks a candidate for one lucky repetition is so not
-paid for it.
+The tuner sees the first, third, fifth … repetition of each candidate; the second, fourth …
+score its choice. A tuner therefore gains nothing from choosing a candidate for one lucky
+repetition.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ MIN_REPETITIONS = 2
 
 
 class Pool:
-    """Records of tasks, found by task and trace.
+    """Records of tasks, indexed by task and trace.
 
-    Of two records of one candidate the one with more repetitions is kept, then the earlier. Rows of
-    tasks that are not given are left out and counted in `num_foreign`; rows that are ok with a
-    single repetition, which cannot both be shown and score, in `num_single`.
+    Of two records of the same candidate, the one with more repetitions is used, or the earlier of
+    equals. `num_foreign` counts skipped rows of unknown tasks; `num_single` counts skipped ok rows
+    with a single repetition, which cannot be both shown and scored.
 
     Raises:
         TuningError: no row is left.
@@ -60,79 +61,80 @@ class Pool:
         self.tasks = {key: task for key, task in self.tasks.items() if self._rows[key]}
         if not self.tasks:
             raise TuningError(
-                f"The pool has no record to replay: {self.num_foreign} are of tasks that are not "
-                f"there, {self.num_single} have a single repetition. Record with two or more."
+                f"The pool has no record to replay: {self.num_foreign} belong to unknown tasks, "
+                f"{self.num_single} have a single repetition. Record at least two repetitions."
             )
 
     @classmethod
     def load(cls, dataset: str | os.PathLike[str]) -> Pool:
-        """Read a pool from a dataset of tasks and records: a directory, a name, a repository.
+        """Read a pool from a dataset of tasks and records: a directory, name or Hub repository.
 
         Raises:
-            DatasetNotFoundError: there is none, or it has no tasks or records.
-            TuningError: no row of it can be replayed.
+            DatasetNotFoundError: the dataset does not exist, or has no tasks or records.
+            TuningError: none of its rows can be replayed.
         """
-        found = read_records(dataset)
-        return cls(found.tasks.values(), found.measurements)
+        tuning_records = read_records(dataset)
+        return cls(tuning_records.tasks.values(), tuning_records.measurements)
 
     def rows(self, task: Task) -> list[Measurement]:
         """Return the records of a task in the order of the pool.
 
-        Raises:
-            ReplayError: the pool has none.
+            Raises:
+        ReplayError: the pool has no record of the task.
         """
-        found = self._rows.get(task.task_id)
-        if not found:
-            raise ReplayError(f"The pool has no record of the task `{task.task_name}`.")
-        return list(found.values())
+        rows = self._rows.get(task.task_id)
+        if not rows:
+            raise ReplayError(
+                f"The pool has no record of the task `{task.task_name}`. Choose from `pool.tasks`."
+            )
+        return list(rows.values())
 
     def hashes(self, task_id: str) -> list[str]:
-        """Return the hashes of the candidates of a task, none where it is not in the pool."""
+        """Return the hashes of a task's candidates, empty if the task is not in the pool."""
         return list(self._rows.get(task_id, ()))
 
     def find(self, task_id: str, trace_hash: str) -> Measurement:
         """Return the record of a candidate.
 
-        Raises:
-            ReplayError: there is none.
+            Raises:
+        ReplayError: the pool has no record of the candidate.
         """
-        found = self._rows.get(task_id, {}).get(trace_hash)
-        if found is None:
+        row = self._rows.get(task_id, {}).get(trace_hash)
+        if row is None:
             raise ReplayError(
-                f"The pool has no record of the candidate {trace_hash} of the task `{task_id}`. A "
-                "replay only answers what was measured: let the tuner choose among the pool's "
-                "candidates (`PoolSpace`), or run it live."
+                f"The pool has no record of the candidate {trace_hash} of the task `{task_id}`. "
+                "Let the tuner choose among the pool's candidates (`PoolSpace`), or run it live."
             )
-        return found
+        return row
 
     def score_ms(self, task_id: str, trace_hash: str) -> float:
-        """Return the median of the repetitions that no tuner is shown; infinite for a failure."""
-        found = self._scores.get((task_id, trace_hash))
-        if found is None:
+        """Return the median of the repetitions hidden from tuners; infinite for a failure."""
+        score = self._scores.get((task_id, trace_hash))
+        if score is None:
             row = self.find(task_id, trace_hash)
-            found = statistics.median(row.times_ms[1::2]) if row.is_ok else math.inf
-            self._scores[task_id, trace_hash] = found
-        return found
+            score = statistics.median(row.times_ms[1::2]) if row.is_ok else math.inf
+            self._scores[task_id, trace_hash] = score
+        return score
 
     def best_score_ms(self, task: Task) -> float:
-        """Return the least score of the task's candidates: the best that is known."""
+        """Return the lowest score of the task's candidates."""
         if task.task_id not in self._best:
             self._best[task.task_id] = min(
-                self.score_ms(task.task_id, each.trace_hash) for each in self.rows(task)
+                self.score_ms(task.task_id, row.trace_hash) for row in self.rows(task)
             )
         return self._best[task.task_id]
 
     def median_score_ms(self, task: Task) -> float:
-        """Return the median score of the candidates that are ok: what no tuning would give."""
-        scores = [self.score_ms(task.task_id, each.trace_hash) for each in self.rows(task)]
-        return statistics.median([each for each in scores if math.isfinite(each)] or [math.inf])
+        """Return the median score of the successful candidates, a baseline without tuning."""
+        scores = [self.score_ms(task.task_id, row.trace_hash) for row in self.rows(task)]
+        return statistics.median([score for score in scores if math.isfinite(score)] or [math.inf])
 
 
 class PoolSpace(Space):
-    """The pool's candidates as a space: finite, without neighbours.
+    """The pool's candidates as a finite space without neighbours.
 
-    `knobs` reads the decisions out of a trace's text; `graphs` has the program graphs by
-    `Candidate.key`, for models that need them.
+    `knobs` extracts the decisions from a trace's JSON; `graphs` maps `Candidate.key` to program
+    graphs, for models that need them.
     """
 
     def __init__(
@@ -148,19 +150,19 @@ class PoolSpace(Space):
         sets = {row.feature_set for task in pool.tasks.values() for row in pool.rows(task)} - {""}
         if len(sets) > 1:
             raise TuningError(
-                f"The pool's features are of {len(sets)} kinds, {', '.join(sorted(sets))}; they "
-                "cannot be learned from together. Leave the rows of all but one out."
+                f"The pool mixes {len(sets)} feature sets: {', '.join(sorted(sets))}. Build it "
+                "from rows of a single feature set."
             )
         self.feature_set = next(iter(sets), "")
 
     def enumerate(self, task: Task) -> list[Candidate]:
-        """Return all candidates of the task that the pool has."""
+        """Return all candidates of the task in the pool."""
         return [
             Candidate(row.task_id, row.trace_json, Origin.RANDOM) for row in self.pool.rows(task)
         ]
 
     def sample(self, task: Task, n: int, seed: int) -> list[Candidate]:
-        """Return up to `n` of them, drawn without doubles."""
+        """Return up to `n` distinct candidates, drawn at random."""
         everything = self.enumerate(task)
         order = np.random.default_rng(seed).permutation(len(everything))[:n]
         return [everything[index] for index in order]
@@ -168,32 +170,38 @@ class PoolSpace(Space):
     def features(self, candidate: Candidate) -> np.ndarray:
         """Return the recorded features.
 
-        Raises:
-            TuningError: the record has none.
+            Raises:
+        TuningError: the record has no features.
         """
         row = self.pool.find(candidate.task_id, candidate.trace_hash)
         if row.features is None:
-            raise TuningError(f"The record of {candidate.trace_hash} has no features.")
+            raise TuningError(
+                f"The record of the candidate {candidate.trace_hash} has no features. Record with "
+                "features, or use a tuner that does not need them."
+            )
         return row.features
 
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
-        """Return the decisions that its trace's text holds."""
+        """Return the decisions in its trace."""
         return self._read_knobs(candidate.trace_json)
 
     def graph(self, candidate: Candidate) -> ProgramGraph:
-        """Return the graph that was given for it.
+        """Return the graph of a candidate from the constructor's `graphs`.
 
         Raises:
-            TuningError: none was.
+            TuningError: `graphs` does not contain the candidate.
         """
-        found = self._graphs.get(candidate.key)
-        if found is None:
-            raise TuningError(f"No program graph was given for {candidate.key}.")
-        return found
+        graph = self._graphs.get(candidate.key)
+        if graph is None:
+            raise TuningError(
+                f"`graphs` has no program graph of the candidate {candidate.key}. Pass one to "
+                "`PoolSpace`."
+            )
+        return graph
 
 
 class ReplayMeasurer(Measurer):
-    """Answers from a pool, with the repetitions 1, 3, 5 … only; time is charged as recorded."""
+    """A measurer that looks up repetitions 1, 3, 5 … in a pool and charges the recorded time."""
 
     is_replay = True
 
@@ -201,12 +209,12 @@ class ReplayMeasurer(Measurer):
         self.pool = pool
 
     def measure(self, candidates: Sequence[Candidate]) -> Iterator[Measurement]:
-        """Give the record of each candidate, with the proposal's own origin and prediction.
+        """Return an iterator over the records, with each proposal's own origin and prediction.
 
         Raises:
-            ReplayError: the pool has none of one of them; nothing is given then.
+            ReplayError: the pool lacks one of the candidates; no record is returned then.
         """
-        found = [self.pool.find(each.task_id, each.trace_hash) for each in candidates]
+        rows = [self.pool.find(candidate.task_id, candidate.trace_hash) for candidate in candidates]
         return (
             dataclasses.replace(
                 row,
@@ -215,5 +223,5 @@ class ReplayMeasurer(Measurer):
                 predicted_std=candidate.predicted_std,
                 times_ms=row.times_ms[0::2],
             )
-            for row, candidate in zip(found, candidates, strict=True)
+            for row, candidate in zip(rows, candidates, strict=True)
         )

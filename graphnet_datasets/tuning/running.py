@@ -1,4 +1,4 @@
-"""`tune_samples`: a whole tuning run, from names of graphs to a dataset of measurements."""
+"""Complete tuning runs, from sample names to a dataset of measurements."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ from .task import Task
 
 REPORT_NAME = "tune-report.json"
 SECONDS_PER_TRIAL = 1.5
-"""What the plan counts on before anything was measured."""
+"""Assumed seconds per trial for the estimate in the plan."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskChoice:
-    """Which tasks to tune; None and () keep all. Of many the ones with most flops of all calls.
+    """A filter of tasks by family and flops; empty and None values keep all tasks.
 
-    `max_tasks` are shared out over the families, so that the cheap ones are not left out.
+    `max_tasks` is shared out over the families, so that families of cheap tasks remain. Within a
+    family the tasks with the most flops over all calls come first.
     """
 
     family: tuple[str, ...] = ()
@@ -50,20 +51,20 @@ class TaskChoice:
     max_tasks: int | None = None
 
     def choose(self, tasks: Iterable[Task]) -> list[Task]:
-        """Return the chosen tasks, the family with most flops first.
+        """Return the selected tasks, one of each family in turn, by total flops.
 
         >>> def task(name, family, flops):
         ...     return Task(name, "{}", "{}", name, family, (), (), flops=flops)
         >>> tasks = [task("a", "matmul", 9), task("b", "matmul", 8), task("c", "norm", 1)]
-        >>> [each.task_id for each in TaskChoice(max_tasks=2).choose(tasks)]
+        >>> [task.task_id for task in TaskChoice(max_tasks=2).choose(tasks)]
         ['a', 'c']
         """
         groups: dict[str, list[Task]] = collections.defaultdict(list)
-        for each in sorted(tasks, key=lambda task: (-task.flops * task.weight, task.task_id)):
-            is_family = not self.family or each.family in self.family
+        for task in sorted(tasks, key=lambda item: (-item.flops * item.weight, item.task_id)):
+            is_family = not self.family or task.family in self.family
             most = math.inf if self.max_flops is None else self.max_flops
-            if is_family and self.min_flops <= each.flops <= most:
-                groups[each.family].append(each)
+            if is_family and self.min_flops <= task.flops <= most:
+                groups[task.family].append(task)
         chosen = []
         for turn in range(max(map(len, groups.values()), default=0)):
             chosen += [group[turn] for group in groups.values() if turn < len(group)]
@@ -72,7 +73,7 @@ class TaskChoice:
 
 @dataclasses.dataclass(frozen=True)
 class RunPlan:
-    """What a run is going to do, known before it begins."""
+    """The plan of a run, computed before its first trial."""
 
     tasks: tuple[Task, ...]
     trials: int
@@ -83,41 +84,43 @@ class RunPlan:
 
     def text(self) -> str:
         """Return the plan in a few lines for a terminal."""
-        families = collections.Counter(each.family for each in self.tasks)
+        families = collections.Counter(task.family for task in self.tasks)
         named = ", ".join(f"{count} {family}" for family, count in families.most_common())
         expected = min(self.seconds, (self.trials - self.num_resumed) * SECONDS_PER_TRIAL)
         lines = [
             f"{counted(len(self.tasks), 'task')}: {named}",
-            f"{self.trials} trials in slots of {self.slot_trials}, at most "
-            + ("as long as they take" if math.isinf(self.seconds) else f"{self.seconds:.0f} s")
-            + f"; about {expected / 60:.0f} min at {SECONDS_PER_TRIAL:g} s each",
+            f"{self.trials} trials in slots of {self.slot_trials}, "
+            + ("no time limit" if math.isinf(self.seconds) else f"at most {self.seconds:.0f} s")
+            + f"; about {expected / 60:.0f} min at {SECONDS_PER_TRIAL:g} s per trial",
         ]
         if self.num_resumed:
-            lines.append(f"{counted(self.num_resumed, 'trial was', 'trials were')} made before")
+            lines.append(
+                f"{counted(self.num_resumed, 'trial was', 'trials were')} measured earlier"
+            )
         lines += [
-            f"{counted(count, 'task')} left out: {reason}" for reason, count in self.skipped.items()
+            f"{counted(count, 'task')} skipped: {reason}" for reason, count in self.skipped.items()
         ]
         return "\n".join(lines)
 
 
 @dataclasses.dataclass(frozen=True)
 class TuningRun:
-    """What a run gave: the dataset with its tasks and records, and what was found."""
+    """The output of a run: the dataset of its tasks and records, and its result."""
 
     out: Path
     plan: RunPlan
     result: TuningResult
 
     def summary(self) -> str:
-        """Return the run in a few lines for a terminal."""
+        """Return a summary in a few lines for a terminal."""
         rows = self.result.rows
-        statuses = collections.Counter(str(each.status) for each in rows)
-        told = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+        statuses = collections.Counter(str(row.status) for row in rows)
+        counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
         lines = [
             f"{counted(len(rows), 'measurement')} of {counted(len(self.plan.tasks), 'task')} "
-            f"written to {self.out} in {self.result.seconds:.0f} s: {told}"
+            f"written to {self.out} in {self.result.seconds:.0f} s: {counts}"
         ]
-        names = {each.task_id: each.task_name for each in self.plan.tasks}
+        names = {task.task_id: task.task_name for task in self.plan.tasks}
         lines += [f"  {names[task]}: {reason}" for task, reason in self.result.ended.items()]
         return "\n".join(lines)
 
@@ -147,19 +150,19 @@ def tune_samples(
 ) -> TuningRun:
     """Tune the operators of samples and write a dataset of tasks and records.
 
-    `what`, `filters` and `dataset` choose samples as `select_rows` does; a path of a dataset with
-    the config `tuning_tasks` is taken as it is. `trials` are those of a task on average: the
-    allocator shares them out. What is done is kept in a hidden directory beside `out`; after a stop
-    of any kind the same call goes on from there, and finishes the batch that was at work. Without
-    `trust_remote_code` tasks that the verifier refuses are left out by reason.
+    Samples are selected as in `select_rows`; the path of a dataset with the config `tuning_tasks`
+    selects its tasks instead. `trials` is the average per task; the allocator distributes them.
+    Progress is stored in a hidden directory beside `out`. After an interruption, repeat the call to
+    resume there, including the unfinished batch. Without `trust_remote_code`, tasks that the
+    verifier rejects are skipped and counted by reason.
 
     Raises:
         CompilerUnavailableError: TVM is not installed.
-        DatasetNotFoundError: nothing has such a name.
-        DatasetExistsError: `out` is there already, or another call is writing it.
-        TuningError: there is no task left, the trials do not give each a slot, or a run with other
-            settings was begun at that place.
-        UnknownTunerError: there is no such tuner or allocator.
+        DatasetNotFoundError: no sample or dataset matches.
+        DatasetExistsError: `out` already exists, or another call is writing it.
+        TuningError: no task is left, the trials do not allow one slot per task, or a run with other
+            settings was started at `out`.
+        UnknownTunerError: the tuner or allocator does not exist.
     """
     check_tvm()
     plan, choice = plan or TimingPlan(), choice or TaskChoice()
@@ -179,7 +182,7 @@ def tune_samples(
             "trials": trials,
             "seed": seed,
             "timing": dataclasses.asdict(plan),
-            "tasks": [each.task_id for each in chosen],
+            "tasks": [task.task_id for task in chosen],
         }
         with (
             IsolatedSpace(kind=space_of(tuner), trust_remote_code=trust_remote_code) as space,
@@ -188,13 +191,13 @@ def tune_samples(
             chosen, skipped = usable(chosen, space)
             if trials < DEFAULT_SLOT_TRIALS and allocator_options is None:
                 allocator_options = {"slot_trials": trials}
-            giving = make_allocator(allocator, chosen, seed=seed, options=allocator_options)
+            task_allocator = make_allocator(allocator, chosen, seed=seed, options=allocator_options)
             budget = Budget(trials * len(chosen), budget_s)
             run_plan = RunPlan(
                 tuple(chosen),
                 budget.trials,
                 budget_s,
-                giving.slot_trials,
+                task_allocator.slot_trials,
                 len(journal.rows),
                 skipped,
             )
@@ -212,7 +215,7 @@ def tune_samples(
                     chosen,
                     make_tuner(tuner, space, seed=seed, options=tuner_options),
                     measurer,
-                    giving,
+                    task_allocator,
                     budget,
                     run_id=journal.run_id,
                     tuner_name=tuner,
@@ -228,36 +231,36 @@ def tune_samples(
 
 
 def usable(tasks: Sequence[Task], space: IsolatedSpace) -> tuple[list[Task], dict[str, int]]:
-    """Return the tasks that this machine can tune, and how many of the others by reason.
+    """Return the tasks that this machine can tune, and counts of the others by reason.
 
     Raises:
-        TuningError: none is left.
+        TuningError: no task is left.
     """
-    kept: list[Task] = []
+    usable_tasks: list[Task] = []
     skipped: collections.Counter[str] = collections.Counter()
-    for each in tasks:
+    for task in tasks:
         try:
-            problem = foreign(target_of(each), space.mcpu)
+            problem = foreign(target_of(task), space.mcpu)
             if problem:
                 skipped[f"it {problem}"] += 1
                 continue
-            space.add(each)
-            kept.append(each)
+            space.add(task)
+            usable_tasks.append(task)
         except UnverifiedProgramError as error:
             skipped[str(error)] += 1
         except TuningError as error:
-            skipped[str(error).partition(":")[0].replace(f"`{each.task_name}`", "…")] += 1
-    if not kept:
+            skipped[str(error).partition(":")[0].replace(f"`{task.task_name}`", "…")] += 1
+    if not usable_tasks:
         reasons = "; ".join(f"{count}: {reason}" for reason, count in skipped.items())
         raise TuningError(
-            f"No task is left to tune ({reasons or 'the choice leaves none'}). Choose others, or "
-            "cut tasks for this machine with `graphnet tasks`."
+            f"No task is left to tune ({reasons or 'the filter excludes all'}). Relax the filter, "
+            "or extract tasks for this machine with `graphnet tasks`."
         )
-    return kept, dict(skipped)
+    return usable_tasks, dict(skipped)
 
 
 def space_of(tuner: str) -> str:
-    """Return which space a tuner searches: that of templates, or TVM's own.
+    """Return the kind of search space that a tuner uses: templates, or sketches of TVM.
 
     >>> space_of("bolt"), space_of("ansor")
     ('templates', 'sketches')
@@ -266,20 +269,20 @@ def space_of(tuner: str) -> str:
 
 
 def _tasks_of(
-    what: Any,
+    samples: Any,
     staging: Staging,
     threads: int,
     dataset: str | os.PathLike[str],
     filters: Filters | None,
     on_collect: Count | None,
 ) -> list[Task]:
-    names = [what] if isinstance(what, str | os.PathLike) else list(what)
+    names = [samples] if isinstance(samples, str | os.PathLike) else list(samples)
     if len(names) == 1 and _is_dataset_of_tasks(names[0]):
         return list(read_tasks(names[0]).tasks.values())
     place = staging.directory / "tasks"
     if not place.exists():
         report = collect_tasks(
-            what,
+            samples,
             place,
             threads=threads,
             dataset=dataset,
@@ -288,29 +291,32 @@ def _tasks_of(
             on_progress=on_collect,
         )
         if report.out is None:
-            raise TuningError(f"The samples have no task to tune.\n{report.summary()}")
+            raise TuningError(
+                "No task could be extracted from the samples. Choose samples with supported "
+                f"operators.\n{report.summary()}"
+            )
     return list(read_tasks(place).tasks.values())
 
 
 def _is_dataset_of_tasks(name: Any) -> bool:
-    """Tell whether a name is a directory with tasks; that of a config stands for its graphs."""
+    """Return whether a name is a directory of tasks; the name of a config selects its graphs."""
     if not isinstance(name, str | os.PathLike) or name in CONFIGS:
         return False
     return (Path(name) / TUNING_TASKS.name).is_dir()
 
 
 def _finished(staging: Staging) -> TuningRun | None:
-    """Return the run that was stopped when all but the tidying was done."""
+    """Return the run of an earlier call that published `out` but was stopped before its cleanup."""
     if not staging.is_published:
         return None
-    found = read_records(staging.target)
+    tuning_records = read_records(staging.target)
     report = read_json(staging.target / REPORT_NAME)
-    rows = list(found.measurements)
+    rows = list(tuning_records.measurements)
     best: dict[str, Measurement] = {}
-    for row in sorted(rows, key=lambda each: each.latency_ms):
+    for row in sorted(rows, key=lambda record: record.latency_ms):
         if row.is_ok:
             best.setdefault(row.task_id, row)
-    tasks, seconds = tuple(found.tasks.values()), float(report["seconds"])
+    tasks, seconds = tuple(tuning_records.tasks.values()), float(report["seconds"])
     plan = RunPlan(tasks, len(rows), math.inf, 0, len(rows), report["skipped"])
     staging.discard()
     return TuningRun(staging.target, plan, TuningResult(rows, best, report["ended"], seconds))

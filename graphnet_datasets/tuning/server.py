@@ -1,6 +1,6 @@
-"""The fork server whose jobs measure candidates and hold spaces.
+"""The fork server for jobs that measure candidates or serve spaces.
 
-It imports TVM and starts none of its threads: those would not exist in the jobs that are forked.
+The server imports TVM but starts none of its threads, because threads do not survive a fork.
 """
 
 import os
@@ -13,7 +13,7 @@ from .worker import work
 
 
 def main() -> None:
-    """Import what all jobs need, and serve them."""
+    """Import the modules that all jobs need, and serve the jobs."""
     import_meta_schedule()
     serve(work)
 

@@ -1,7 +1,7 @@
-"""The schedules of tasks as MetaSchedule makes them: sketches, random decisions, mutations.
+"""The search space of MetaSchedule: sketches, random decisions and mutations.
 
-For isolated processes: it parses workloads and traces. `isolated_space.IsolatedSpace` is the same
-space for any other process.
+Use this module only in isolated processes, because it parses workloads and traces. Elsewhere use
+`isolated_space.IsolatedSpace`, which offers the same space.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .tir_graph import graph_of_function
 from .tir_lowering import lowered
 
 FEATURE_SET = "tvm-per-store-164"
-"""The features of Ansor's cost model, a row for each statement that stores: of loops, of buffers
-read and written, of arithmetic. TVM's `PerStoreFeature`."""
+"""The features of Ansor's cost model (`PerStoreFeature` in TVM). A row per store statement
+describes loops, the buffers read and written, and arithmetic."""
 
 MAX_ATTEMPTS = 8
-"""Draws for each candidate that is asked for: some break a rule, some come twice."""
+"""Draws per requested candidate, since some draws are invalid or repeated."""
 
 _MAX_SEED = 2**31 - 1
 
 
 @dataclasses.dataclass
 class _Context:
-    """What TVM knows of a task: its rules, its sketches, its mutators."""
+    """TVM's tuning context of a task: sketches and mutators."""
 
     task: Task
     workload: Any
@@ -48,11 +48,11 @@ class _Context:
 
 
 class TvmSpace(Space):
-    """The space of `PostOrderApply`: the rules of the target's kind, then its postprocessors.
+    """The space of `PostOrderApply`: the rules of the target kind, then its postprocessors.
 
-    A sketch is a trace without decisions. A candidate's trace has its decisions and what the
-    postprocessors did, so that it replays alone. Threads of TVM are never more than one. Tasks and
-    traces pass the verifier unless `trust_remote_code`.
+    A sketch is a trace without decisions. A candidate's trace contains its decisions and the
+    effects of the postprocessors, so that it replays alone. TVM uses one thread. Tasks and traces
+    must pass the verifier unless `trust_remote_code`.
     """
 
     def __init__(self, *, trust_remote_code: bool = False) -> None:
@@ -65,10 +65,10 @@ class TvmSpace(Space):
         self.feature_set = f"{FEATURE_SET}/{version}"
 
     def add(self, task: Task) -> None:
-        """Make a task known, as `sample` does; `mutate` and `features` know candidates by it.
+        """Register a task, as `sample` does, before its candidates are passed to other methods.
 
         Raises:
-            TuningError: its workload or target cannot be read, or no rule applies to it.
+            TuningError: its workload or target cannot be parsed, or no rule applies to it.
         """
         if task.task_id in self._contexts:
             return
@@ -81,38 +81,44 @@ class TvmSpace(Space):
                 target=target,
                 space_generator="post-order-apply",
                 search_strategy=self._ms.search_strategy.ReplayTrace(),
-                num_threads=1,  # the default asks psutil, whatever the machine is busy with
+                num_threads=1,  # the default counts all processors, even busy ones
                 rand_state=1,
             )
-            sketches = [each.trace for each in tune_context.generate_design_space()]
-        except Exception as error:  # whatever TVM raises
+            sketches = [space.trace for space in tune_context.generate_design_space()]
+        except Exception as error:  # TVM raises many types
             raise TuningError(
-                f"TVM has no schedules for the task `{task.task_name}`: {_last_line(error)}."
+                f"TVM has no schedules for the task `{task.task_name}`: {_last_line(error)}. Tune "
+                "other tasks."
             ) from error
-        found = tune_context.space_generator.mutator_probs
-        probabilities = np.array([float(each) for each in found.values()])
+        weights = tune_context.space_generator.mutator_probs
+        probabilities = np.array([float(probability) for probability in weights.values()])
         self._contexts[task.task_id] = _Context(
-            task, workload, tune_context, sketches, list(found), probabilities / probabilities.sum()
+            task,
+            workload,
+            tune_context,
+            sketches,
+            list(weights),
+            probabilities / probabilities.sum(),
         )
 
     def sample(self, task: Task, n: int, seed: int) -> list[Candidate]:
-        """Return up to `n` candidates, each of a sketch and decisions drawn at random."""
+        """Return up to `n` candidates with random sketches and random decisions."""
         self.add(task)
         context = self._contexts[task.task_id]
         random = np.random.default_rng(seed)
-        found: dict[str, None] = {}
+        traces: dict[str, None] = {}
         trace_class = importlib.import_module("tvm.s_tir.schedule").Trace
         for _ in range(MAX_ATTEMPTS * n):
-            if len(found) >= n:
+            if len(traces) >= n:
                 break
             sketch = context.sketches[int(random.integers(len(context.sketches)))]
             text = self._apply(context, trace_class(sketch.insts, {}), _seed_of(random))
             if text is not None:
-                found.setdefault(text)
-        return [Candidate(task.task_id, text, Origin.RANDOM) for text in found]
+                traces.setdefault(text)
+        return [Candidate(task.task_id, text, Origin.RANDOM) for text in traces]
 
     def mutate(self, candidate: Candidate, seed: int) -> Candidate | None:
-        """Return a candidate with one decision changed: TVM's mutators at their probabilities."""
+        """Return a candidate with one decision changed by a mutator of TVM, or None."""
         context = self._context_of(candidate)
         random = np.random.default_rng(seed)
         trace = self._replay(context, candidate.trace_json).trace
@@ -120,112 +126,120 @@ class TvmSpace(Space):
         apply = importlib.import_module("tvm.s_tir.meta_schedule._ffi_api").MutatorApply
         try:
             mutated = apply(context.mutators[index], trace, _seed_of(random))
-        except Exception:  # whatever TVM raises where a decision cannot be changed
+        except Exception:  # TVM raises many types if a decision cannot be changed
             return None
         if mutated is None:
             return None
         return self._candidate(candidate, self._apply(context, mutated, _seed_of(random)))
 
     def crossover(self, first: Candidate, second: Candidate, seed: int) -> Candidate | None:
-        """Return a child of two candidates of one sketch: each decision of one of both."""
+        """Return a child of two candidates of the same sketch, choosing each decision at random."""
         context = self._context_of(first)
         if second.task_id != first.task_id:
             return None
         random = np.random.default_rng(seed)
         try:
-            ours, theirs = (load_json(trace.trace_json, "a trace") for trace in (first, second))
-            if _kinds(ours) != _kinds(theirs):
+            first_trace, second_trace = (
+                load_json(trace.trace_json, "a trace") for trace in (first, second)
+            )
+            if _kinds(first_trace) != _kinds(second_trace):
                 return None
-            other = dict((int(index), value) for index, value in theirs[1])
+            second_decisions = dict((int(index), value) for index, value in second_trace[1])
             decisions = [
-                [index, other.get(int(index), value) if random.random() < 0.5 else value]
-                for index, value in ours[1]
+                [index, second_decisions.get(int(index), value) if random.random() < 0.5 else value]
+                for index, value in first_trace[1]
             ]
         except (ValueError, TypeError, IndexError, KeyError) as error:
-            raise TuningError(f"A trace is not one of TVM: {error}.") from error
+            raise TuningError(
+                f"A trace is not a MetaSchedule trace: {error}. Pass candidates of this space."
+            ) from error
         try:
-            trace = self._replay(context, json.dumps([ours[0], decisions])).trace
-        except TuningError:  # the decisions of both do not fit together
+            trace = self._replay(context, json.dumps([first_trace[0], decisions])).trace
+        except TuningError:  # the decisions are incompatible
             return None
         return self._candidate(first, self._apply(context, trace, _seed_of(random)))
 
     def features(self, candidate: Candidate) -> np.ndarray:
         """Return float32 [stores, 164]."""
-        (found,) = self._extract([candidate])
-        return found
+        (matrix,) = self._extract([candidate])
+        return matrix
 
     def features_of(self, candidates: Sequence[Candidate]) -> list[np.ndarray | None]:
-        """Return the features of many, None for a trace that does not replay."""
-        found: list[np.ndarray | None] = []
-        for each in candidates:
+        """Return the features of several candidates, None for traces that do not replay."""
+        matrices: list[np.ndarray | None] = []
+        for candidate in candidates:
             try:
-                found.append(self.features(each))
+                matrices.append(self.features(candidate))
             except TuningError:
-                found.append(None)
-        return found
+                matrices.append(None)
+        return matrices
 
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
-        """Return the decisions in the trace's text."""
+        """Return the decisions in the trace."""
         return trace_knobs(candidate.trace_json)
 
     def graph(self, candidate: Candidate) -> ProgramGraph:
-        """Return the scheduled program, lowered, as a graph.
+        """Return the lowered program of a schedule as a graph.
 
-        Raises:
-            TuningError: the trace does not replay, or its schedule cannot be lowered.
+            Raises:
+        TuningError: the trace does not replay, or the schedule cannot be lowered.
         """
         context = self._context_of(candidate)
         schedule = self._replay(context, candidate.trace_json)
         try:
             program = lowered(schedule.mod)
-        except Exception as error:  # whatever TVM raises
-            raise TuningError(f"A schedule cannot be lowered: {_last_line(error)}.") from error
+        except Exception as error:  # TVM raises many types
+            raise TuningError(
+                f"A schedule cannot be lowered: {_last_line(error)}. Leave out this candidate."
+            ) from error
         return graph_of_function(program["main"])
 
     def features_of_schedule(self, task: Task, schedule: Any) -> np.ndarray:
-        """Return float32 [stores, 164] of a schedule of a task."""
+        """Return the features of a task's schedule, float32 [stores, 164]."""
         self.add(task)
         candidate = self._ms.MeasureCandidate(schedule, [])
         context = self._contexts[task.task_id].tune_context
-        (found,) = self._extractor.extract_from(context, [candidate])
-        return np.asarray(found.numpy(), np.float32)
+        (extracted,) = self._extractor.extract_from(context, [candidate])
+        return np.asarray(extracted.numpy(), np.float32)
 
     def _extract(self, candidates: Sequence[Candidate]) -> list[np.ndarray]:
-        found = []
-        for each in candidates:
-            context = self._context_of(each)
-            schedule = self._replay(context, each.trace_json)
+        matrices = []
+        for candidate in candidates:
+            context = self._context_of(candidate)
+            schedule = self._replay(context, candidate.trace_json)
             try:
-                found.append(self.features_of_schedule(context.task, schedule))
-            except Exception as error:  # whatever TVM raises
-                raise TuningError(f"A schedule has no features: {_last_line(error)}.") from error
-        return found
+                matrices.append(self.features_of_schedule(context.task, schedule))
+            except Exception as error:  # TVM raises many types
+                raise TuningError(
+                    f"A schedule has no features: {_last_line(error)}. Leave out this candidate."
+                ) from error
+        return matrices
 
     def _replay(self, context: _Context, trace_json: str) -> Any:
         return replay(context.workload, trace_json, trust_remote_code=self._trust_remote_code)
 
     def _context_of(self, candidate: Candidate) -> _Context:
-        found = self._contexts.get(candidate.task_id)
-        if found is None:
+        context = self._contexts.get(candidate.task_id)
+        if context is None:
             raise TuningError(
-                f"The task `{candidate.task_id}` of a candidate is not known to the space. Pass "
-                "its task to `sample` or `add` first."
+                f"The candidate's task `{candidate.task_id}` is unknown to the space. Pass the "
+                "task to `sample` or `add` first."
             )
-        return found
+        return context
 
     def _apply(self, context: _Context, trace: Any, seed: int) -> str | None:
-        """Return the text of a trace with decisions where it had none, and postprocessed."""
+        """Return a trace with missing decisions sampled and postprocessors applied, or None."""
         try:
             schedule = self._tvm.s_tir.Schedule(
                 context.workload, seed=seed, debug_mask=0, error_render_level="none"
             )
             trace.apply_to_schedule(schedule, remove_postproc=True)
             schedule.enter_postproc()
-            for each in context.tune_context.space_generator.postprocs:
-                if not each.apply(schedule):
+            for postprocessor in context.tune_context.space_generator.postprocs:
+                if not postprocessor.apply(schedule):
                     return None
             return trace_text(schedule.trace)
-        except Exception:  # whatever TVM raises where a decision does not fit
+        except Exception:  # TVM raises many types if a decision is invalid
             return None
 
     def _candidate(self, parent: Candidate, text: str | None) -> Candidate | None:
@@ -235,8 +249,8 @@ class TvmSpace(Space):
 
 
 def _kinds(trace: Any) -> list[Any]:
-    """Return what two traces of one sketch share: their instructions with attributes."""
-    return [[each[0], each[2]] for each in trace[0]]
+    """Return the instructions with their attributes, which traces of one sketch share."""
+    return [[instruction[0], instruction[2]] for instruction in trace[0]]
 
 
 def _seed_of(random: np.random.Generator) -> int:

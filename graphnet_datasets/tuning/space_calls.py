@@ -1,4 +1,4 @@
-"""How a process asks another one for candidates: calls and answers as JSON behind their lengths."""
+"""The messages of an isolated space: length-prefixed JSON over a socket."""
 
 from __future__ import annotations
 
@@ -19,47 +19,55 @@ _LENGTH = struct.Struct("<Q")
 
 
 def send_message(connection: socket.socket, message: Mapping[str, Any]) -> None:
-    """Send one object."""
+    """Send a JSON object."""
     content = json.dumps(message).encode()
     connection.sendall(_LENGTH.pack(len(content)) + content)
 
 
 def receive_message(connection: socket.socket) -> dict[str, Any] | None:
-    """Return the next object, None where the other side has gone.
+    """Return the next JSON object, or None if the connection was closed.
 
     Raises:
-        TuningError: what came is no object.
+        TuningError: the message is too long or not a JSON object.
     """
     head = _receive(connection, _LENGTH.size)
     if head is None:
         return None
     (length,) = _LENGTH.unpack(head)
     if length > MAX_MESSAGE_BYTES:
-        raise TuningError(f"A message between processes has {length} bytes; that is too many.")
+        raise TuningError(
+            f"A message between processes has {length} bytes; the limit is {MAX_MESSAGE_BYTES}. "
+            "Request fewer candidates at once."
+        )
     content = _receive(connection, length)
     if content is None:
         return None
     try:
         message = json.loads(content)
     except ValueError as error:
-        raise TuningError(f"A message between processes is not JSON: {error}.") from error
+        raise TuningError(
+            f"A message between processes is not JSON: {error}. Start the space again."
+        ) from error
     if not isinstance(message, dict):
-        raise TuningError("A message between processes is not an object.")
+        raise TuningError(
+            f"A message between processes must be an object, got `{type(message).__name__}`. "
+            "Start the space again."
+        )
     return message
 
 
 def _receive(connection: socket.socket, length: int) -> bytes | None:
     content = bytearray()
     while len(content) < length:
-        some = connection.recv(min(length - len(content), 1 << 20))
-        if not some:
+        chunk = connection.recv(min(length - len(content), 1 << 20))
+        if not chunk:
             return None
-        content += some
+        content += chunk
     return bytes(content)
 
 
 def encode_candidate(candidate: Candidate | None) -> list[Any] | None:
-    """Return a candidate as JSON data.
+    """Encode a candidate as JSON data.
 
     >>> candidate = Candidate("a1", "[[], []]", Origin.RANDOM)
     >>> decode_candidate(encode_candidate(candidate)) == candidate
@@ -71,12 +79,12 @@ def encode_candidate(candidate: Candidate | None) -> list[Any] | None:
 
 
 def decode_candidate(data: Any) -> Candidate | None:
-    """Return the candidate of `encode_candidate`'s data."""
+    """Decode the data of `encode_candidate`."""
     return None if data is None else Candidate(str(data[0]), str(data[1]), Origin(data[2]))
 
 
 def encode_array(array: np.ndarray | None) -> dict[str, Any] | None:
-    """Return an array as JSON data.
+    """Encode an array as JSON data.
 
     >>> decode_array(encode_array(np.ones((1, 2), np.float32))).tolist()
     [[1.0, 1.0]]
@@ -88,6 +96,6 @@ def encode_array(array: np.ndarray | None) -> dict[str, Any] | None:
 
 
 def decode_array(data: Mapping[str, Any]) -> np.ndarray:
-    """Return the array of `encode_array`'s data."""
+    """Decode the data of `encode_array`."""
     dtype = {"float32": np.float32, "int64": np.int64}[data["dtype"]]
     return np.frombuffer(base64.b64decode(data["content"]), dtype).reshape(data["shape"]).copy()

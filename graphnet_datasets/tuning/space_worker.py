@@ -1,4 +1,4 @@
-"""A `TvmSpace` in a process of its own, which answers calls until the other side goes."""
+"""The process of an isolated `TvmSpace`, which answers calls until the connection closes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .templates.space import TemplateSpace
 
 
 def serve_space(path: Path, kind: str, trust_remote_code: bool = False) -> None:
-    """Connect to a socket and answer the calls of a space of that kind."""
+    """Connect to a socket and answer calls with a space of this kind."""
     space = make_space(kind, trust_remote_code=trust_remote_code)
     with socket.socket(socket.AF_UNIX) as connection:
-        # By its name alone: the working directory is the job's, and long paths do not fit.
+        # Relative to the job's working directory, since socket paths are limited in length.
         connection.connect(path.name)
         send_message(connection, {"feature_set": space.feature_set, "mcpu": native_processor()})
         while (call := receive_message(connection)) is not None:
@@ -38,12 +38,12 @@ def serve_space(path: Path, kind: str, trust_remote_code: bool = False) -> None:
 
 
 def make_space(kind: str, *, trust_remote_code: bool = False) -> TvmSpace:
-    """Return the space of a kind: `sketches` or `templates`."""
+    """Return the space of a kind, `sketches` or `templates`."""
     if kind == "sketches":
         return TvmSpace(trust_remote_code=trust_remote_code)
     if kind == "templates":
         return TemplateSpace(trust_remote_code=trust_remote_code)
-    raise TuningError(f"There is no space `{kind}`.")
+    raise TuningError(f"There is no space `{kind}`. Choose `sketches` or `templates`.")
 
 
 def _answer(space: TvmSpace, call: Mapping[str, Any]) -> Any:
@@ -52,25 +52,31 @@ def _answer(space: TvmSpace, call: Mapping[str, Any]) -> Any:
         space.add(Task.from_row(call["task"]))
         return None
     if method == "sample":
-        found = space.sample(Task.from_row(call["task"]), call["n"], call["seed"])
-        return [encode_candidate(each) for each in found]
+        sampled = space.sample(Task.from_row(call["task"]), call["n"], call["seed"])
+        return [encode_candidate(candidate) for candidate in sampled]
     if method == "enumerate":
         everything = space.enumerate(Task.from_row(call["task"]))
-        return None if everything is None else [encode_candidate(each) for each in everything]
-    candidates = [_candidate(each) for each in call["candidates"]]
+        return (
+            None
+            if everything is None
+            else [encode_candidate(candidate) for candidate in everything]
+        )
+    candidates = [_candidate(data) for data in call["candidates"]]
     if method == "mutate":
         return encode_candidate(space.mutate(candidates[0], call["seed"]))
     if method == "crossover":
         return encode_candidate(space.crossover(candidates[0], candidates[1], call["seed"]))
     if method == "graph":
-        return [encode_array(each) for each in space.graph(candidates[0]).arrays]
+        return [encode_array(array) for array in space.graph(candidates[0]).arrays]
     if method == "features_of":
-        return [encode_array(each) for each in space.features_of(candidates)]
-    raise TuningError(f"A space has no method `{method}`.")
+        return [encode_array(matrix) for matrix in space.features_of(candidates)]
+    raise TuningError(
+        f"A space has no method `{method}`. Use the same version of the package on both sides."
+    )
 
 
 def _candidate(data: Any) -> Candidate:
     candidate = decode_candidate(data)
     if candidate is None:
-        raise TuningError("A call of a space lacks its candidate.")
+        raise TuningError("A call to a space lacks its candidate. Pass a candidate.")
     return candidate

@@ -1,4 +1,4 @@
-"""What of a task's target decides where it can be measured, out of its text."""
+"""The properties of a task's target that decide where it can be measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .task import Task
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """What of a target decides where it can be measured."""
+    """The properties of a target that decide where it can be measured."""
 
     kind: str
     mcpu: str
@@ -19,10 +19,10 @@ class TargetFacts:
 
 
 def target_of(task: Task) -> TargetFacts:
-    """Return the facts of a task's target, out of its text.
+    """Parse the properties of a task's target from its JSON.
 
     Raises:
-        TuningError: the text is no target.
+        TuningError: the JSON is not a target.
     """
     try:
         fields = load_json(task.target_json, "a target")
@@ -31,20 +31,21 @@ def target_of(task: Task) -> TargetFacts:
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TuningError(
-            f"The target of the task `{task.task_name}` cannot be read: {error}."
+            f"The target of the task `{task.task_name}` cannot be parsed: {error}. Extract the "
+            "task again with `graphnet tasks`."
         ) from error
 
 
 def foreign(target: TargetFacts, mcpu: str) -> str:
-    """Say why tasks of a target cannot be measured on a processor that LLVM calls `mcpu`, or "".
+    """Return why a target cannot be measured on the LLVM processor `mcpu`, or "" if it can.
 
     >>> foreign(TargetFacts("llvm", "znver4", 1), "znver4")
     ''
     >>> foreign(TargetFacts("cuda", "", 1), "znver4")
-    'is for `cuda`, and only tasks for processors (`llvm`) can be measured'
+    'has a `cuda` target, but only CPU targets (`llvm`) can be measured'
     """
     if target.kind != "llvm":
-        return f"is for `{target.kind}`, and only tasks for processors (`llvm`) can be measured"
+        return f"has a `{target.kind}` target, but only CPU targets (`llvm`) can be measured"
     if target.mcpu != mcpu:
-        return f"is for the processor `{target.mcpu}`, and this one is `{mcpu}`"
+        return f"is for the processor `{target.mcpu}`, but this machine has `{mcpu}`"
     return ""

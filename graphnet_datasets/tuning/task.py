@@ -1,7 +1,7 @@
-"""A task: one fused operator of real graphs on one target, with how often the graphs call it.
+"""Tuning tasks: a fused operator on one target, and how often graphs call it.
 
-Nothing here knows TVM. The workload and the target are its JSON texts, kept as they are: data of
-strangers that only an isolated worker parses.
+This module does not depend on TVM. Workload and target are untrusted JSON strings, stored verbatim
+and parsed only in an isolated worker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import TuningError
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskSource:
-    """A graph that a task was cut from, and how often that graph calls it."""
+    """A graph that contains the task, and how often that graph calls it."""
 
     sample_id: str
     graph_hash: str
@@ -24,10 +24,10 @@ class TaskSource:
 
 
 def task_key(workload_json: str, target_json: str) -> str:
-    """Return the id of a task, 32 hexadecimal digits: blake2b of the workload's and target's JSON.
+    """Return the id of a task: the blake2b hash of its workload and target, 32 hex digits.
 
-    The target belongs to it, its number of threads too: what is fast on one machine is not on
-    another.
+    The hash includes the target and its number of threads, because a schedule that is fast on one
+    machine may be slow on another.
 
     >>> task_key("{}", '{"kind": "llvm"}') == task_key("{}", '{"kind": "cuda"}')
     False
@@ -37,7 +37,7 @@ def task_key(workload_json: str, target_json: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for text in (workload_json, target_json):
         encoded = text.encode()
-        # The length in front: no two pairs of texts run together to the same bytes.
+        # Length prefixes keep different pairs of strings from concatenating to the same bytes.
         digest.update(len(encoded).to_bytes(8, "little"))
         digest.update(encoded)
     return digest.hexdigest()
@@ -47,13 +47,13 @@ def task_key(workload_json: str, target_json: str) -> str:
 class Task:
     """One row of `tuning_tasks`; the fields have the names of its columns.
 
-    `arg_shapes` and `arg_dtypes` are of the workload's arguments, the outputs last. `flops` are
-    floating point operations of one call, `bytes` what one call reads and writes at least.
-    `family` is the kind of operator that results are grouped and held out by (`matmul`, `conv2d`,
-    `softmax` …); `pipeline` names the passes that the task was cut behind.
+    `arg_shapes` and `arg_dtypes` describe the workload's arguments, outputs last. `flops` counts
+    floating-point operations per call, `bytes` the minimum memory traffic per call. Results are
+    grouped and held out by `family`, the kind of operator (`matmul`, `conv2d`, `softmax` …).
+    `pipeline` names the passes that run before tasks are extracted.
 
     Raises:
-        TuningError: the arguments' shapes and dtypes differ in number, or a figure is negative.
+        TuningError: the numbers of shapes and dtypes differ, or `flops` or `bytes` is negative.
 
     >>> task = Task(
     ...     task_id=task_key("{}", "{}"),
@@ -91,22 +91,22 @@ class Task:
     def __post_init__(self) -> None:
         if len(self.arg_shapes) != len(self.arg_dtypes):
             raise TuningError(
-                f"The task `{self.task_name}` has {len(self.arg_shapes)} shapes of arguments and "
-                f"{len(self.arg_dtypes)} dtypes. Each argument has one of both."
+                f"The task `{self.task_name}` has {len(self.arg_shapes)} argument shapes and "
+                f"{len(self.arg_dtypes)} dtypes. Pass one shape and one dtype per argument."
             )
         if self.flops < 0 or self.bytes < 0:
             raise TuningError(
-                f"The task `{self.task_name}` has {self.flops} flops and {self.bytes} bytes; "
-                "neither can be negative."
+                f"The task `{self.task_name}` has {self.flops} flops and {self.bytes} bytes. "
+                "Both must be at least 0."
             )
 
     @property
     def weight(self) -> int:
-        """How often all its graphs call it: w_i of the sum of w_i * latency_i; 1 without any."""
+        """Number of calls over all sources (w_i in the sum of w_i * latency_i), at least 1."""
         return sum(source.count for source in self.sources) or 1
 
     def to_row(self) -> dict[str, Any]:
-        """Return the columns of `tuning_tasks`, `schema_version` left to who writes the table."""
+        """Return the columns of `tuning_tasks` except `schema_version`, which the writer adds."""
         row = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         row["arg_shapes"] = [list(shape) for shape in self.arg_shapes]
         row["arg_dtypes"] = list(self.arg_dtypes)
@@ -118,7 +118,7 @@ class Task:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Task:
-        """Return the task of a row of `tuning_tasks`; other columns are not looked at.
+        """Return the task of a row of `tuning_tasks`; other columns are ignored.
 
         Raises:
             TuningError: a column is missing or has another type.
@@ -131,9 +131,9 @@ class Task:
             }
             values["arg_shapes"] = tuple(tuple(map(int, shape)) for shape in row["arg_shapes"])
             values["arg_dtypes"] = tuple(map(str, row["arg_dtypes"]))
-            values["sources"] = tuple(TaskSource(**each) for each in row.get("sources") or ())
+            values["sources"] = tuple(TaskSource(**item) for item in row.get("sources") or ())
             values["tool_versions"] = {
-                str(each["name"]): str(each["version"]) for each in row.get("tool_versions") or ()
+                str(item["name"]): str(item["version"]) for item in row.get("tool_versions") or ()
             }
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""Where the loads and stores of a lowered program go: strides, distinct elements, lines of cache.
+"""Memory access patterns of a lowered program: strides, distinct elements and cache lines.
 
-It imports nothing of TVM: it walks the objects that it is given, by the names of their classes.
+This module does not import TVM; it identifies the nodes of the syntax tree by their class names.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 MAX_PROBES = 32
-"""Values of a loop's variable that are tried."""
+"""Number of values of a loop variable that are evaluated."""
 LINE_BYTES = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """What an expression does while one loop after another runs; arrays [loops], outermost first.
+    """The values of an index expression over its loops; arrays are [loops], outermost first.
 
-    `strides` is by how much it changes from a loop's first to its second iteration, `distinct` how
-    many values it takes in all of them, `spans` the difference of the largest and the least.
+    `strides` is the change from a loop's first to its second iteration, `distinct` the number of
+    distinct values over all iterations, `spans` the difference between maximum and minimum.
     """
 
     strides: np.ndarray
@@ -30,10 +30,10 @@ class Access:
     spans: np.ndarray
 
     def touched(self, element_bytes: float, num_elements: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bytes and the lines of cache that all of a loop touches, [loops] each.
+        """Return the bytes and cache lines touched by all iterations of each loop, both [loops].
 
-        An estimate: loops are taken as independent of each other, and lines as full where the
-        elements fill the span that they lie in.
+        This is an estimate: it assumes that loops are independent, and that cache lines are full if
+        the elements fill their span.
         """
         inner = np.minimum(np.cumprod(self.distinct[::-1])[::-1], max(num_elements, 1))
         spans = np.minimum(1 + np.cumsum(self.spans[::-1])[::-1], max(num_elements, 1))
@@ -42,19 +42,19 @@ class Access:
 
 
 def access_of(value: Any, loops: Sequence[tuple[int, int]]) -> Access:
-    """Return how an index expression changes with the loops: hash of the variable and extent."""
+    """Return how an index expression varies over loops, pairs of variable hash and extent."""
     counts = [min(extent, MAX_PROBES) for _, extent in loops]
     ends = np.cumsum([1, *counts])
     probes: dict[int, np.ndarray] = {}
     for (variable, _), start, stop in zip(loops, ends[:-1], ends[1:], strict=True):
         probes[variable] = np.zeros(ends[-1], np.int64)
         probes[variable][start:stop] = np.arange(stop - start)
-    found = np.broadcast_to(np.asarray(evaluate(value, probes), np.int64), (int(ends[-1]),))
+    values = np.broadcast_to(np.asarray(evaluate(value, probes), np.int64), (int(ends[-1]),))
     strides, distinct, spans = (np.zeros(len(loops)) for _ in range(3))
     for index, ((_, extent), start, stop) in enumerate(
         zip(loops, ends[:-1], ends[1:], strict=True)
     ):
-        own = found[start:stop]
+        own = values[start:stop]
         if len(own) < 2:
             distinct[index] = 1
             continue
@@ -67,9 +67,9 @@ def access_of(value: Any, loops: Sequence[tuple[int, int]]) -> Access:
 
 
 def evaluate(node: Any, variables: Mapping[int, Any]) -> Any:
-    """Return an index expression's value, int64; variables that are not given are 0.
+    """Evaluate an index expression to int64; variables without a value are 0.
 
-    What no index of a dense program holds (a load, a call) is 0 as well.
+    Nodes that do not occur in indices of dense programs (loads, calls) also evaluate to 0.
     """
     name = type(node).__name__
     if isinstance(node, int):
@@ -89,17 +89,17 @@ def evaluate(node: Any, variables: Mapping[int, Any]) -> Any:
 
 
 def elements_of(buffer: Any) -> int:
-    """Return how many elements a buffer has; what is not constant counts as one."""
-    return math.prod(max(int(evaluate(each, {})), 1) for each in buffer.shape)
+    """Return the number of elements of a buffer; dynamic dimensions count as 1."""
+    return math.prod(max(int(evaluate(size, {})), 1) for size in buffer.shape)
 
 
 def bytes_of(dtype: str) -> float:
-    """Return the bytes of an element.
+    """Return the size of an element in bytes.
 
     >>> bytes_of("float32"), bytes_of("bfloat16"), bytes_of("bool")
     (4.0, 2.0, 1.0)
     """
-    digits = "".join(each for each in dtype if each.isdigit())
+    digits = "".join(character for character in dtype if character.isdigit())
     return max(int(digits) / 8, 1.0) if digits else 1.0
 
 

@@ -1,25 +1,25 @@
-"""A lowered program of TVM as a graph of its syntax tree, for models that learn from it.
+"""Program graphs of lowered TVM programs, for models that learn from syntax trees.
 
-It imports nothing of TVM: it walks the objects that it is given, by the names of their classes.
-What it wants is what `tir_lowering.lowered` gives: no blocks, no loops of one iteration, buffers of
-the size that is used, one index each.
+This module does not import TVM; it identifies the nodes of the syntax tree by their class names.
+Its input is the result of `tir_lowering.lowered`: without blocks and loops of one iteration, and
+with compact buffers that have a single index.
 
-A node is a loop, a store, a load, an operation or a choice. Its row holds, in this order (logs are
-to base 2),
+A node of the graph is a loop, store, load, operation or choice. Its features are, in this order
+(logs are to base 2):
 
-    6   which of loop, store, load, arithmetic, call, choice it is
-    1   log of how often it runs: the product of the extents around it
-    1   how deep it lies, in tenths
+    6   one-hot kind: loop, store, load, arithmetic, call, choice
+    1   log of the number of executions: the product of the surrounding extents
+    1   depth, divided by ten
     5   of a loop: serial, parallel, vectorized, unrolled, bound to a thread
-    5   of a loop: whether TVM unrolls it by itself; logs of its extent, of one more than the steps
-        that may be unrolled, of one more than the stores that its body has once unrolled, of the
-        iterations of it and the loops in it
-    2   of a loop: logs of one more than the bytes and the lines of cache that one run of it touches
-    4   of a store or a load: log of the buffer's elements; bytes of one; whether the buffer is
-        allocated by the program; whether it stores where it loads, as a reduction does
-    4   of a store or a load: of the innermost loop: log of one more than the stride, whether that
-        is 0, whether it is 1, whether the loop is vectorized
-    8   of an operation: which (`OPERATIONS`); of a store whether it stores a constant, by the last
+    5   of a loop: whether TVM unrolls it automatically; logs of its extent, of 1 + the unroll limit
+        in steps, of 1 + the stores of its unrolled body, and of the iterations of it and its
+        nested loops
+    2   of a loop: logs of 1 + the bytes and the cache lines touched by one execution
+    4   of a store or load: log of the buffer's elements; bytes per element; whether the program
+        allocates the buffer; whether it stores where it loads, as in a reduction
+    4   of a store or load, for the innermost loop: log of 1 + the stride, whether the stride is 0,
+        whether it is 1, whether the loop is vectorized
+    8   of an operation: one-hot kind (`OPERATIONS`); the last one also marks stores of constants
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from .tir_access import Access, access_of, bytes_of, elements_of
 KINDS = ("loop", "store", "load", "arithmetic", "call", "choice")
 OPERATIONS = ("add", "multiply", "divide", "compare", "exponential", "root", "choice", "other")
 NUM_EDGE_FEATURES = 8
-"""Of an edge between a loop and what is in it: log of one more than the stride, whether that is 0,
-whether it is 1; logs of the extent, of the bytes and of the lines that the loop touches through
-it, of the iterations inside of the loop; tenths of the loops between them."""
+"""Features of an edge between a loop and a nested node: log of 1 + the stride, whether the stride
+is 0, whether it is 1; logs of the extent, of the bytes and of the cache lines that the loop touches
+through the node, of the iterations of the loops in between; number of these loops over ten."""
 MAX_NODES = 20_000
 
 _RUNS, _DEPTH, _LOOP_KIND = 6, 7, 8
@@ -56,18 +56,20 @@ def graph_of_function(function: Any) -> ProgramGraph:
     """Return the graph of a lowered `PrimFunc`.
 
     Raises:
-        TuningError: it has more than `MAX_NODES` nodes, or is nested too deep to be walked.
+    TuningError: it has more than `MAX_NODES` nodes, or is nested too deeply.
     """
     builder = _Builder()
     try:
         builder.statement(function.body, parent=None)
     except RecursionError as error:
-        raise TuningError("The program is nested too deep to be made a graph of.") from error
+        raise TuningError(
+            "The program is nested too deeply for a program graph. Leave out this candidate."
+        ) from error
     return builder.graph()
 
 
 class _Steps:
-    """What TVM's unrolling knows of a part of a program: stores, loops left, loops unrolled."""
+    """State of TVM's unrolling for a part of a program: stores, kept loops, unrolled loops."""
 
     __slots__ = ("loops", "stores", "unrolled")
 
@@ -93,7 +95,10 @@ class _Builder:
 
     def add(self, kind: str, parent: int | None) -> int:
         if len(self.rows) >= MAX_NODES:
-            raise TuningError(f"The program has more than {MAX_NODES} loops and operations.")
+            raise TuningError(
+                f"The program has more than {MAX_NODES} loops and operations. Leave out this "
+                "candidate."
+            )
         row = np.zeros(NUM_FEATURES, np.float32)
         row[KINDS.index(kind)] = 1
         row[_RUNS] = sum(math.log2(max(extent, 1)) for _, extent in self.loops)
@@ -109,8 +114,8 @@ class _Builder:
         elif name == "BufferStore":
             self._store(node, parent)
         elif name == "SeqStmt":
-            for each in node.seq:
-                self._part(each, parent)
+            for statement in node.seq:
+                self._part(statement, parent)
         elif name == "IfThenElse":
             index = self.add("choice", parent)
             self._condition(node.condition, index)
@@ -129,7 +134,7 @@ class _Builder:
             self.statement(node.body, parent)
 
     def _part(self, node: Any, parent: int | None) -> None:
-        """Walk one of several statements; TVM counts the steps of each by itself."""
+        """Visit one of several statements, for which TVM counts steps separately."""
         before, self.steps = self.steps, _Steps()
         self.statement(node, parent)
         self.steps.stores += before.stores
@@ -152,7 +157,7 @@ class _Builder:
         self.loops.pop()
         self.loop_nodes.pop()
         steps = self.steps
-        if kind != _VECTORIZED:  # those are gone before loops are unrolled
+        if kind != _VECTORIZED:  # TVM vectorizes before it unrolls
             row[_UNROLLED] = kind == _UNROLLED_KIND or (
                 kind == _SERIAL
                 and not steps.loops
@@ -165,10 +170,10 @@ class _Builder:
             else:
                 steps.loops += 1
         row[_STEPS] = math.log2(1 + steps.stores)
-        deepest = max((each[_RUNS] for each in self.rows[first:]), default=row[_RUNS])
+        deepest = max((nested[_RUNS] for nested in self.rows[first:]), default=row[_RUNS])
         row[_ITERATIONS] = deepest - row[_RUNS]
         for column, position in ((_BYTES, 0), (_LINES, 1)):
-            amount = sum(each[position] for each in self.touched[index].values())
+            amount = sum(amounts[position] for amounts in self.touched[index].values())
             row[column] = math.log2(1 + amount)
 
     def _store(self, node: Any, parent: int | None) -> None:
@@ -189,12 +194,12 @@ class _Builder:
         name = type(node).__name__
         if name in ("Var", "IntImm", "FloatImm", "StringImm", "SizeVar"):
             return
-        if name in ("BufferLoad", "TensorLoad"):  # the same, by two names
+        if name in ("BufferLoad", "TensorLoad"):  # two names of the same node
             index, key = self._access("load", node, parent)
             self.loads.setdefault(key, []).append(index)
             self._part_of(index, store)
             return
-        if name == "Cast":  # the types of loads and stores tell of it
+        if name == "Cast":  # described by the dtypes of loads and stores
             self.expression(node.value, parent, store)
             return
         operation = _operation_of(node, name)
@@ -214,15 +219,15 @@ class _Builder:
             if name == "Call":
                 children = list(node.args)
             else:
-                found = (getattr(node, field, None) for field in ("a", "b", "value"))
-                children = [each for each in found if each is not None]
+                operands = (getattr(node, field, None) for field in ("a", "b", "value"))
+                children = [operand for operand in operands if operand is not None]
         self.rows[index][_OPERATION + OPERATIONS.index(operation)] = 1
         self._part_of(index, store)
-        for each in children:
-            self.expression(each, index, store)
+        for child in children:
+            self.expression(child, index, store)
 
     def _condition(self, node: Any, index: int) -> None:
-        """Tie a choice to the loops that its condition changes with."""
+        """Connect a choice with the loops that its condition depends on."""
         self._tie(index, access_of(node, self.loops), 0.0, 1)
 
     def _part_of(self, index: int, store: int | None) -> None:
@@ -252,7 +257,7 @@ class _Builder:
         return index, key
 
     def _tie(self, index: int, access: Access, item: float, elements: int) -> None:
-        """Add edges between a node and all loops around it."""
+        """Add edges between a node and all surrounding loops."""
         sizes, lines = access.touched(item, elements)
         inner = 0.0
         for position in range(len(self.loops) - 1, -1, -1):
@@ -272,7 +277,7 @@ class _Builder:
                 self.edges.append(edge)
 
     def graph(self) -> ProgramGraph:
-        """Return the nodes with all edges."""
+        """Return the graph with all edges."""
         edges = self.edges
         last: dict[int | None, int] = {}
         for index, parent in enumerate(self.parents):

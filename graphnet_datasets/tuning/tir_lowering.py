@@ -1,4 +1,4 @@
-"""A schedule as the program that TVM compiles of it, short of what it does to vectors and loops."""
+"""Lowering of a schedule by TVM's passes, up to but excluding vectorization and unrolling."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 
 def lowered(module: Any) -> Any:
-    """Return the `IRModule` of a schedule with TVM's own passes behind it.
+    """Return the `IRModule` of a schedule after TVM's lowering passes.
 
-    Blocks are gone, with them loops of one iteration; a buffer has the size of what is in use at a
-    time, and one index. Vectorized loops are loops still, and none is unrolled yet: programs stay
-    small, and their marks tell what will be done to them.
+    Blocks and loops with a single iteration are removed, and buffers are compacted and flattened to
+    one index. Vectorized and unrolled loops remain annotated loops, which keeps programs small.
     """
     passes = importlib.import_module("tvm.s_tir.transform")
     general = importlib.import_module("tvm.tirx.transform")

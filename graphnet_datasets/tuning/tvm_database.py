@@ -1,6 +1,6 @@
-"""Databases of TVM, `JSONDatabase`: two files of lines, of workloads and of records.
+"""TVM databases (`JSONDatabase`): JSON lines of workloads and of records.
 
-For isolated processes: both are parsed by TVM.
+Use this module only in isolated processes, because TVM parses the contents.
 """
 
 from __future__ import annotations
@@ -33,22 +33,25 @@ from .verifying import verify_trace
 
 
 def write_tvm_database(
-    found: TuningRecords, directory: str | os.PathLike[str], *, trust_remote_code: bool = False
+    tuning_records: TuningRecords,
+    directory: str | os.PathLike[str],
+    *,
+    trust_remote_code: bool = False,
 ) -> Path:
-    """Write records as a `JSONDatabase` of TVM: two files of lines, which `work_dir` takes.
+    """Write records as a TVM `JSONDatabase`, whose two files form a `work_dir`.
 
-    Correct records come with all repetitions, in seconds.
+    Only correct records are written, with all repetitions in seconds.
 
     Raises:
-        TuningError: a workload or a target cannot be read.
+        TuningError: a workload or target cannot be parsed.
     """
 
     ms = import_meta_schedule()
     places: dict[str, int] = {}
     workloads: list[str] = []
     records: list[str] = []
-    for row in found.measurements:
-        task = found.tasks[row.task_id]
+    for row in tuning_records.measurements:
+        task = tuning_records.tasks[row.task_id]
         if not row.is_ok:
             continue
         if row.task_id not in places:
@@ -58,7 +61,7 @@ def write_tvm_database(
             workloads.append(json.dumps(ms.database.Workload(workload).as_json()))
         trace = json.loads(row.trace_json) if trust_remote_code else verify_trace(row.trace_json)
         types = [["TENSOR", dtype, list(shape)] for shape, dtype in _types_of(task)]
-        seconds = [each / 1e3 for each in row.times_ms]
+        seconds = [time_ms / 1e3 for time_ms in row.times_ms]
         body = [trace, seconds, json.loads(task.target_json), types]
         records.append(json.dumps([places[row.task_id], body]))
     root = Path(directory)
@@ -79,21 +82,24 @@ def _types_of(task: Task) -> list[tuple[tuple[int, ...], str]]:
 def read_tvm_database(
     directory: str | os.PathLike[str], *, trust_remote_code: bool = False
 ) -> TuningRecords:
-    """Return the records of a `JSONDatabase` of TVM as tasks and measurements.
+    """Return the records of a TVM `JSONDatabase` as tasks and measurements.
 
-    Lines that cannot be read, that name no workload, or have no times are left out by count, as are
-    those that the verifier refuses unless `trust_remote_code`; times become repetitions.
+    Times become repetitions. Lines that cannot be parsed, lack a workload or have no times are
+    skipped and counted, and so are lines that the verifier rejects unless `trust_remote_code`.
 
     Raises:
-        TuningError: there is no such database.
+        TuningError: the database does not exist.
     """
 
     import_meta_schedule()
     root = Path(directory)
     files = [root / "database_workload.json", root / "database_tuning_record.json"]
-    missing = [each for each in files if not each.is_file()]
+    missing = [file for file in files if not file.is_file()]
     if missing:
-        raise TuningError(f"There is no database of TVM in `{directory}`: no `{missing[0].name}`.")
+        raise TuningError(
+            f"`{directory}` is not a TVM database: it has no `{missing[0].name}`. Pass the "
+            "`work_dir` of a `JSONDatabase`."
+        )
     skipped: collections.Counter[str] = collections.Counter()
     workloads: list[Any] = []
     for line in read_bytes(files[0]).splitlines():
@@ -103,9 +109,9 @@ def read_tvm_database(
         except UnverifiedProgramError as error:
             workloads.append(None)
             skipped[str(error)] += 1
-        except Exception:  # whatever TVM raises
+        except Exception:  # TVM raises many types
             workloads.append(None)
-            skipped["its workload cannot be read"] += 1
+            skipped["workload cannot be parsed"] += 1
     tasks: dict[str, Task] = {}
     rows: list[Measurement] = []
     for number, line in enumerate(read_bytes(files[1]).splitlines()):
@@ -115,15 +121,15 @@ def read_tvm_database(
             if not trust_remote_code:
                 verify_trace(json.dumps(trace))
             target = load_target(json.dumps(target_data), trust_remote_code=trust_remote_code)
-            times = tuple(1e3 * float(each) for each in seconds or ())
+            times = tuple(1e3 * float(time_s) for time_s in seconds or ())
         except UnverifiedProgramError as error:
             skipped[str(error)] += 1
             continue
-        except Exception:  # whatever is wrong with the line, or TVM raises
-            skipped["it is not a record"] += 1
+        except Exception:  # malformed JSON of any form, or an error of TVM
+            skipped["not a record"] += 1
             continue
-        if workload is None or not times or not all(0 < each < 1e10 for each in times):
-            skipped["it has no workload, or no times"] += 1
+        if workload is None or not times or not all(0 < time_ms < 1e10 for time_ms in times):
+            skipped["no workload or no times"] += 1
             continue
         task = task_of(workload, target_text(target))
         tasks.setdefault(task.task_id, task)
@@ -143,22 +149,22 @@ def read_tvm_database(
 
 
 def _workload_of_line(line: Any) -> str:
-    """Return the JSON of a workload in a line `[hash, content]` of a database.
+    """Return the JSON of a workload from a database line `[hash, content]`.
 
-    The content is base64 of 8 bytes of length, least significant first, and the text.
+    The content is base64 of an 8-byte little-endian length followed by the JSON.
 
     Raises:
-        ValueError: it is not written so.
+        ValueError: the content has another format.
     """
     content = base64.b64decode(line[1], validate=True)
     size = int.from_bytes(content[:8], "little")
     if size != len(content) - 8:
-        raise ValueError("The length of a workload is not that of its text.")
+        raise ValueError("The length of a workload does not match its JSON. Export it again.")
     return content[8:].decode()
 
 
 def task_of(workload: Any, target_json: str) -> Task:
-    """Return the task of a workload whose graph is not known."""
+    """Return the task of a workload without a source graph."""
     text, types = workload_text(workload), argument_types(workload)
     return make_task(workload, _block_names(workload), target_json, text, types)
 
@@ -168,4 +174,4 @@ def _block_names(workload: Any) -> str:
     tvm = importlib.import_module("tvm")
     schedule = tvm.s_tir.Schedule(workload)
     blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-    return "_".join(str(schedule.get(each).name_hint) for each in blocks)[:200]
+    return "_".join(str(schedule.get(block).name_hint) for block in blocks)[:200]

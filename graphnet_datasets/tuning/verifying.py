@@ -1,16 +1,16 @@
-"""Verifier of the workloads, traces and targets in files of strangers.
+"""Verifier of untrusted workloads, traces and targets.
 
-TVM compiles any program, also one that calls `system`. So everything that comes with data passes
-this allow-list before TVM sees it: node types with their fields, intrinsics, attributes and
-annotations of workloads; instructions, their attributes and decisions of traces; keys of targets.
-Whatever is not on a list is refused by its name.
+TVM compiles any program, including one that calls `system`. Everything that comes with data must
+therefore pass this allow-list before TVM parses it: node types with their fields, intrinsics,
+attributes and annotations of workloads; instructions, their attributes and decisions of traces;
+keys of targets. Anything else is rejected, and the error names it.
 
-A workload must also stay inside its buffers: the indices of every load and store are
-bounded by interval arithmetic over the loops, and a workload whose indices cannot be bounded is
-refused. Schedule primitives keep what a program computes, hence its bounds.
+A workload must also stay inside its buffers. The indices of every load and store are bounded by
+interval arithmetic over the loops, and a workload whose indices cannot be bounded is rejected.
+Schedule primitives preserve the computation and thus its bounds.
 
-Nothing here imports TVM. The parsed JSON is written anew for TVM's loader, so that both read the
-same: a second key of one name or trailing text never reaches it.
+This module does not import TVM. The parsed JSON is serialized again for TVM's loader, so that both
+parsers see the same data: duplicate keys or trailing data never reach it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from ..terminal import printable_line
 MAX_CHARACTERS = 4 * 2**20
 MAX_NODES = 100_000
 MAX_EXPANDED_NODES = 1_000_000
-"""Nodes of a workload as a tree: TVM's passes walk a node that is shared once for each path."""
+"""Nodes of a workload expanded to a tree: TVM visits a shared node once per path."""
 MAX_DEPTH = 400
-"""TVM's passes recurse."""
+"""Limit of nesting, since TVM's passes are recursive."""
 MAX_ELEMENTS = 2**31 - 1
-"""Elements of a buffer: TVM may flatten indices in 32 bits."""
+"""Elements per buffer, since TVM may flatten indices in 32 bits."""
 MAX_INSTRUCTIONS = 4096
 MAX_PLACES = 64
-"""Inputs, attributes or outputs of an instruction, and values of a decision."""
+"""Limit of inputs, attributes or outputs of an instruction, and of values of a decision."""
 
 _MAX_INT = 2**63 - 1
 _MAX_PARAMETER = 2**31 - 1
@@ -51,10 +51,10 @@ INTRINSICS = {
     "tirx.round": 1, "tirx.rsqrt": 1, "tirx.sigmoid": 1, "tirx.sin": 1, "tirx.sinh": 1,
     "tirx.sqrt": 1, "tirx.tan": 1, "tirx.tanh": 1, "tirx.trunc": 1,
 }  # fmt: skip
-"""Intrinsics that a workload may call, with the number of their arguments: functions of numbers."""
+"""Intrinsics that a workload may call, all numeric functions, with their number of arguments."""
 
 SCHEDULE_RULES = frozenset({"meta_schedule.pool_avg", "meta_schedule.pool_max"})
-"""Values of the annotation `schedule_rule`, by which MetaSchedule looks up a function."""
+"""Values of the annotation `schedule_rule`, which names a function of MetaSchedule."""
 
 FUNCTION_ATTRIBUTES = frozenset({"s_tir", "op_pattern", "global_symbol", "tirx.noalias"})
 
@@ -69,7 +69,7 @@ ANNOTATIONS = frozenset(
 """Annotations that a trace may set. Others, such as `pragma_import_llvm`, carry code."""
 
 TENSOR_INTRINSICS = frozenset({"dot_16x4_vnni", "dot_16x4_avx512"})
-"""TVM's own intrinsics for products of int8, which MetaSchedule uses on some processors."""
+"""TVM's intrinsics for int8 products, which MetaSchedule uses on some processors."""
 
 SCOPES = frozenset({"global", "local"})
 
@@ -84,11 +84,11 @@ Environment = dict[int, Interval]
 
 
 def verify_workload(text: str) -> str:
-    """Return a workload's JSON, written anew, after checking all of it.
+    """Return a workload's JSON, serialized again after a complete check.
 
     Raises:
-        UnverifiedProgramError: it holds something that is not on the allow-list, is too large, or
-            may read or write outside of its buffers; the message names it.
+        UnverifiedProgramError: the workload contains an item that is not on the allow-list, is too
+            large, or may access memory outside its buffers; the message names it.
     """
     content = _parse(text, "workload")
     verifier = _Workload(content)
@@ -97,11 +97,11 @@ def verify_workload(text: str) -> str:
 
 
 def verify_trace(text: str) -> Any:
-    """Return the parsed JSON of a trace after checking all of it.
+    """Return the parsed JSON of a trace after a complete check.
 
     Raises:
-        UnverifiedProgramError: it holds something that is not on the allow-list; the message names
-            it.
+        UnverifiedProgramError: the trace contains an item that is not on the allow-list; the
+            message names it.
 
     >>> verify_trace('[[["GetSBlock",[],["matmul","main"],["b0"]]],[]]')[1]
     []
@@ -128,10 +128,10 @@ it, pass `--trust-remote-code`.
 
 
 def verify_target(text: str) -> dict[str, Any]:
-    """Return the parsed JSON of a target after checking all of it.
+    """Return the parsed JSON of a target after a complete check.
 
     Raises:
-        UnverifiedProgramError: it has a key or a value that is not on the allow-list.
+        UnverifiedProgramError: a key or value is not on the allow-list.
 
     >>> verify_target('{"kind": "llvm", "mcpu": "znver4", "num-cores": 1}')["mcpu"]
     'znver4'
@@ -175,7 +175,7 @@ def _shown(value: Any) -> str:
 
 
 def _parse(text: str, kind: str) -> Any:
-    """Return the value of a JSON text in which no object has two keys of one name."""
+    """Return parsed JSON; reject objects with duplicate keys."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         content = dict(pairs)
@@ -299,7 +299,7 @@ _INSTRUCTIONS: Mapping[str, _Checks] = {
     ),
     "Annotate": _KEY, "Unannotate": _KEY, "EnterPostproc": (),
 }  # fmt: skip
-"""Instructions that a trace may hold, with a check of each of their attributes."""
+"""Instructions that a trace may contain, with a check for each of their attributes."""
 
 
 # Workloads.
@@ -307,10 +307,10 @@ _INSTRUCTIONS: Mapping[str, _Checks] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Node:
-    """A kind of node, with the category by which other nodes refer to it and its fields.
+    """A kind of node, with its category for references from other nodes and its fields.
 
-    A field is `=CHECK` for a value in the node itself, otherwise the category of the
-    node that it refers to; `CATEGORY?` may be None, and `[CATEGORY]` is an array.
+    A field is `=CHECK` for an inline value, or else the category of the referenced node.
+    `CATEGORY?` may be None, and `[CATEGORY]` is an array.
     """
 
     category: str
@@ -479,7 +479,7 @@ class _Workload:
         self.least_size = 1
 
     def check(self) -> None:
-        """Check all nodes, and that the program stays inside its buffers."""
+        """Check all nodes, and check that the program stays inside its buffers."""
         for index, node in enumerate(self.nodes):
             self.categories.append(self._category(index, node))
         if self.categories[self.root] != "module":
@@ -514,7 +514,7 @@ class _Workload:
         return category
 
     def _leaf(self, index: int, kind: str, data: Any) -> tuple[str | None, Sequence[int]]:
-        """Return the category of a node that is a plain value, None for any other."""
+        """Return the category of a node that is a plain value, None for other nodes."""
         if kind == "None" and data is None:
             return "none", ()
         if kind == "bool" and isinstance(data, bool):
@@ -565,7 +565,7 @@ class _Workload:
 
     def _check_references(self, index: int, kind: str, references: Sequence[Any]) -> None:
         for reference in references:
-            # Only to nodes before: there are no circles.
+            # References to earlier nodes only, which rules out cycles.
             if not _is_int(reference, 0, index - 1):
                 _refuse("workload", f"has a node `{kind}` that refers to no node before it")
 
@@ -607,7 +607,7 @@ class _Workload:
             _refuse("workload", f"calls `{name}` with {count} arguments", is_listed=False)
 
     def _check_module(self, module: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the fields of the function `main`, the only one."""
+        """Return the fields of `main`, which must be the only function."""
         attributes = self._map(self._data(module["attrs"])["__dict__"])
         infos = self._map(module["global_infos"])
         sources = self._map(self._data(module["source_map"])["source_map"])
@@ -640,7 +640,7 @@ class _Workload:
             _refuse("workload", f"has the value `{_shown(data)}` of the attribute `{name}`")
 
     def check_annotations(self, place: int) -> None:
-        """Raise unless the annotations of a block or a loop are on the allow-list."""
+        """Raise an error unless all annotations of a block or loop are on the allow-list."""
         for key, value in self._map(place):
             name, data = self.nodes[key].get("data"), self.nodes[value].get("data")
             is_known = self.categories[key] == "string" and (
@@ -676,7 +676,7 @@ class _Workload:
 
 
 class _Walk:
-    """Intervals of all index expressions of a program; raises where one leaves its buffer.
+    """Interval analysis of all index expressions; raises an error if one leaves its buffer.
 
     `buffers` grows by the buffers that blocks allocate.
     """
@@ -687,7 +687,7 @@ class _Walk:
         self.declared: set[int] = set()
 
     def statement(self, index: int, variables: Environment) -> None:
-        """Check a statement, where each integer variable lies in an interval."""
+        """Check a statement, with an interval for each integer variable."""
         workload = self.workload
         kind, data = workload.nodes[index]["type"], workload._data(index)
         if kind == "tirx.SeqStmt":
@@ -779,7 +779,7 @@ class _Walk:
             )
 
     def expression(self, index: int, variables: Environment) -> Interval | None:
-        """Return the interval of an integer expression, None of any other; check its loads."""
+        """Return the interval of an integer expression, None for other expressions; check loads."""
         workload = self.workload
         kind, data = workload.nodes[index]["type"], workload._data(index)
         dtype = workload.dtype(index)
@@ -796,7 +796,7 @@ class _Walk:
             return self._call(data, dtype, variables)
         if kind == "prim.Select":
             self.expression(data["condition"], variables)
-            # Both values are computed, whatever the condition.
+            # Select evaluates both values, regardless of the condition.
             branches = [self.expression(data[f"{name}_value"], variables) for name in _BRANCHES]
             return _union(branches, dtype)
         operands = [
@@ -811,7 +811,7 @@ class _Walk:
             _refuse("workload", "loads an element as another dtype than that of its buffer")
         if source in workload.parameters and source not in workload.stored:
             whole = _range_of(dtype)
-            # `worker.make_arrays` draws integer inputs from 0 on and below the least size.
+            # `worker.make_arrays` draws integer inputs from 0 to below the smallest size.
             return None if whole is None else (0, min(workload.least_size - 1, whole[1]))
         return _range_of(dtype)
 
@@ -830,7 +830,7 @@ class _Walk:
         return _union(branches, dtype)
 
     def _refined(self, condition: int, variables: Environment, *, is_true: bool) -> Environment:
-        """Return the intervals of variables where a condition holds, or where it does not."""
+        """Return refined intervals of variables where a condition holds, or does not hold."""
         refined = dict(variables)
         for kind, left, right in self._comparisons(condition, is_true=is_true):
             for index, other, comparison in (
@@ -846,7 +846,7 @@ class _Walk:
                     high = min(high, bound[1] - (comparison == "LT"))
                 if comparison in ("GT", "GE", "EQ"):
                     low = max(low, bound[0] + (comparison == "GT"))
-                if low <= high:  # an empty interval is code that does not run
+                if low <= high:  # otherwise the code is unreachable
                     refined[index] = (low, high)
         return refined
 
@@ -873,7 +873,7 @@ def _lies_in(inner: Interval, outer: Interval) -> bool:
 
 
 def _range_of(dtype: str) -> Interval | None:
-    """Return the least and the greatest integer of a dtype, None of floating point.
+    """Return the smallest and largest integer of a dtype, None for floating-point dtypes.
 
     >>> _range_of("uint8"), _range_of("float32")
     ((0, 255), None)
@@ -888,7 +888,7 @@ def _range_of(dtype: str) -> Interval | None:
 
 
 def _fitting(interval: Interval, dtype: str) -> Interval | None:
-    """Return an interval of a dtype, all of it where the computation may overflow."""
+    """Return an interval of a dtype, widened to the full range if the value may overflow."""
     whole = _range_of(dtype)
     return interval if whole is None or _lies_in(interval, whole) else whole
 

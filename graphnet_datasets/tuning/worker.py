@@ -1,7 +1,7 @@
-"""One job in a process of its own: a candidate measured, a reference, the anchor, or a space.
+"""The jobs of isolated processes: measuring a candidate, references, the anchor, and spaces.
 
-What a job finds it sends as messages, in the phase in which it found it: of a candidate that later
-hangs or crashes the build time and the features are known all the same.
+A job sends its results as messages in the phase that produced them: if a candidate later hangs or
+crashes, its build time and features are still known.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from .measurement import TrialStatus
 from .task import Task
 
 CORRECT_T = -3.0
-"""A candidate is correct where all its outputs pass at this tolerance of `runs`: of float32 within
+"""Tolerance t of `runs` at which all outputs of a correct candidate must pass; for float32 within
 0.001 and 0.03 percent."""
 
 MAX_TIMING_S = 3.0
-"""Seconds that the repetitions of one candidate may take together: a slow one gets fewer, never
-less than two."""
+"""Limit in seconds for all repetitions of a candidate; slow candidates get fewer repetitions, at
+least two."""
 
 _LEAST_INPUT, _GREATEST_INPUT = 0.1, 1.0
-"""Inputs are positive: roots, logarithms and variances are numbers, and sums do not cancel."""
+"""Inputs are positive, so that roots and logarithms are defined and sums do not cancel."""
 
 _ANCHOR_SIZE = 128
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Do the job of the payload's `kind`."""
+    """Run the job of the payload's `kind`."""
     kind = payload["kind"]
     if kind == "space":
         from .space_worker import serve_space
@@ -75,26 +75,28 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
 def exchange(
     kind: str, source: str, target: Path, reporter: Reporter, trust_remote_code: bool = False
 ) -> None:
-    """Write records as a database of TVM, or such a database as records."""
+    """Convert records to a TVM database or back."""
     from .records import fill_tuning, read_records
     from .tvm_database import read_tvm_database, write_tvm_database
 
     if kind == "export":
-        found = read_records(source, with_features=False)
-        write_tvm_database(found, target, trust_remote_code=trust_remote_code)
-        reporter.send({"count": sum(each.is_ok for each in found.measurements)})
+        tuning_records = read_records(source, with_features=False)
+        write_tvm_database(tuning_records, target, trust_remote_code=trust_remote_code)
+        reporter.send({"count": sum(row.is_ok for row in tuning_records.measurements)})
         return
-    found = read_tvm_database(source, trust_remote_code=trust_remote_code)
-    if not found.measurements:
-        raise TuningError(f"No record in `{source}` can be read. {found.skipped_text}")
-    fill_tuning(target, found.tasks.values(), found.measurements)
-    reporter.send({"skipped": dict(found.skipped)})
+    tuning_records = read_tvm_database(source, trust_remote_code=trust_remote_code)
+    if not tuning_records.measurements:
+        raise TuningError(
+            f"None of the records in `{source}` can be parsed. {tuning_records.skipped_text}"
+        )
+    fill_tuning(target, tuning_records.tasks.values(), tuning_records.measurements)
+    reporter.send({"skipped": dict(tuning_records.skipped)})
 
 
 def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
-    """Build, check and time one candidate, and send what came of it.
+    """Build, check and time one candidate, and send the results.
 
-    `job` has `workload_json`, `target_json`, `trace_json`, `input_seed`, `reference` (a file),
+    `job` has `workload_json`, `target_json`, `trace_json`, `input_seed`, `reference` (a path),
     `number`, `repeat`, `min_repeat_ms` and `warmup`.
     """
     started = time.perf_counter()
@@ -107,7 +109,7 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     _send_features(job, schedule, reporter)
     try:
         library = build(schedule.mod, target)
-    except Exception as error:  # whatever TVM and LLVM raise
+    except Exception as error:  # TVM and LLVM raise many types
         reporter.send({"status": TrialStatus.BUILD_FAILED, "error": _described(error)})
         return
     reporter.send({"build_s": time.perf_counter() - started})
@@ -115,23 +117,21 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     started = time.perf_counter()
     tvm = importlib.import_module("tvm")
     inputs = make_arrays(argument_types(workload), job["input_seed"])
-    tensors = [tvm.runtime.tensor(each) for each in inputs]
+    tensors = [tvm.runtime.tensor(array) for array in inputs]
     try:
         call_started = time.perf_counter()
         library["main"](*tensors)
         call_s = time.perf_counter() - call_started
-    except Exception as error:  # whatever TVM raises
+    except Exception as error:  # TVM raises many types
         reporter.send({"status": TrialStatus.RUN_FAILED, "error": _described(error)})
         return
     with np.load(job["reference"], allow_pickle=False) as reference:
         largest, worst_t = compare(
-            [each.numpy() for each in tensors], inputs, reference, argument_types(workload)
+            [tensor.numpy() for tensor in tensors], inputs, reference, argument_types(workload)
         )
     reporter.send({"max_abs_error": largest, "min_t": worst_t})
     if not worst_t <= CORRECT_T:
-        error = (
-            f"It differs from the workload without a schedule: it passes from t = {worst_t:.3g}."
-        )
+        error = f"The outputs differ from those of the unscheduled workload: t = {worst_t:.3g}."
         reporter.send({"status": TrialStatus.WRONG, "error": error})
         return
     reporter.enter("time")
@@ -145,7 +145,7 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
         repeat=repeat,
         min_repeat_ms=job["min_repeat_ms"],
     )
-    times_ms = [1e3 * float(each) for each in timer(*tensors).results]
+    times_ms = [1e3 * float(result) for result in timer(*tensors).results]
     reporter.send(
         {
             "status": TrialStatus.OK,
@@ -158,7 +158,7 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
 
 
 def _send_features(job: Mapping[str, Any], schedule: Any, reporter: Reporter) -> None:
-    """Send the features of a schedule; a schedule without any is measured all the same."""
+    """Send the features of a schedule, if it has any."""
     from .space import TvmSpace
 
     task = Task(
@@ -167,16 +167,16 @@ def _send_features(job: Mapping[str, Any], schedule: Any, reporter: Reporter) ->
     try:
         space = TvmSpace(trust_remote_code=_is_trusted(job))
         features = space.features_of_schedule(task, schedule)
-    except Exception:  # templates make schedules that TVM's extractor does not take
+    except Exception:  # TVM's extractor does not support all template schedules
         return
     reporter.send({"features": features.tolist(), "feature_set": space.feature_set})
 
 
 def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes:
-    """Return an .npz of the arrays that the workload without a schedule changes, by position.
+    """Return an `.npz` of the arrays that the unscheduled workload changes, by position.
 
     Raises:
-        TuningError: the workload cannot be read.
+        TuningError: the workload cannot be parsed.
     """
     tvm = importlib.import_module("tvm")
     workload, target = _load(job)
@@ -184,7 +184,7 @@ def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes:
     reporter.enter("check")
     types = argument_types(workload)
     inputs = make_arrays(types, job["input_seed"])
-    tensors = [tvm.runtime.tensor(each) for each in inputs]
+    tensors = [tvm.runtime.tensor(array) for array in inputs]
     library["main"](*tensors)
     outputs = {}
     for position, (before, tensor) in enumerate(zip(inputs, tensors, strict=True)):
@@ -209,7 +209,7 @@ def _load(job: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def build(module: Any, target: Any) -> Any:
-    """Return the library of a module: what LLVM makes of it, in memory."""
+    """Return a module compiled to a library in memory by LLVM."""
     tvm = importlib.import_module("tvm")
     transform = importlib.import_module("tvm.s_tir.transform")
     module = transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
@@ -217,10 +217,10 @@ def build(module: Any, target: Any) -> Any:
 
 
 def make_arrays(types: Sequence[tuple[tuple[int, ...], str]], seed: int) -> list[np.ndarray]:
-    """Return arrays for the arguments of a workload, outputs too, equal on every machine.
+    """Return reproducible arrays for all arguments of a workload, including outputs.
 
-    Integers are from 0 on and below the least size of all arguments: many are indices, and such a
-    one is inside of whatever it points into.
+    Integers are at least 0 and below the smallest size of all arguments, since many are indices,
+    which must be in bounds.
 
     >>> [array] = make_arrays([((2, 2), "int64")], 0)
     >>> sorted({*array.reshape(-1).tolist()} - {0, 1})
@@ -247,32 +247,37 @@ def compare(
     reference: Mapping[str, np.ndarray],
     types: Sequence[tuple[tuple[int, ...], str]],
 ) -> tuple[float, float]:
-    """Return the largest difference of all arguments and the smallest t at which all pass.
+    """Return the largest difference over all arguments and the smallest t at which all pass.
 
-    Arguments that the workload does not change have to be as they were.
+    Arguments that the workload does not change must be unmodified.
     """
     largest, worst_t = 0.0, -np.inf
-    for position, (found, (shape, dtype)) in enumerate(zip(actual, types, strict=True)):
+    for position, (array, (shape, dtype)) in enumerate(zip(actual, types, strict=True)):
         expected = reference.get(str(position))
-        mine = np.ascontiguousarray(_bits(found))
-        right = np.ascontiguousarray(_bits(inputs[position]) if expected is None else expected)
-        if right.shape != shape or right.dtype != mine.dtype:
-            raise TuningError("The reference is of another workload. Remove it and start again.")
-        if mine.tobytes() == right.tobytes():
+        actual_bits = np.ascontiguousarray(_bits(array))
+        expected_bits = np.ascontiguousarray(
+            _bits(inputs[position]) if expected is None else expected
+        )
+        if expected_bits.shape != shape or expected_bits.dtype != actual_bits.dtype:
+            raise TuningError(
+                "The reference outputs belong to another workload. Delete them and start again."
+            )
+        if actual_bits.tobytes() == expected_bits.tobytes():
             continue
-        worst_t = max(worst_t, min_t(mine, right, dtype))
+        worst_t = max(worst_t, min_t(actual_bits, expected_bits, dtype))
         with np.errstate(invalid="ignore"):
             differences = np.abs(
-                found.astype(np.float64) - right.view(found.dtype).astype(np.float64)
+                array.astype(np.float64) - expected_bits.view(array.dtype).astype(np.float64)
             )
         largest = max(largest, float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0)))
     return largest, float(worst_t)
 
 
 def anchor_times(target: Any, repeat: int) -> list[float]:
-    """Return milliseconds of a fixed product of two matrices, without a schedule.
+    """Return milliseconds of a fixed matrix product without a schedule.
 
-    It takes a few milliseconds whatever is tuned: beside each batch it shows how the machine was.
+    It takes a few milliseconds for any task. Measured beside each batch, it reveals changes in the
+    load of the machine.
     """
     tvm = importlib.import_module("tvm")
     te = importlib.import_module("tvm.te")
@@ -283,14 +288,14 @@ def anchor_times(target: Any, repeat: int) -> list[float]:
     function = te.create_prim_func([left, right, product]).with_attr("global_symbol", "main")
     library = tvm.build(tvm.IRModule({"main": function}), target=target)
     arrays = make_arrays([((size, size), "float32")] * 3, 0)
-    tensors = [tvm.runtime.tensor(each) for each in arrays]
+    tensors = [tvm.runtime.tensor(array) for array in arrays]
     library["main"](*tensors)
     timer = library.time_evaluator("main", tvm.cpu(), number=1, repeat=repeat, min_repeat_ms=5)
-    return [1e3 * float(each) for each in timer(*tensors).results]
+    return [1e3 * float(result) for result in timer(*tensors).results]
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
-    """Return an array in a dtype of NumPy's own: those of `ml_dtypes` as their bit patterns."""
+    """Return an array with a NumPy dtype, viewing `ml_dtypes` arrays as bit patterns."""
     is_own = array.dtype.isbuiltin == 1
     return array if is_own else array.view(np.dtype(f"uint{8 * array.dtype.itemsize}"))
 

@@ -288,8 +288,8 @@ def test_run_returns_a_dataset_with_a_row_for_every_sample(tmp_path: Path) -> No
         ),
         ({"compiler": []}, RunError, "There is nothing to run: no compiler was given."),
         ({"dataset": []}, RunError, "There is nothing to run: no sample was given"),
-        ({"dataset": 3}, RunError, "`int` is not a sample."),
-        ({"dataset": "./no_such"}, DatasetNotFoundError, "There is nothing at `no_such`."),
+        ({"dataset": 3}, RunError, "Samples cannot be taken from a `int`."),
+        ({"dataset": "./no_such"}, DatasetNotFoundError, "The path `no_such` does not exist."),
         ({"sneed": 3}, RunError, "There is no setting `sneed`."),
     ],
 )

@@ -42,7 +42,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
 def test_an_error_of_ours_is_one_sentence_and_exit_status_1() -> None:
     result = CliRunner().invoke(app, ["list", "--dataset", "./missing"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Error: There is no directory `missing`.\n"
+    assert result.stderr == "Error: The directory `missing` does not exist. Check the path.\n"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_debug_raises_the_error_wherever_it_stands(arguments: list[str]) -> None
 def test_what_follows_two_dashes_is_no_option() -> None:
     result = CliRunner().invoke(app, ["show", "--dataset", "./missing", "--", "--debug"])
     assert result.exit_code == 1
-    assert result.stderr == "Error: There is no directory `missing`.\n"
+    assert result.stderr == "Error: The directory `missing` does not exist. Check the path.\n"
 
 
 def test_a_command_that_does_not_exist_is_exit_status_2() -> None:

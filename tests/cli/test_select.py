@@ -47,10 +47,10 @@ def test_a_list_of_ids_is_what_other_verbs_take(dataset: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (None, "There is no file"),
-        (b"", "There is no id of a sample in"),
-        (b"# nothing\n", "There is no id of a sample in"),
-        (b"cv/chain-2\ncv/chain-2000\n", "`cv/chain-2000`, which stands in .* is not the id"),
+        (None, "does not exist"),
+        (b"", "has no sample ids"),
+        (b"# nothing\n", "has no sample ids"),
+        (b"cv/chain-2\ncv/chain-2000\n", "`cv/chain-2000` in .* is not the id"),
         (b"\xff\xfe", "cannot be read"),
     ],
 )

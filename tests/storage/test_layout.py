@@ -114,8 +114,9 @@ def test_a_readme_that_says_something_else_is_refused(tmp_path: Path, configs: s
     root = write_dataset(tmp_path)
     (root / "README.md").write_text(f"---\nconfigs: \n{configs}\n---\n".replace("\n3", " 3"))
     message = (
-        f"The `configs` in `{root / 'README.md'}` are not a list of `config_name` and "
-        "`data_files`, each with a `split` and a `path` inside the directory."
+        f"The `configs` in `{root / 'README.md'}` are invalid. They must be a "
+        "list of `config_name` and `data_files`, each with a `split` and a `path` inside the "
+        "directory."
     )
     with pytest.raises(SchemaError, match=f"^{re.escape(message)}$"):
         read_layout(root)
@@ -129,20 +130,22 @@ def test_yaml_that_cannot_be_parsed_is_refused(tmp_path: Path) -> None:
 
 def test_directories_without_tables_say_what_to_do(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    with pytest.raises(DatasetNotFoundError, match=f"^There is no directory `{missing}`.$"):
+    with pytest.raises(DatasetNotFoundError, match=f"^The directory `{missing}` does not exist"):
         read_layout(missing)
-    message = f"`{tmp_path}` holds no Parquet table. `graphnet export` writes a dataset directory."
+    message = (
+        f"`{tmp_path}` has no Parquet table. Write a dataset directory with `graphnet export`."
+    )
     with pytest.raises(DatasetNotFoundError, match=f"^{re.escape(message)}$"):
         read_layout(tmp_path)
     (tmp_path / "resnet18").mkdir()
     (tmp_path / "resnet18" / "graph_net.json").write_text("{}")
     message = (
-        f"`{tmp_path}` holds no Parquet table. It holds GraphNet sample directories: read them "
-        "with `read_directory`, or make a table of them with `graphnet import`."
+        f"`{tmp_path}` has no Parquet table. It contains GraphNet sample directories: read them "
+        "with `read_directory`, or convert them to a table with `graphnet import`."
     )
     with pytest.raises(DatasetNotFoundError, match=f"^{re.escape(message)}$"):
         read_layout(tmp_path)
-    with pytest.raises(DatasetNotFoundError, match=r"holds no Parquet table\.$"):
+    with pytest.raises(DatasetNotFoundError, match="Write its tables before its README"):
         write_readme(tmp_path)
 
 

@@ -171,7 +171,7 @@ def test_splits_read_as_in_datasets(root: Path) -> None:
     assert sizes(load_dataset(root, "cv", split=instruction)) == [1, 2]
     first, last = load_dataset(root, "cv", split=["train[:2]", datasets.Split.TEST])
     assert (sizes(first), last.split) == ([1, 2], datasets.Split.TEST)
-    with pytest.raises(DatasetNotFoundError, match=r"There is no split 3\. A split is text"):
+    with pytest.raises(DatasetNotFoundError, match=r"There is no split 3\. A split is a string"):
         load_dataset(root, "cv", split=3)  # type: ignore[call-overload]
 
 
@@ -224,7 +224,7 @@ def test_filters_without_a_condition_keep_all(root: Path, filters: Any) -> None:
 def test_a_file_that_may_not_be_read_is_not_called_damaged(root: Path) -> None:
     error = PermissionError(13, "Permission denied")
     assert str(unreadable(root / "cv.parquet", error)) == (
-        f"You may not read `{root / 'cv.parquet'}`. Ask its owner for the right to."
+        f"No permission to read `{root / 'cv.parquet'}`. Ask its owner for access."
     )
 
 
@@ -232,7 +232,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(root: Path) -> None:
 def test_a_directory_that_may_not_be_read_says_so(root: Path) -> None:
     root.chmod(0)
     try:
-        with pytest.raises(DatasetNotFoundError, match=r"^You may not read the directory"):
+        with pytest.raises(DatasetNotFoundError, match=r"^No permission to read the directory"):
             load_dataset(root, split="train")
     finally:
         root.chmod(0o700)
@@ -295,7 +295,7 @@ def test_a_missing_directory_is_never_an_older_one_of_the_same_name(
     monkeypatch.chdir(tmp_path)
     assert len(load_dataset("./graphnet", "nlp", split="train")) == 5
     root.rename(tmp_path / "elsewhere")
-    with pytest.raises(DatasetNotFoundError, match=r"^There is no directory `graphnet`\.$"):
+    with pytest.raises(DatasetNotFoundError, match=r"^The directory `graphnet` does not exist"):
         load_dataset("./graphnet", "nlp", split="train")
 
 
@@ -312,8 +312,8 @@ def test_the_configured_default_replaces_the_embedded_one(
 @pytest.mark.parametrize("name", ["graphnets", "a/b/c", "a b/c", ""])
 def test_a_name_that_is_nothing_says_what_a_name_can_be(name: str) -> None:
     message = (
-        f"There is no dataset `{name}`. Write `graphnet` for the embedded one, `./{name}` for a "
-        "path, `s3://…` or another URL, or `org/name` for a repository on the Hub."
+        f"There is no dataset `{name}`. Use `graphnet` for the embedded dataset, `./{name}` for "
+        "a path, `s3://…` or another URL, or `org/name` for a Hub repository."
     )
     with pytest.raises(DatasetNotFoundError, match=f"^{re.escape(message)}$"):
         load_dataset(name, split="train")
@@ -342,7 +342,7 @@ def test_unknown_configs_splits_and_columns_list_those_that_exist(root: Path) ->
         f"`{root}` has no column `size`. Its columns are {columns}."
     )
     assert message_of(SchemaError, filters=pyarrow.dataset.field("size") < 3).startswith(
-        "The filter <pyarrow.compute.Expression (size < 3)> does not fit the columns of "
+        "The filter <pyarrow.compute.Expression (size < 3)> does not match the columns of "
     )
 
 
@@ -365,8 +365,8 @@ def test_a_filter_that_cannot_work_is_refused_before_anything_is_read(
 ) -> None:
     with pytest.raises(SchemaError) as caught:
         load_dataset(root, "cv", filters=filters, split="train")
-    assert str(caught.value).startswith(f"The filter {filters!r} does not fit the columns of")
-    assert "for the rest there is `dataset.filter`." in str(caught.value)
+    assert str(caught.value).startswith(f"The filter {filters!r} does not match the columns of")
+    assert "For other filters use `dataset.filter`." in str(caught.value)
 
 
 def test_a_truncated_shard_is_named(root: Path) -> None:
@@ -429,8 +429,8 @@ def test_a_repository_without_that_branch_is_read_at_its_head(root: Path) -> Non
     with pytest.raises(DatasetNotFoundError) as caught:
         load_dataset("org/plain", "nlp", revision="v7", split="train")
     assert str(caught.value) == (
-        "There is no dataset `org/plain` at the revision `v7` on the Hub, or it is private and "
-        "you are not logged in (`hf auth login`)."
+        "There is no dataset `org/plain` at the revision `v7` on the Hub, or it is private. "
+        "Check the name, or log in with `hf auth login`."
     )
 
 
@@ -451,8 +451,8 @@ def test_a_repository_that_does_not_exist_says_so() -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         load_dataset("org/nothing", split="train")
     assert str(caught.value) == (
-        "There is no dataset `org/nothing` on the Hub, or it is private and you are not logged in "
-        "(`hf auth login`)."
+        "There is no dataset `org/nothing` on the Hub, or it is private. Check the name, or "
+        "log in with `hf auth login`."
     )
 
 

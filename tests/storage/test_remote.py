@@ -96,8 +96,8 @@ def test_s3_says_what_is_missing(bucket: dict[str, Any]) -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         load_dataset("s3://graphs/nothing", storage_options=bucket, split="train")
     assert str(caught.value) == (
-        "`s3://graphs/nothing` holds no Parquet table. `graphnet export s3://graphs/nothing` "
-        "writes a dataset there."
+        "`s3://graphs/nothing` has no Parquet table. Write a dataset there with "
+        "`graphnet export s3://graphs/nothing`."
     )
     once = {"retries": {"total_max_attempts": 1}}
     closed = {"endpoint_url": "http://127.0.0.1:9", "config_kwargs": once}
@@ -127,7 +127,7 @@ def test_files(root: Path, tmp_path: Path) -> None:
     odd = tmp_path / "with space"
     export_dataset(f"file://{tmp_path}/with%20space", f"file://{root}")
     assert sizes(load_dataset(odd, "nlp", split="train")) == list(range(1, 6))
-    with pytest.raises(DatasetNotFoundError, match=r"^There is no directory `/no/where`"):
+    with pytest.raises(DatasetNotFoundError, match=r"^The directory `/no/where` does not exist"):
         load_dataset("file:///no/where", split="train")
 
 

@@ -102,8 +102,8 @@ def test_a_name_that_nothing_has_is_refused(dataset: Path) -> None:
     assert str(caught.value) == (
         f"`resnet18` is neither a config nor the id of a sample of `{dataset}`. The configs are "
         "all, cv, nlp, audio, multimodal, scientific, other, excluded, truncated, sole_op, "
-        "fusible, typical, compiler_bugs; `graphnet list` shows the ids; a path starts with "
-        "`./` or `/`; another dataset is chosen with `--dataset org/name`."
+        "fusible, typical, compiler_bugs; list ids with `graphnet list`; start a path with "
+        "`./` or `/`; choose another dataset with `--dataset org/name`."
     )
 
 
@@ -111,7 +111,8 @@ def test_a_directory_without_samples_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         select_rows(tmp_path)
     assert str(caught.value) == (
-        f"`{tmp_path}` holds neither Parquet files nor a GraphNet sample (`graph_net.json`)."
+        f"`{tmp_path}` has neither Parquet files nor a GraphNet sample (`graph_net.json`). "
+        "Choose another path."
     )
 
 
@@ -119,7 +120,7 @@ def test_rows_without_the_graph_are_refused(dataset: Path) -> None:
     with pytest.raises(RunError) as caught:
         select_rows(load_dataset(dataset, "nlp", columns=["id", "num_ops"], split="train"))
     assert str(caught.value) == (
-        "A row lacks the column `ops`, so that it cannot be run. Load the dataset with all its "
+        "A row lacks the column `ops`, which is needed to run it. Load the dataset with all "
         "columns (`columns=None`)."
     )
 

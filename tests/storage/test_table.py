@@ -70,8 +70,8 @@ def test_a_failed_write_leaves_what_was_there_and_nothing_else(tmp_path: Path) -
     good, bad = rows("cv", range(2))
     bad["num_ops"] = "two"
     message = (
-        "A row among `cv/chain-0`, `cv/chain-1` … does not fit the columns of the table: Could "
-        "not convert 'two' with type str: tried to convert to int64."
+        "A row among `cv/chain-0`, `cv/chain-1` … does not match the columns of the table: Could "
+        "not convert 'two' with type str: tried to convert to int64. Correct its values."
     )
     with pytest.raises(SchemaError, match=f"^{re.escape(message)}$"):
         write_table([good, bad], path)
@@ -88,7 +88,9 @@ def test_a_column_that_the_table_lacks_is_refused(tmp_path: Path) -> None:
 
 def test_text_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
     (row,) = rows("cv", range(1))
-    with pytest.raises(SchemaError, match=r"^A row among `cv/chain-0` … does not fit the columns"):
+    with pytest.raises(
+        SchemaError, match=r"^A row among `cv/chain-0` … does not match the columns"
+    ):
         write_table([{**row, "source": "\ud800"}], tmp_path / "graphs.parquet")
 
 
@@ -99,7 +101,7 @@ def test_a_truncated_file_says_so(tmp_path: Path, size: int) -> None:
     with pytest.raises(SchemaError) as caught:
         read_table(path)
     assert str(caught.value).startswith(f"`{path}` is not a complete Parquet file: ")
-    assert str(caught.value).endswith(". Fetch it or write it again.")
+    assert str(caught.value).endswith(". Download or write it again.")
 
 
 def test_a_damaged_page_says_so(tmp_path: Path) -> None:
@@ -113,7 +115,9 @@ def test_a_damaged_page_says_so(tmp_path: Path) -> None:
 
 def test_garbage_and_nothing_are_two_errors(tmp_path: Path) -> None:
     path = tmp_path / "graphs.parquet"
-    with pytest.raises(DatasetNotFoundError, match=f"^There is no file `{re.escape(str(path))}`.$"):
+    with pytest.raises(
+        DatasetNotFoundError, match=f"^The file `{re.escape(str(path))}` does not exist"
+    ):
         check_file(path)
     path.write_bytes(b"\x93garbage" * 1_000_000)
     with pytest.raises(SchemaError, match="is not a complete Parquet file"):
@@ -126,7 +130,7 @@ def test_another_format_version_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a"]}).replace_schema_metadata(metadata), path)
     message = (
         f"`{path}` has format version 9; this library reads 1. Install the release of "
-        "`graphnet-datasets` that reads version 9, or make the file again with this one."
+        "`graphnet-datasets` that reads version 9, or create the file again with this release."
     )
     with pytest.raises(FormatVersionError, match=f"^{re.escape(message)}$"):
         check_file(path)

@@ -134,7 +134,7 @@ def test_dynatune_believes_half_in_what_operators_gain_in_general() -> None:
 
 
 def test_dynatune_refuses_a_share_that_is_none() -> None:
-    with pytest.raises(TuningError, match="a share from 0 to 1"):
+    with pytest.raises(TuningError, match="`own_share` must be from 0 to 1"):
         DynaTune([make_task(8, 8, 8)], own_share=1.5)
 
 
@@ -183,11 +183,11 @@ def test_a_dropped_task_gets_nothing_and_a_state_goes_on(name: str) -> None:
     for task in tasks:
         first.drop(task)
     assert first.next() is None
-    with pytest.raises(TuningError, match="of other tasks"):
+    with pytest.raises(TuningError, match="belongs to other tasks"):
         make_allocator(name, tasks[:4]).restore(state)
-    with pytest.raises(TuningError, match="is broken: KeyError: 'trials'"):
+    with pytest.raises(TuningError, match="is invalid: KeyError: 'trials'"):
         second.restore({key: each for key, each in state.items() if key != "trials"})
-    with pytest.raises(TuningError, match="a curve for each of 10 tasks"):
+    with pytest.raises(TuningError, match="lacks entries for some of 10 tasks"):
         second.restore({**state, "curves": state["curves"][:3]})
 
 
@@ -236,5 +236,5 @@ def test_what_no_allocator_can_be() -> None:
     tasks = [make_task(8, 8, 8)]
     with pytest.raises(TuningError, match="Did you mean `dynatune`"):
         make_allocator("dynatun", tasks)
-    with pytest.raises(TuningError, match="give at least 1"):
+    with pytest.raises(TuningError, match="`slot_trials` must be at least 1"):
         make_allocator("gradient", tasks, options={"slot_trials": 0})

@@ -144,17 +144,17 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     inputs, times = make_inputs(20, 0)
     costs = np.zeros(3)
     dispatcher = TwoLevelDispatcher()
-    with pytest.raises(TuningError, match="was not fitted"):
+    with pytest.raises(TuningError, match="has not been fitted"):
         dispatcher.choose(inputs[0])
-    with pytest.raises(TuningError, match=r"it has to be \(20, 2\)"):
+    with pytest.raises(TuningError, match=r"it must have shape \(20, 2\)"):
         dispatcher.fit(inputs, CONFIGS[:2], times, costs)
-    with pytest.raises(TuningError, match="3 features and costs of the shape"):
+    with pytest.raises(TuningError, match="a cost for each of 3 features"):
         dispatcher.fit(inputs, CONFIGS, times, costs[:2])
-    with pytest.raises(TuningError, match="they are \\[inputs, features\\]"):
+    with pytest.raises(TuningError, match="must have shape \\[inputs, features\\]"):
         dispatcher.fit(inputs[:, 0], CONFIGS, times, costs)
-    with pytest.raises(TuningError, match="an input has no configuration that works"):
+    with pytest.raises(TuningError, match="an input for which no configuration works"):
         dispatcher.fit(inputs, CONFIGS, np.full_like(times, np.inf), costs)
-    with pytest.raises(TuningError, match="give finite ones"):
+    with pytest.raises(TuningError, match="must be finite"):
         dispatcher.fit(np.full_like(inputs, np.nan), CONFIGS, times, costs)
-    with pytest.raises(TuningError, match="take at least 1"):
+    with pytest.raises(TuningError, match="`clusters` must be at least 1"):
         TwoLevelDispatcher(clusters=0)

@@ -59,9 +59,11 @@ def test_other_settings_and_broken_files_are_refused(tmp_path: Path) -> None:
     place = tmp_path / "run"
     with Journal(place, SETTINGS) as journal:
         journal.append(measured(task(8), 0))
-    with pytest.raises(TuningError, match="and not its state"):
+    with pytest.raises(TuningError, match="but no state"):
         Journal(place, SETTINGS)
-    with pytest.raises(TuningError, match=r"`seed` was 0 and is 1 now\. Go on with the same ones"):
+    with pytest.raises(
+        TuningError, match=r"`seed` was 0 and is now 1\. Resume with the same settings"
+    ):
         Journal(place, {**SETTINGS, "seed": 1})
     (place / "state.json").write_text("{}")
     (place / "records.jsonl").write_text('{"task_id": 3}\n')

@@ -91,11 +91,11 @@ def test_rows_that_cannot_be_used_are_left_out_by_count(tmp_path: Path) -> None:
     found = read_records(write_tuning(tmp_path / "pool", [good, forged], rows))
     assert [each.record_id for each in found.measurements] == [rows[0].record_id]
     assert found.skipped == {
-        "its id is not that of its workload and target": 1,
-        "its id is that of another row": 1,
-        "its task is not there": 2,
+        "id does not match workload and target": 1,
+        "repeated id": 1,
+        "unknown task": 2,
     }
-    assert found.skipped_text.startswith("4 rows left out: ")
+    assert found.skipped_text.startswith("4 rows skipped: ")
 
 
 def test_tasks_alone_are_a_dataset_too(tmp_path: Path) -> None:

@@ -51,11 +51,11 @@ def test_a_candidate_outside_of_the_pool_is_an_error() -> None:
     pool = make_pool()
     measurer = ReplayMeasurer(pool)
     inside = PoolSpace(pool).enumerate(TASKS[0])[0]
-    with pytest.raises(ReplayError, match="A replay only answers what was measured"):
+    with pytest.raises(ReplayError, match="Let the tuner choose among the pool's candidates"):
         list(measurer.measure([inside, Candidate(TASKS[0].task_id, "[[], []]", Origin.RANDOM)]))
     with pytest.raises(ReplayError, match="no record of the task"):
         pool.rows(make_task(1, 1, 1))
-    with pytest.raises(TuningError, match="no neighbours"):
+    with pytest.raises(TuningError, match="does not implement `mutate`"):
         PoolSpace(pool).mutate(inside, 0)
 
 
@@ -68,10 +68,10 @@ def test_rows_that_cannot_be_replayed_are_counted() -> None:
     pool = Pool([task], [one, two, more, failed, dataclasses.replace(two, task_id="b")])
     assert (pool.num_single, pool.num_foreign) == (1, 1)
     assert [row.latency_ms for row in pool.rows(task)] == [3.0, np.inf]
-    with pytest.raises(TuningError, match="no record to replay: 1 are of tasks"):
+    with pytest.raises(TuningError, match="no record to replay: 1 belong to unknown tasks"):
         Pool([], [one])
     other = [dataclasses.replace(two, feature_set=each, trace_json=each) for each in ("x", "y")]
-    with pytest.raises(TuningError, match="of 2 kinds, x, y"):
+    with pytest.raises(TuningError, match="mixes 2 feature sets: x, y"):
         PoolSpace(Pool([task], other))
 
 

@@ -203,7 +203,7 @@ def test_one_shot_may_pick_several(predictor_file: Path) -> None:
 
 
 def test_a_predictor_that_does_not_fit_is_refused(predictor_file: Path, tmp_path: Path) -> None:
-    with pytest.raises(TuningError, match="needs a predictor that was trained"):
+    with pytest.raises(TuningError, match="needs a trained predictor"):
         make_tuner("oneshot", ToySpace())
     broken = tmp_path / "broken.npz"
     broken.write_bytes(predictor_file.read_bytes()[:200])
@@ -211,7 +211,7 @@ def test_a_predictor_that_does_not_fit_is_refused(predictor_file: Path, tmp_path
         make_tuner("oneshot", ToySpace(), options={"predictor": broken})
     space = ToySpace()
     space.feature_set = "other-2"
-    with pytest.raises(TuningError, match=r"features `toy-1` and the space makes `other-2`"):
+    with pytest.raises(TuningError, match=r"features `toy-1`, but the space computes `other-2`"):
         make_tuner("oneshot", space, options={"predictor": predictor_file})
 
 
@@ -250,7 +250,7 @@ def test_a_tuner_of_ones_own_is_found_by_its_name_or_reference() -> None:
         assert [each.trace_json for each in made.propose(TASKS[0], 1)] == [
             SmallSpace().enumerate(TASKS[0])[2].trace_json
         ]
-        with pytest.raises(UnknownTunerError, match="the name is taken"):
+        with pytest.raises(UnknownTunerError, match="is already taken"):
             register_tuner("toy-fixed", FixedTuner)
     finally:
         from graphnet_datasets.tuning import registry
@@ -285,13 +285,17 @@ def as_text(space: Any, *, seed: int) -> str:
     [
         ("anzor", None, "Did you mean `ansor`?"),
         ("nowhere:Tuner", None, "The tuner `nowhere:Tuner` cannot be imported"),
-        ("builtins:sorted", None, "cannot be made with the options"),
-        (f"{__name__}:as_text", None, "gave str, which is no `graphnet_datasets.tuning.Tuner`"),
-        ("random", {"populaton": 3}, "cannot be made with the options {'populaton': 3}"),
-        ("json:JSONEncoder", None, "cannot be made with the options"),
-        ("alt", {"phases": "pong"}, "It can be `ping-pong`, `score`, `uncertainty` or `bound`."),
-        ("ansor", {"population": 1}, "cannot evolve"),
-        ("gptune", {"initial_trials": 0}, "begin nothing"),
+        ("builtins:sorted", None, "cannot be created with the options"),
+        (
+            f"{__name__}:as_text",
+            None,
+            "returned `str`. Return an instance of `graphnet_datasets.tuning.Tuner`",
+        ),
+        ("random", {"populaton": 3}, "cannot be created with the options {'populaton': 3}"),
+        ("json:JSONEncoder", None, "cannot be created with the options"),
+        ("alt", {"phases": "pong"}, "must be `ping-pong`, `score`, `uncertainty` or `bound`"),
+        ("ansor", {"population": 1}, "`population` must be at least 2"),
+        ("gptune", {"initial_trials": 0}, "`pool_size` must be at least 1"),
     ],
 )
 def test_what_is_no_tuner_is_refused(name: str, options: Any, message: str) -> None:

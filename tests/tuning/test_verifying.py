@@ -278,7 +278,7 @@ def test_a_block_that_hides_what_it_reads_is_refused(workloads: list[str]) -> No
                         return
 
     text = next(text for text in workloads if '"ir.TensorRegion"' in text)
-    with pytest.raises(UnverifiedProgramError, match="declares other regions than it uses"):
+    with pytest.raises(UnverifiedProgramError, match="uses undeclared regions"):
         load_workload(edited(text, edit))
 
 

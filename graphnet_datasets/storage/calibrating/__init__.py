@@ -1,4 +1,4 @@
-"""Rows calibrated in processes of their own, and the tables of a dataset with them."""
+"""Calibration of rows in isolated processes, and of all tables of a dataset."""
 
 from .rows import CALIBRATION_LIMITS, calibrate_rows
 from .tables import calibrate_tables

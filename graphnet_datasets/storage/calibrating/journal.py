@@ -1,4 +1,4 @@
-"""What was calibrated of a file before all of it is: a stop loses no graph that was done."""
+"""A journal of calibrated rows, so that an interruption loses no finished graph."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ...schema.graphs import CALIBRATION_COLUMNS
 
 
 class Journal:
-    """Lies beside a file of rows until that is written anew: a line for each row that is done.
+    """A file beside a table with a line per calibrated row, until the table is rewritten.
 
-    Its first line says of which bytes it tells, and whether of rows that were calibrated before as
-    well; a journal of others is not read.
+    The first line identifies the bytes of the table, and whether rows are calibrated again; a
+    journal with another first line is ignored.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -33,28 +33,30 @@ class Journal:
         self._header = {"sha256": file_sha256(file), "is_again": is_again}
 
     def read(self) -> dict[int, dict[str, Any]]:
-        """Return the columns of the rows that are done, by their places."""
+        """Return the columns of the finished rows by row number."""
         lines = read_bytes(self.path).splitlines() if self.path.is_file() else []
         if not lines or parse_json(lines[0]) != self._header:
             return {}
-        found = {}
-        for line in lines[1:]:  # the last one may have been cut off
-            told = parse_json(line)
-            if isinstance(told, dict) and type(told.get("place")) is int:
-                found[told["place"]] = {name: told.get(name) for name in CALIBRATION_COLUMNS}
-        return found
+        columns_by_place = {}
+        for line in lines[1:]:  # the last line may be truncated
+            record = parse_json(line)
+            if isinstance(record, dict) and type(record.get("place")) is int:
+                columns_by_place[record["place"]] = {
+                    name: record.get(name) for name in CALIBRATION_COLUMNS
+                }
+        return columns_by_place
 
     def add(self, place: int, row: Mapping[str, Any]) -> None:
-        """Note a row that is done."""
+        """Append a finished row."""
         is_new = not self.path.is_file() or not self._is_mine()
         with self.path.open("w" if is_new else "a") as file:
             if is_new:
                 file.write(json.dumps(self._header) + "\n")
-            told = {"place": place, **{name: row.get(name) for name in CALIBRATION_COLUMNS}}
-            file.write(json.dumps(told) + "\n")
+            record = {"place": place, **{name: row.get(name) for name in CALIBRATION_COLUMNS}}
+            file.write(json.dumps(record) + "\n")
 
     def remove(self) -> None:
-        """Take it away: the file holds all of it."""
+        """Delete the journal after the table was rewritten."""
         self.path.unlink(missing_ok=True)
 
     def _is_mine(self) -> bool:

@@ -1,4 +1,4 @@
-"""`calibrate_rows`: many rows, each in a process of its own within limits on time and memory."""
+"""Calibration of many rows, each in an isolated process with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from .worker import PHASES
 
 GIB = 2**30
 MAX_INPUT_BYTES = 2 * GIB
-"""Samples whose inputs take more are not calibrated unless it is asked for."""
+"""Default limit of the inputs' size for calibration."""
 
 MAX_DEVICE_JOBS = 4
-"""Processes that share a GPU's memory unless it is said how many: each holds a few operators."""
+"""Default limit of processes that share a GPU's memory; each has only a few operators in flight."""
 
 CALIBRATION_LIMITS = Limits(phase_timeouts_s={"calibrate": 900.0}, memory_bytes=12 * GIB)
 
 
 @dataclasses.dataclass(frozen=True)
 class CalibratedRow:
-    """A row by its place, its columns of calibration, and why it has none.
+    """A row with its position, and the reason if it has no calibration.
 
-    `is_too_large` says that it was not run, or not to its end, for its size.
+    `is_too_large` is true if the row was not run, or not completely, because of its size.
     """
 
     place: int
@@ -53,20 +53,20 @@ def calibrate_rows(
     max_flops: float = math.inf,
     limits: Limits = CALIBRATION_LIMITS,
 ) -> Iterator[CalibratedRow]:
-    """Yield rows of the `graphs` table as they are done, with their columns of calibration.
+    """Yield rows of the `graphs` table with calibration columns, in order of completion.
 
-    A row that has them already is given back as it is. A graph that takes more than `max_flops`
-    operations is run at smaller sizes, where it has any, and what that finds is `shared`
-    (`transforms.symbolic.at_smaller_sizes`). A row whose inputs take more than `max_input_bytes`,
-    whose graph fails or goes beyond the limits comes back as it was, with the reason. Each
-    framework has `jobs` processes (default: one a processor, and no more than four on a GPU).
-    Graphs of torch are run on the `device`, those of other frameworks on the CPU.
+    Rows with a calibration are returned unchanged. Graphs with more than `max_flops` operations are
+    run at smaller sizes, if they have symbolic sizes, and the result is marked `shared`
+    (`transforms.symbolic.at_smaller_sizes`). A row whose inputs exceed `max_input_bytes`, or whose
+    graph fails or exceeds the limits, is returned unchanged with the reason. Each framework has
+    `jobs` processes (default: one per processor, at most four on a GPU). Torch graphs run on the
+    `device`, graphs of other frameworks on the CPU.
 
     Raises:
-        SchemaError: a row does not fit the columns of the table.
-        UnknownFrameworkError: a row names a framework that there is not.
+        SchemaError: a row does not match the columns of the table.
+        UnknownFrameworkError: the framework of a row does not exist.
         MissingExtraError: the framework of a row is not installed.
-        RunError: the processes cannot be started, or there is no such device.
+        RunError: the processes cannot be started, or the device does not exist.
     """
     waiting: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
@@ -82,22 +82,26 @@ def calibrate_rows(
         if not framework.is_installed:
             raise framework.missing("Calibrating its graphs")
         if problem := find_device_problem(framework.name, _device_for(framework.name, device)):
-            raise RunError(f"There is no device `{device[:40]}` to calibrate on: {problem}.")
+            raise RunError(
+                f"Cannot calibrate on the device `{device[:40]}`: {problem}. Choose another device."
+            )
     for framework, indices in waiting.items():
-        on = _device_for(framework, device)
+        target_device = _device_for(framework, device)
         environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
         work = Work(f"{__package__}.server", PHASES, limits, environment)
         with (
             temporary_directory("graphnet-calibrate-") as folder,
-            contextlib.closing(LocalPool(work, jobs or _default_jobs(on))) as pool,
+            contextlib.closing(LocalPool(work, jobs or _default_jobs(target_device))) as pool,
         ):
-            for finished in pool.run(_jobs(rows, indices, on, max_flops, limits, Path(folder))):
+            for finished in pool.run(
+                _jobs(rows, indices, target_device, max_flops, limits, Path(folder))
+            ):
                 index = int(finished.job.payload["index"])
                 Path(finished.job.payload["row"]).unlink(missing_ok=True)
-                found = json.loads(finished.result) if finished.result else {}
-                is_too_large = found.pop("is_too_large", not found)
-                reason = found.pop("reason", "" if found else finished.reason)
-                yield CalibratedRow(index, {**rows[index], **found}, reason, is_too_large)
+                result = json.loads(finished.result) if finished.result else {}
+                is_too_large = result.pop("is_too_large", not result)
+                reason = result.pop("reason", "" if result else finished.reason)
+                yield CalibratedRow(index, {**rows[index], **result}, reason, is_too_large)
 
 
 def _device_for(framework: str, device: str) -> str:
@@ -116,7 +120,7 @@ def _jobs(
     limits: Limits,
     folder: Path,
 ) -> Iterator[PoolJob]:
-    memory = None  # what is free of a GPU when a job begins
+    memory = None  # on a GPU, the free memory at the start of a job
     if device == "cpu":
         memory = min(memory_limit(limits.memory_bytes), memory_limit(None))
     for index in indices:

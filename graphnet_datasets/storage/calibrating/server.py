@@ -1,4 +1,4 @@
-"""The fork server of a framework that calibrates samples."""
+"""The fork server that calibrates the samples of a framework."""
 
 import os
 
@@ -11,10 +11,10 @@ from .worker import work
 
 
 def main() -> None:
-    """Import what all jobs need, and serve them."""
+    """Import the modules that all jobs need, and serve the jobs."""
     framework = os.environ[FRAMEWORK_VARIABLE]
     with not_collecting():
-        make_runtime(framework, "cpu", 1)  # several jobs beside each other; sums keep their order
+        make_runtime(framework, "cpu", 1)  # jobs run in parallel; sums keep their order
         module(framework, "runtime").import_all(with_fakes=True)
         module(framework, "calibration")
         prepare_blocks()

@@ -1,4 +1,4 @@
-"""Calibrations of graphs that were run, for those of the same weights that cannot be."""
+"""Calibrations shared with graphs that have the same weights but cannot be run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...inputs.terms import is_whole
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Found:
+class _Calibration:
     source: str
     dtype: str
     calibration: str
@@ -19,74 +19,75 @@ class _Found:
 
 
 class SharedCalibrations:
-    """What calibration found of each set of weights, for rows that have the same and none of it.
+    """Calibrations by set of weights, for rows with the same weights but no calibration.
 
-    A set of weights is the names and shapes of all parameters and buffers of a framework but those
-    of integers, whatever their precision: a model at another batch, length, image size or dtype has
-    the same. Running statistics of normalisations are calibrated in evaluation only, so what was
-    found in training serves training.
+    A set of weights is identified by the framework and the names and shapes of all non-integer
+    parameters and buffers, regardless of precision: models that differ only in batch, length, image
+    size or dtype share it. Running statistics of normalisations are calibrated in evaluation mode
+    only, so graphs in evaluation mode do not use calibrations of training mode.
     """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], list[_Found]] = {}
+        self._calibrations: dict[tuple[str, str], list[_Calibration]] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Keep what was found of a row that is calibrated."""
+        """Store the calibration of a row, if it has any."""
         named = _weights(row)
         if not named or not row.get("calibration"):
             return
         names = {index: name for name, (index, _) in named.items()}
         by_name = {
-            names[each["input"]]: each
-            for each in row.get("calibrated_inputs") or ()
-            if each["input"] in names
+            names[record["input"]]: record
+            for record in row.get("calibrated_inputs") or ()
+            if record["input"] in names
         }
-        found = _Found(
+        entry = _Calibration(
             str(row.get("source")), str(row.get("dtype")), str(row["calibration"]), by_name
         )
-        self._found.setdefault(_key(row, named), []).append(found)
+        self._calibrations.setdefault(_key(row, named), []).append(entry)
 
     def find(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the columns of calibration for a row of known weights, or None.
+        """Return the calibration columns for a row with known weights, or None.
 
-        Of several those that were found by a run of the whole graph come first, then those of the
-        row's own source, whose weights have the same statistics on record, then those in its own
-        dtype, then the earliest.
+        If there are several, prefer calibrations from a run of the whole graph, then of the row's
+        own source, whose recorded statistics are equal, then of its own dtype, then the earliest.
         """
         named = _weights(row)
         if not named:
             return None
         for mode in ("train", "eval") if row.get("mode") == "train" else ("eval",):
-            kept = self._found.get(_key({**row, "mode": mode}, named), ())
-            if kept:
-                best = min(kept, key=lambda each: _rank(each, row))
-                inputs = [{**each, "input": named[name][0]} for name, each in best.by_name.items()]
-                inputs.sort(key=lambda each: each["input"])
+            candidates = self._calibrations.get(_key({**row, "mode": mode}, named), ())
+            if candidates:
+                best = min(candidates, key=lambda candidate: _rank(candidate, row))
+                inputs = [
+                    {**record, "input": named[name][0]} for name, record in best.by_name.items()
+                ]
+                inputs.sort(key=lambda record: record["input"])
                 return {"calibration": "shared", "calibrated_inputs": inputs or None}
         return None
 
 
-def _rank(found: _Found, row: Mapping[str, Any]) -> tuple[bool, bool, bool]:
+def _rank(entry: _Calibration, row: Mapping[str, Any]) -> tuple[bool, bool, bool]:
     return (
-        found.calibration == "shared",
-        found.source != str(row.get("source")),
-        found.dtype != str(row.get("dtype")),
+        entry.calibration == "shared",
+        entry.source != str(row.get("source")),
+        entry.dtype != str(row.get("dtype")),
     )
 
 
 def _weights(row: Mapping[str, Any]) -> dict[str, tuple[int, Sequence[int]]]:
-    """Return place and shape of each weight by its name; none where two have the same name."""
+    """Return position and shape of each weight by name; empty if names are ambiguous."""
     named: dict[str, tuple[int, Sequence[int]]] = {}
-    for index, each in enumerate(row.get("inputs") or ()):
-        if each["role"] in ("parameter", "buffer") and not is_whole(each["dtype"]):
-            if each["source_name"] in named or each.get("symbolic_shape"):
+    for index, value in enumerate(row.get("inputs") or ()):
+        if value["role"] in ("parameter", "buffer") and not is_whole(value["dtype"]):
+            if value["source_name"] in named or value.get("symbolic_shape"):
                 return {}
-            named[each["source_name"]] = index, each["shape"]
+            named[value["source_name"]] = index, value["shape"]
     return named
 
 
 def _key(row: Mapping[str, Any], named: Mapping[str, tuple[int, Sequence[int]]]) -> tuple[str, str]:
-    told = [f"{name} {[*shape]}" for name, (_, shape) in sorted(named.items())]
-    text = "\n".join([str(row.get("framework")), *told])
+    lines = [f"{name} {[*shape]}" for name, (_, shape) in sorted(named.items())]
+    text = "\n".join([str(row.get("framework")), *lines])
     mode = "train" if row.get("mode") == "train" else "eval"
     return mode, hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""`calibrate_tables`: the Parquet files of a dataset, rewritten with calibrated rows."""
+"""Calibration of all tables of a dataset, rewritten in place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .sharing import SharedCalibrations
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationReport:
-    """How many rows have which calibration, and why others have none, by their id."""
+    """Number of rows per calibration, and reasons for missing calibrations by id."""
 
     counts: dict[str, int]
     failures: dict[str, str]
@@ -40,26 +40,28 @@ def calibrate_tables(
 ) -> CalibrationReport:
     """Calibrate the rows of a Parquet file, or of all files of a dataset directory, in place.
 
-    A file is replaced when all its rows are done; until then a journal beside it holds those that
-    are, so that after a stop the same call goes on where it was. Rows that are calibrated stay as
-    they are unless `is_again`; graphs whose inputs take more than `max_input_bytes` are not run,
-    and those that take more than `max_flops` operations at smaller sizes only. In the end those
-    that were not run at all are given what was found for another of the same weights
-    (`SharedCalibrations`). Tables of runs and of parts are left alone. In a dataset directory the
-    README is renewed. Graphs of torch are run on the `device`, others on the CPU.
+    A file is replaced when all its rows are done. Until then finished rows are stored in a journal
+    beside it, so that after an interruption the same call resumes there. Calibrated rows are kept
+    unless `is_again`. Graphs whose inputs take more than `max_input_bytes` are not run, and graphs
+    with more than `max_flops` operations are run only at smaller sizes. Finally, graphs that were
+    not run receive the calibration of another graph with the same weights (`SharedCalibrations`).
+    Tables of runs and parts are left unchanged. The README of a dataset directory is updated. Torch
+    graphs run on the `device`, others on the CPU.
 
     Raises:
-        RunError: there is no such device.
-        DatasetNotFoundError: there is no such file, or no table in the directory.
+        RunError: the device does not exist.
+        DatasetNotFoundError: the file does not exist, or the directory has no table.
         SchemaError, FormatVersionError: a file is not a table of graphs of this format.
     """
     root = Path(path)
     files = [root] if root.is_file() else sorted(root.glob("*/*.parquet"))
-    files = [each for each in files if config_named(each.parent.name).table is GRAPHS]
+    files = [file for file in files if config_named(file.parent.name).table is GRAPHS]
     if not files:
-        raise DatasetNotFoundError(f"There is no table of graphs in `{path}`.")
+        raise DatasetNotFoundError(
+            f"`{path}` has no table of graphs. Pass a dataset directory or a Parquet file."
+        )
     shared, too_large = SharedCalibrations(), set[str]()
-    total = sum(read_table(each, columns=["id"]).num_rows for each in files)
+    total = sum(read_table(file, columns=["id"]).num_rows for file in files)
     counts: collections.Counter[str] = collections.Counter()
     failures: dict[str, str] = {}
     done = 0
@@ -71,17 +73,17 @@ def calibrate_tables(
         for place, columns in journal.read().items():
             if place < len(rows):
                 rows[place] = {**rows[place], **columns}
-        for found in calibrate_rows(
+        for result in calibrate_rows(
             rows, device=device, jobs=jobs, max_input_bytes=max_input_bytes, max_flops=max_flops
         ):
-            if found.row.get("calibration") and not rows[found.place].get("calibration"):
-                journal.add(found.place, found.row)
-            rows[found.place] = dict(found.row)
-            if found.reason:
-                failures[str(found.row.get("id"))] = found.reason
-            shared.add(found.row)
-            if found.is_too_large:
-                too_large.add(str(found.row.get("id")))
+            if result.row.get("calibration") and not rows[result.place].get("calibration"):
+                journal.add(result.place, result.row)
+            rows[result.place] = dict(result.row)
+            if result.reason:
+                failures[str(result.row.get("id"))] = result.reason
+            shared.add(result.row)
+            if result.is_too_large:
+                too_large.add(str(result.row.get("id")))
             done += 1
             if on_progress is not None:
                 on_progress(done, total)
@@ -101,9 +103,9 @@ def calibrate_tables(
 def _share(
     file: Path, shared: SharedCalibrations, too_large: Collection[str]
 ) -> dict[str, str | None]:
-    """Give rows that are too large what was found for others; return what each of a file has."""
-    told = read_table(file, columns=["id", "calibration"]).to_pylist()
-    kinds: dict[str, str | None] = {row["id"]: row["calibration"] for row in told}
+    """Copy shared calibrations to rows that are too large; return the calibrations by id."""
+    calibrations = read_table(file, columns=["id", "calibration"]).to_pylist()
+    kinds: dict[str, str | None] = {row["id"]: row["calibration"] for row in calibrations}
     wanted = {name for name in too_large if name in kinds and not kinds[name]}
     if wanted:
         rows = read_table(file).to_pylist()

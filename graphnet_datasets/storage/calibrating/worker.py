@@ -1,4 +1,4 @@
-"""Calibrates the sample of one row, in a process of its own."""
+"""Calibration of the sample of one row, in an isolated process."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from ...transforms.symbolic import at_smaller_sizes
 
 PHASES = ("calibrate",)
 SYMBOLS_TIME_S = 60.0
-"""For finding what of a graph can be smaller, of that of all."""
+"""Seconds of the job's time limit for finding symbolic sizes to reduce."""
 MAX_OVER = 4
-"""Times that a graph may take the operations which it was made smaller for."""
+"""Factor by which a reduced graph may exceed its target number of operations."""
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Write the columns of calibration of the payload's row, or why there are none.
+    """Write the calibration columns of the payload's row, or the reason of a failure.
 
-    `share` is that of its operations which the graph may take on the `device`, and
-    `memory_limit_bytes` the memory.
+    `share` is the share of its operations that the graph may use on the `device`, and
+    `memory_limit_bytes` the memory limit.
     """
-    del reporter  # there is one phase, in which each job begins
+    del reporter  # every job starts in the only phase
     with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
         (row,) = reader.read_all().to_pylist()
     sample, share = Sample.from_row(row), float(payload["share"])
     where = {name: payload[name] for name in ("device", "memory_limit_bytes")}
     try:
-        found = (
+        result = (
             _calibrate(sample, where)
             if share >= 1
             else _calibrate_smaller(sample, where, share, row["flops"])
         )
     except (MemoryLimitError, TimeLimitError) as error:
-        found = {"reason": str(error), "is_too_large": True}
+        result = {"reason": str(error), "is_too_large": True}
     except GraphNetError as error:
-        found = {"reason": str(error)}
-    (directory / RESULT_FILE).write_text(json.dumps(found))
+        result = {"reason": str(error)}
+    (directory / RESULT_FILE).write_text(json.dumps(result))
 
 
 def _calibrate(sample: Sample, where: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,23 +55,23 @@ def _calibrate(sample: Sample, where: Mapping[str, Any]) -> dict[str, Any]:
     fitted = sample_to_row(
         calibrate(sample, **where, allow_unchecked_operators=True, on_end=counted.extend)
     )
-    found = {name: fitted[name] for name in CALIBRATION_COLUMNS}
+    result = {name: fitted[name] for name in CALIBRATION_COLUMNS}
     text, is_meant = explain_not_finite(counted, sample)
     if not is_meant:
-        found["reason"] = f"{text} As a baseline the graph fails, calibrated or not."
-    return found
+        result["reason"] = f"{text} The graph fails as a baseline, calibrated or not."
+    return result
 
 
-def _too_large(why: str) -> dict[str, Any]:
-    return {"reason": f"it takes too many operations, and {why}", "is_too_large": True}
+def _too_large(explanation: str) -> dict[str, Any]:
+    return {"reason": f"it takes too many operations, and {explanation}", "is_too_large": True}
 
 
 def _calibrate_smaller(
     sample: Sample, where: Mapping[str, Any], share: float, num_flops: int
 ) -> dict[str, Any]:
-    """Return what is found at smaller sizes, by the numbers that the inputs have in the sample.
+    """Return the calibration at smaller sizes, mapped to the input positions of the sample.
 
-    Of a graph that cannot be run so it is what is found of the whole, if that is not far too large.
+    If the graph cannot be run at smaller sizes, and is not far too large, calibrate the whole.
     """
     try:
         small = at_smaller_sizes(
@@ -80,17 +80,18 @@ def _calibrate_smaller(
         costs = measure_costs(small)
         if costs is not None and costs.flops > MAX_OVER * share * num_flops:
             return _too_large(f"still takes {costs.flops / 1e9:,.1f} billion as `{small.id}`.")
-        found = _calibrate(small, where)
+        result = _calibrate(small, where)
     except GraphNetError as error:
         if MAX_OVER * share >= 1:
             return _calibrate(sample, where)
         return _too_large(f"cannot be run at smaller sizes: {error}")
-    # Inputs that were symbols are gone from it, and the others in their order.
-    places = [index for index, each in enumerate(sample.inputs) if each.role != "symbol"]
-    return found | {
+    # Symbol inputs are absent from the smaller sample; the others keep their order.
+    places = [index for index, value in enumerate(sample.inputs) if value.role != "symbol"]
+    return result | {
         "calibration": "shared",
         "calibrated_inputs": [
-            each | {"input": places[each["input"]]} for each in found["calibrated_inputs"] or ()
+            record | {"input": places[record["input"]]}
+            for record in result["calibrated_inputs"] or ()
         ]
         or None,
     }

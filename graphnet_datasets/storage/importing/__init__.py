@@ -1,4 +1,4 @@
-"""From trees of GraphNet directories to a dataset."""
+"""Import of GraphNet directory trees as a dataset."""
 
 from ...isolation import EXECUTORS
 from .importer import import_directories

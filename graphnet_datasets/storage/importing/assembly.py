@@ -1,4 +1,4 @@
-"""From parts to a dataset: which rows, under which ids, in which files and order."""
+"""Assembly of an imported dataset: selection, ids, files and order of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...isolation import Pool, PoolJob, num_processors
 from .outcomes import FolderOutcome
 
 ID_CHARACTERS = 8
-"""Of the signature, put behind an id that another graph has already."""
+"""Characters of the signature appended to an id that another graph already has."""
 
 
 class _Row(NamedTuple):
@@ -22,7 +22,7 @@ class _Row(NamedTuple):
 
 
 class Assembly:
-    """The rows that a dataset gets, in the order of their folders: equal trees, equal datasets."""
+    """The rows of a dataset in the order of their folders; equal trees give equal datasets."""
 
     def __init__(self, keeps_duplicates: bool) -> None:
         self._keeps_duplicates = keeps_duplicates
@@ -32,11 +32,11 @@ class Assembly:
 
     @property
     def num_rows(self) -> int:
-        """How many rows the dataset gets."""
+        """The number of rows of the dataset."""
         return sum(map(len, self.places.values()))
 
     def add(self, note: dict[str, Any], part: Path, index: int) -> FolderOutcome:
-        """Take in what was noted of the next folder, and return what becomes of it."""
+        """Add the notes of the next folder, and return its outcome."""
         path = note["path"]
         if "error" in note:
             return FolderOutcome(
@@ -62,20 +62,20 @@ class Assembly:
         )
 
     def _free_id(self, sample_id: str, signature: str) -> str:
-        """Return the id, or one that its content and the order of the folders decide."""
+        """Return the id, or a new id derived from the content and the order of folders."""
         if sample_id not in self._ids:
             return sample_id
-        found = name = f"{sample_id}@{signature[:ID_CHARACTERS]}"
+        candidate = name = f"{sample_id}@{signature[:ID_CHARACTERS]}"
         number = 2
-        while found in self._ids:
-            found, number = f"{name}-{number}", number + 1
-        return found
+        while candidate in self._ids:
+            candidate, number = f"{name}-{number}", number + 1
+        return candidate
 
 
 def assemble(assembly: Assembly, out: Path, is_file: bool, directory: Path, pool: Pool) -> None:
     """Write the rows of an assembly to one file, or to shards of a dataset directory.
 
-    Plans go through files in `directory`. Rows are sorted by number of operators, then by id.
+    Plans are passed as files in `directory`. Rows are sorted by number of operators, then by id.
 
     Raises:
         RunError: a table could not be written.
@@ -89,22 +89,22 @@ def assemble(assembly: Assembly, out: Path, is_file: bool, directory: Path, pool
             folder = str(out.absolute() / config)
             plans.append({"folder": folder, "split": split, "rows": _listed(rows)})
     jobs = []
-    # As many jobs as processors: each imports `datasets`, which costs a second or two.
-    for number, some in enumerate(_share_out(plans, num_processors())):
-        place = directory.absolute()  # the parts and the staged dataset are in it
-        path = place / f"plan-{number}.json"
-        path.write_text(json.dumps(some))
-        jobs.append(PoolJob(str(out), {"plan": str(path)}, writes=(str(place),)))
+    # One job per processor, because each job imports `datasets` for a second or two.
+    for number, share in enumerate(_share_out(plans, num_processors())):
+        root = directory.absolute()  # contains the parts and the staged dataset
+        path = root / f"plan-{number}.json"
+        path.write_text(json.dumps(share))
+        jobs.append(PoolJob(str(out), {"plan": str(path)}, writes=(str(root),)))
     for finished in pool.run(jobs):
         if not finished.is_success:
             raise RunError(
-                f"A table of `{out}` could not be written: {finished.reason}. What was read is "
-                "kept; the same command goes on."
+                f"A table of `{out}` could not be written: {finished.reason}. Imported parts are "
+                "kept; repeat the command to continue."
             )
 
 
 def _share_out(plans: list[dict[str, Any]], num_shares: int) -> list[list[dict[str, Any]]]:
-    """Return the plans in shares of about as many rows each."""
+    """Distribute the plans over shares with roughly equal numbers of rows."""
     shares: list[list[dict[str, Any]]] = [[] for _ in range(num_shares)]
     sizes = [0] * num_shares
     for plan in sorted(plans, key=lambda plan: -len(plan["rows"])):

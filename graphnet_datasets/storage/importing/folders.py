@@ -1,4 +1,4 @@
-"""Finding the sample folders of GraphNet trees, and telling whether one has changed."""
+"""Discovery of sample folders in GraphNet trees, and detection of changes."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from ...errors import DatasetNotFoundError
 
 RECORD_FILE = "graph_net.json"
 _COMPANIONS = frozenset({"weight_meta.py", "input_meta.py", "graph_hash.txt"})
-"""Beside a `model.py` without a record they tell a broken sample from any other Python file."""
+"""Files beside a `model.py` that mark a sample without its record, unlike other Python files."""
 
 
 def find_folders(roots: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], dict[Path, str]]:
-    """Return every folder below `roots` that is a sample, and why others cannot be listed.
+    """Return all sample folders below `roots`, and the reasons why folders cannot be listed.
 
-    A sample's folder holds `graph_net.json`, or a `model.py` beside other files of a sample.
-    Folders inside a sample's folder (`subgraph_0`, …) are samples of their own. Links to
-    directories are not followed, and a folder that two roots share comes once.
+    A sample folder contains `graph_net.json`, or a `model.py` beside other files of a sample.
+    Folders nested in a sample folder (`subgraph_0`, …) are separate samples. Links to directories
+    are not followed, and a folder below two roots is returned once.
 
     Raises:
-        DatasetNotFoundError: a root is missing, or there is no sample below any of them.
+        DatasetNotFoundError: a root does not exist, or there is no sample below any root.
     """
-    found: dict[Path, None] = {}
+    folders_found: dict[Path, None] = {}
     unlisted: dict[Path, str] = {}
     roots = [Path(root).absolute() for root in roots]
     for root in roots:
         if not root.is_dir():
-            raise DatasetNotFoundError(f"There is no directory `{root}`.")
+            raise DatasetNotFoundError(f"The directory `{root}` does not exist. Check the path.")
 
         def note(error: OSError) -> None:
             unlisted[Path(error.filename)] = f"The directory cannot be listed: {error.strerror}."
@@ -38,18 +38,21 @@ def find_folders(roots: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], d
             folders.sort()
             names = set(files)
             if RECORD_FILE in names or ("model.py" in names and names & _COMPANIONS):
-                found.setdefault(Path(folder))
-    if not found and not unlisted:
+                folders_found.setdefault(Path(folder))
+    if not folders_found and not unlisted:
         listed = ", ".join(f"`{root}`" for root in roots)
-        raise DatasetNotFoundError(f"{listed} holds no GraphNet sample (`{RECORD_FILE}`).")
+        raise DatasetNotFoundError(
+            f"{listed} does not contain any GraphNet sample (`{RECORD_FILE}`). Pass a directory of "
+            "samples."
+        )
     first_names: dict[str, Path] = {}
-    for path in sorted(found):
+    for path in sorted(folders_found):
         first_names.setdefault(os.path.realpath(path), path)
     return sorted(first_names.values()), unlisted
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a hash of the names, sizes and times of a folder's files; "" if it cannot be listed.
+    """Return a hash of the names, sizes and times of a folder's files, or "" if unlistable.
 
     >>> fingerprint(Path("/no/such/folder"))
     ''
@@ -65,5 +68,5 @@ def _describe(folder: Path) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_file():
-                found = entry.stat()
-                yield f"{entry.name}\0{found.st_size}\0{found.st_mtime_ns}"
+                status = entry.stat()
+                yield f"{entry.name}\0{status.st_size}\0{status.st_mtime_ns}"

@@ -1,4 +1,4 @@
-"""`import_directories`: GraphNet trees to a dataset, in parallel, and again after a stop."""
+"""Import of GraphNet trees as a dataset, in parallel and resumable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .reading import PHASES
 
 GIB = 2**30
 CHUNK = 16
-"""Folders a job: a process a folder would cost a fifth of the time that reading takes."""
+"""Folders per job: a process per folder would add a fifth to the reading time."""
 
 LIMITS = Limits(
     phase_timeouts_s={"read": 600.0, "write": 6 * 3600.0}, memory_bytes=4 * GIB, max_processes=8
@@ -28,7 +28,7 @@ LIMITS = Limits(
 REPORT_NAME = "import-report.jsonl"
 
 Count = Callable[[int, int], None]
-"""Told how many folders are done, of how many."""
+"""Called with the number of finished folders and the total number."""
 
 
 def import_directories(
@@ -42,25 +42,25 @@ def import_directories(
     report: str | os.PathLike[str] | None = None,
     on_progress: Count | None = None,
 ) -> ImportReport:
-    """Read trees of GraphNet sample directories into a dataset directory or one Parquet file.
+    """Import trees of GraphNet sample directories as a dataset directory or one Parquet file.
 
     `out` is a file if it ends in `.parquet`. A dataset directory has a config per task, splits by
-    family, and shards sorted by `num_ops`. Folders are read in `jobs` processes (default: one a
-    processor), or on a Ray cluster whose nodes all see the trees. Nothing of their text is
-    executed, and a folder that takes more than ten minutes or 4 GiB is given up.
+    family, and shards sorted by `num_ops`. Folders are read in `jobs` processes (default: one per
+    processor), or on a Ray cluster whose nodes all have access to the trees. No code in them is
+    executed, and a folder that takes more than ten minutes or 4 GiB fails.
 
-    Every folder's fate is in the report, JSON lines at `report` (default: `import-report.jsonl` in
-    the dataset, or beside the file): what cannot be read with its reason, and graphs that another
-    folder holds as well, which are left out unless `keeps_duplicates`. What is read is kept in a
-    hidden directory beside `out` until all is done; after a stop of any kind, the same call goes on
-    from there, and folders that have changed are read again.
+    The report, JSON lines at `report` (default: `import-report.jsonl` in the dataset, or beside the
+    file), contains the outcome of every folder: failures with their reason, and graphs that equal
+    another folder's, which are left out unless `keeps_duplicates`. Finished folders are stored in a
+    hidden directory beside `out`. After an interruption, repeat the call to resume there; folders
+    that have changed are read again.
 
-    `has_costs` fills the columns of costs (`flops`, …), which needs torch and takes several times
-    as long.
+    `has_costs` fills the cost columns (`flops`, …), which needs torch and takes several times as
+    long.
 
     Raises:
-        DatasetNotFoundError: a directory is missing, or there is no sample below any.
-        DatasetExistsError: `out` is there already, or another import is writing it.
+        DatasetNotFoundError: a directory does not exist, or there is no sample below any.
+        DatasetExistsError: `out` already exists, or another import is writing it.
         RunError: the worker processes cannot be started.
 
     >>> import tempfile
@@ -107,7 +107,7 @@ def _ignore(done: int, total: int) -> None:
 
 
 class _Importer:
-    """One import: its parts on disk, and the steps from them to the dataset."""
+    """An import in progress: its parts on disk, and the steps from parts to dataset."""
 
     def __init__(self, target: Path, report_path: Path, key: str, has_costs: bool) -> None:
         self.target, self.report_path = target, report_path
@@ -118,23 +118,23 @@ class _Importer:
         self.num_resumed = 0
 
     def find_finished(self) -> ImportReport | None:
-        """Return the report of an import that was stopped when all but the tidying was done."""
+        """Return the report of an earlier call that published `out` before it was stopped."""
         if not self.staging.is_published:
             return None
         outcomes = tuple(read_report(self.report_path))
-        num_rows = sum(each.is_in_table for each in outcomes)
+        num_rows = sum(outcome.is_in_table for outcome in outcomes)
         self.staging.discard()
         return ImportReport(self.target, self.report_path, outcomes, num_rows, len(outcomes))
 
     def read(self, folders: list[Path], pool: Pool, on_progress: Count) -> None:
-        """Read the folders that no part holds yet."""
+        """Read the folders without a part."""
         wanted = {str(folder) for folder in folders}
         for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
             self._take(path, wanted, is_old=True)
         self.num_resumed = len(self.notes)
         missing = [path for path in map(str, folders) if path not in self.notes]
         on_progress(len(self.notes), len(folders))
-        # Small chunks where there is little, so that all workers have some of it.
+        # Smaller chunks for few folders, so that all workers have work.
         chunk = max(1, min(CHUNK, len(missing) // (2 * num_processors())))
         lost: list[str] = []
         for finished in pool.run(self._jobs(missing, chunk)):
@@ -143,7 +143,7 @@ class _Importer:
             else:
                 lost += finished.job.payload["folders"]
             on_progress(len(self.notes), len(folders))
-        # One of a lost chunk is to blame; each in a process of its own shows which.
+        # One folder of a lost chunk is the cause; separate processes reveal which.
         for finished in pool.run(self._jobs(lost, 1)):
             content = finished.result
             if content is None:
@@ -156,13 +156,13 @@ class _Importer:
 
     def _jobs(self, folders: list[str], chunk: int) -> Iterator[PoolJob]:
         for start in range(0, len(folders), chunk):
-            some = folders[start : start + chunk]
-            payload = {"folders": some, "key": self.key, "has_costs": self.has_costs}
-            reads = tuple(str(Path(folder).absolute()) for folder in (*self.roots, *some))
-            yield PoolJob(some[0], payload, reads)
+            chunk_folders = folders[start : start + chunk]
+            payload = {"folders": chunk_folders, "key": self.key, "has_costs": self.has_costs}
+            reads = tuple(str(Path(folder).absolute()) for folder in (*self.roots, *chunk_folders))
+            yield PoolJob(chunk_folders[0], payload, reads)
 
     def _take(self, path: Path, wanted: set[str], is_old: bool = False) -> None:
-        """Note what a part holds; one of an earlier call only where the folder is as it was."""
+        """Register a part; of an earlier call, only folders that have not changed."""
         try:
             notes = read_notes(path)
         except ValueError:
@@ -187,7 +187,7 @@ class _Importer:
         keeps_duplicates: bool,
         pool: Pool,
     ) -> ImportReport:
-        """Write the dataset and the report from the parts, in processes of this machine."""
+        """Write the dataset and the report from the parts, in local processes."""
         assembly = Assembly(keeps_duplicates)
         outcomes = [assembly.add(*self.notes[str(folder)]) for folder in folders]
         outcomes += [
@@ -197,7 +197,7 @@ class _Importer:
         if assembly.num_rows:
             self._write(assembly, outcomes, pool)
         else:
-            if self.report_path.parent == self.target:  # there will be no such directory
+            if self.report_path.parent == self.target:  # the directory will not exist
                 name = f"{self.target.name}.{REPORT_NAME}"
                 self.report_path = self.target.with_name(name)
             write_report(outcomes, self.report_path)

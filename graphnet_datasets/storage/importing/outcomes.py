@@ -1,4 +1,4 @@
-"""What became of each directory of an import, and the report that says so."""
+"""The outcomes of an import per directory, and its report."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Status = Literal["imported", "duplicate", "failed"]
 
 @dataclasses.dataclass(frozen=True)
 class FolderOutcome:
-    """What became of one directory.
+    """The outcome of one directory.
 
-    `id` is the sample's id in the table, "" if there is none. A `duplicate` is a graph that the
-    table holds already, as `duplicate_of`; it is left out unless duplicates are kept. An `imported`
-    graph whose id another graph has is stored under another id, and `renamed_from` is its own.
-    `reason` says why a directory `failed`.
+    `id` is the sample's id in the table, or "". A `duplicate` equals the graph `duplicate_of` in
+    the table; it is left out unless duplicates are kept. An `imported` graph with a taken id is
+    stored under another id, and `renamed_from` is its original id. `reason` explains why a
+    directory `failed`.
     """
 
     path: str
@@ -39,7 +39,7 @@ class FolderOutcome:
 
 @dataclasses.dataclass(frozen=True)
 class ImportReport:
-    """What an import gave: the dataset, None if nothing could be read, and what became of each."""
+    """The result of an import: the dataset, None if nothing could be read, and all outcomes."""
 
     out: Path | None
     report_path: Path
@@ -49,42 +49,42 @@ class ImportReport:
 
     @property
     def failures(self) -> list[FolderOutcome]:
-        """The directories that are not in the table although they should be."""
-        return [each for each in self.outcomes if each.status == "failed"]
+        """The directories that could not be imported."""
+        return [outcome for outcome in self.outcomes if outcome.status == "failed"]
 
     @property
     def duplicates(self) -> list[FolderOutcome]:
-        """The directories whose graph another directory holds as well."""
-        return [each for each in self.outcomes if each.status == "duplicate"]
+        """The directories whose graph also occurs in another directory."""
+        return [outcome for outcome in self.outcomes if outcome.status == "duplicate"]
 
     def summary(self) -> str:
-        """Return the report in a few lines for a terminal."""
-        counts = collections.Counter(each.status for each in self.outcomes)
+        """Return a summary in a few lines for a terminal."""
+        counts = collections.Counter(outcome.status for outcome in self.outcomes)
         parts = [f"{counts[status]} {status}" for status in ("imported", "duplicate", "failed")]
-        renamed = sum(bool(each.renamed_from) for each in self.outcomes)
+        renamed = sum(bool(outcome.renamed_from) for outcome in self.outcomes)
         if renamed:
             parts.append(f"{renamed} stored under another id")
         graphs = counted(self.num_rows, "graph")
         directories = counted(len(self.outcomes), "directory", "directories")
         where = f"{graphs} written to {self.out}" if self.out else "Nothing written"
         lines = [f"{where}; {directories}: {', '.join(parts)}"]
-        kinds = collections.Counter(each.error_type for each in self.failures)
+        kinds = collections.Counter(failure.error_type for failure in self.failures)
         lines += [f"  {count} failed with {kind}" for kind, count in kinds.most_common()]
         return "\n".join([*lines, f"Report: {self.report_path}"])
 
 
 def write_report(outcomes: Iterable[FolderOutcome], path: Path) -> None:
-    """Write one JSON object a line, without the fields that say nothing."""
+    """Write one JSON object per line, without empty fields."""
     lines = [
-        json.dumps({name: value for name, value in dataclasses.asdict(each).items() if value})
-        for each in outcomes
+        json.dumps({name: value for name, value in dataclasses.asdict(outcome).items() if value})
+        for outcome in outcomes
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def read_report(path: str | os.PathLike[str]) -> list[FolderOutcome]:
-    """Return the outcomes that a report holds.
+    """Return the outcomes of a report.
 
     >>> import tempfile
     >>> outcome = FolderOutcome("samples/a", "failed", reason="It is empty.")

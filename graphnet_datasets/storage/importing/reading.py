@@ -1,4 +1,4 @@
-"""Reads sample folders and assembles tables, a job at a time, in processes of their own."""
+"""The jobs of an import's workers: reading sample folders, and writing tables."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PHASES = ("read", "write")
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Read the folders of the payload, or write the table that its plan describes."""
+    """Read the folders of the payload, or write the tables of its plan."""
     if "plan" in payload:
         reporter.enter("write")
         for plan in json.loads(Path(payload["plan"]).read_text()):
             write_planned(plan)
         return
-    gc.disable()  # a job ends soon, and collecting takes a fifth of its time
+    gc.disable()  # jobs are short, and collection would take a fifth of their time
     rows: list[pa.Table] = []
     notes = []
     for folder in payload["folders"]:
@@ -47,7 +47,7 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
 
 
 def read_one(folder: Path, has_costs: bool) -> tuple[dict[str, Any], pa.Table | None]:
-    """Return what is to be noted of a folder and the row of its sample, None if it has none."""
+    """Return the notes of a folder, and the row of its sample or None on failure."""
     note: dict[str, Any] = {"path": str(folder), "fingerprint": fingerprint(folder)}
     try:
         sample = read_folder(folder)
@@ -58,12 +58,12 @@ def read_one(folder: Path, has_costs: bool) -> tuple[dict[str, Any], pa.Table | 
     except OSError as error:
         reason = f"`{error.filename or folder}` cannot be read: {error.strerror or error}."
         return note | {"error": reason, "error_type": type(error).__name__}, None
-    except Exception as error:  # whatever a file provokes: the other folders must be read
-        reason = f"The reader failed on it, which is a defect of the reader: {error}"
+    except Exception as error:  # any file must not stop the import of other folders
+        reason = f"The reader failed, which is a bug in the reader: {error}"
         return note | {"error": reason, "error_type": type(error).__name__}, None
     place = [config_of(row), split_of_row(row)]
-    found = {name: row[name] for name in ("id", "num_ops", "signature_hash")}
-    return note | {"place": place, **found}, table
+    identity = {name: row[name] for name in ("id", "num_ops", "signature_hash")}
+    return note | {"place": place, **identity}, table
 
 
 def _columns(sample: Sample, has_costs: bool) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _columns(sample: Sample, has_costs: bool) -> dict[str, Any]:
 
 
 def write_planned(plan: Mapping[str, Any]) -> None:
-    """Write the shards, or the one file, of rows that a plan lists in their order."""
+    """Write the shards, or the single file, of the rows of a plan."""
     tables = _rows(plan["rows"])
     if "file" in plan:
         write_arrow(row_groups(tables), plan["file"])

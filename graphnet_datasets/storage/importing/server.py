@@ -1,4 +1,4 @@
-"""The fork server of an import; needs no framework."""
+"""The fork server of an import, which needs no framework."""
 
 from ...isolation import serve
 from .reading import work

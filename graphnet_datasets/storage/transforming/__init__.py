@@ -1,4 +1,4 @@
-"""Datasets made out of datasets by the transforms."""
+"""Datasets created from datasets by transforms."""
 
 from .outcomes import GraphOutcome, Refusal, TransformReport, read_report
 from .transformer import TRANSFORM_LIMITS, transform_dataset

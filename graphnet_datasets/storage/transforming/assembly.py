@@ -1,10 +1,10 @@
-"""From the parts of a transform to a dataset: which rows, in which files and order.
+"""Assembly of a transformed dataset: selection, files and order of rows.
 
-Equal parts of graphs are merged by their hash. One that occurs in families of several splits goes
-into the first of train, validation, test: what is trained on may occur in the test's graphs, but no
-part that is in the split test has been seen in training. Its `splits` name all. What two methods
-find is a row of each, with the occurrences that the method found, of the same sample in the same
-split; families and splits are those in which any of them found it.
+Equal parts of graphs are merged by their hash. A part that occurs in families of several splits is
+stored in the first of train, validation and test: training parts may occur in test graphs, but no
+part of the test split occurs in training. Its `splits` list all of them. If several methods find
+the same part, each method gets a row with its own number of occurrences; these rows share the
+sample and the split, and their families and splits are those of all methods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...isolation import Pool, PoolJob
 
 @dataclasses.dataclass
 class _Row:
-    """A row of a part on disk, and what merging adds to it."""
+    """A row of a part on disk, with the fields that merging adds."""
 
     id: str
     num_ops: int
@@ -35,14 +35,14 @@ class _Row:
     is_merged: bool = False
     method: str | None = None
     origin: _Row | None = None
-    """The row whose sample it takes over: that of the method which has it from the better place."""
+    """The row whose sample is used instead: that of the method with the best rank."""
 
     def listed(self) -> tuple[str, int, dict[str, Any]]:
         columns: dict[str, Any] = {"id": self.id}
         if self.is_merged:
             columns["num_occurrences"] = self.count
             columns["num_families"] = len(self.families)
-            columns["splits"] = [each for each in SPLITS if each in self.splits]
+            columns["splits"] = [split for split in SPLITS if split in self.splits]
             columns["method"] = self.method
         source = self.origin or self
         return source.part, source.position, columns
@@ -58,43 +58,43 @@ class Assembly:
 
     @property
     def num_rows(self) -> int:
-        """How many rows the dataset gets."""
+        """The number of rows of the dataset."""
         return sum(map(len, self._rows.values()))
 
     def add(self, note: Mapping[str, Any], part: Path) -> None:
-        """Take in what was made of the next graph."""
-        for position, made in enumerate(note["made"]):
-            config, split = made["place"]
-            row = _Row(made["id"], made["num_ops"], str(part), position)
-            if "subgraph_hash" in made:
-                self._merge(config, split, note["family"], made, row)
+        """Add the samples of the next graph."""
+        for position, sample_note in enumerate(note["made"]):
+            config, split = sample_note["place"]
+            row = _Row(sample_note["id"], sample_note["num_ops"], str(part), position)
+            if "subgraph_hash" in sample_note:
+                self._merge(config, split, note["family"], sample_note, row)
                 continue
             row.splits.add(split)
             self._rows.setdefault(config, []).append(row)
 
     def _merge(
-        self, config: str, split: str, family: str, made: Mapping[str, Any], row: _Row
+        self, config: str, split: str, family: str, sample_note: Mapping[str, Any], row: _Row
     ) -> None:
-        row.rank = (SPLITS.index(split), not made["has_statistics"])
+        row.rank = (SPLITS.index(split), not sample_note["has_statistics"])
         row.is_merged = True
-        row.method = made["method"]
-        key = (config, made["subgraph_hash"], str(row.method))
-        known = self._merged.get(key)
-        if known is None:
-            known = self._merged[key] = row
+        row.method = sample_note["method"]
+        key = (config, sample_note["subgraph_hash"], str(row.method))
+        merged = self._merged.get(key)
+        if merged is None:
+            merged = self._merged[key] = row
             same = self._same.setdefault(key[:2], [])
             same.append(row)
             row.families, row.splits = same[0].families, same[0].splits
             self._rows.setdefault(config, []).append(row)
-        elif row.rank < known.rank:  # the one to keep is of the split it goes to, with statistics
+        elif row.rank < merged.rank:  # prefer the sample of the target split, with statistics
             for name in ("id", "part", "position", "rank"):
-                setattr(known, name, getattr(row, name))
-        known.count += made["count"]
-        known.families.add(family)
-        known.splits.add(split)
+                setattr(merged, name, getattr(row, name))
+        merged.count += sample_note["count"]
+        merged.families.add(family)
+        merged.splits.add(split)
 
     def plans(self, out: Path) -> list[dict[str, Any]]:
-        """Return what to write to which files, rows sorted as their table is."""
+        """Return which rows to write to which files, in the order of their table."""
         plans = []
         for same in self._same.values():
             best = min(same, key=lambda row: row.rank)
@@ -116,7 +116,7 @@ class Assembly:
 
 
 def _make_ids_unique(rows: list[_Row]) -> None:
-    """Number ids that come again, in the order of the graphs: those of two frameworks may."""
+    """Number repeated ids, such as those of two frameworks, in the order of the graphs."""
     taken: set[str] = set()
     for row in rows:
         name, number = row.id, 2
@@ -126,21 +126,21 @@ def _make_ids_unique(rows: list[_Row]) -> None:
 
 
 def write_dataset(assembly: Assembly, out: Path, directory: Path, pool: Pool) -> None:
-    """Write the rows to shards of a dataset directory; plans go through files in `directory`.
+    """Write the rows to shards of a dataset directory; plans are passed as files in `directory`.
 
     Raises:
         RunError: a table could not be written.
     """
-    jobs, place = [], directory.absolute()  # the parts and the staged dataset are in it
+    jobs, root = [], directory.absolute()  # contains the parts and the staged dataset
     for number, plan in enumerate(assembly.plans(out)):
         path = directory.absolute() / f"plan-{number}.json"
         path.write_text(json.dumps([plan]))
         jobs.append(
-            PoolJob(f"{plan['config']}/{plan['split']}", {"plan": str(path)}, writes=(str(place),))
+            PoolJob(f"{plan['config']}/{plan['split']}", {"plan": str(path)}, writes=(str(root),))
         )
     for finished in pool.run(jobs):
         if not finished.is_success:
             raise RunError(
                 f"The table `{finished.job.name}` of `{out}` could not be written: "
-                f"{finished.reason}. What was made is kept; the same command goes on."
+                f"{finished.reason}. Finished parts are kept; repeat the command to continue."
             )

@@ -1,4 +1,4 @@
-"""What became of each graph of a transform, and the report that says so."""
+"""The outcomes of a transform per graph, and its report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_REASONS_SHOWN = 20
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """Why `count` samples could not be made of a graph; `message` is that of the first of them."""
+    """Why `count` samples could not be created from a graph, with the first error's message."""
 
     reason: str
     operator: str = ""
@@ -29,9 +29,9 @@ class Refusal:
 
 @dataclasses.dataclass(frozen=True)
 class GraphOutcome:
-    """What became of one graph: how many samples were made of it, and what was refused.
+    """The outcome of one graph: the number of created samples, and the refusals.
 
-    `has_run` is false for a graph that was too large to be run, or was lost in a run.
+    `has_run` is false for a graph that was too large to run, or whose run did not return.
     """
 
     id: str
@@ -42,16 +42,15 @@ class GraphOutcome:
 
     @property
     def is_refused(self) -> bool:
-        """Whether nothing could be made of it, for a reason."""
+        """True if no sample was created because of refusals."""
         return not self.num_made and bool(self.refused)
 
 
 @dataclasses.dataclass(frozen=True)
 class TransformReport:
-    """What a transform gave: the dataset, None if nothing could be made, and what became of each.
+    """The result of a transform: the dataset, None without samples, and all outcomes.
 
-    `num_made` counts what was made of all graphs, `num_rows` what is left where equal parts are
-    merged.
+    `num_made` counts samples before equal parts are merged, `num_rows` afterwards.
     """
 
     out: Path | None
@@ -62,16 +61,16 @@ class TransformReport:
 
     @property
     def num_made(self) -> int:
-        """How many samples were made, before equal ones were merged."""
-        return sum(each.num_made for each in self.outcomes)
+        """The number of created samples before equal samples are merged."""
+        return sum(outcome.num_made for outcome in self.outcomes)
 
     @property
     def refused(self) -> list[GraphOutcome]:
-        """The graphs of which nothing could be made."""
-        return [each for each in self.outcomes if each.is_refused]
+        """The graphs from which no sample could be created."""
+        return [outcome for outcome in self.outcomes if outcome.is_refused]
 
     def reasons(self) -> list[tuple[str, int, int]]:
-        """Return each reason with how many samples and how many graphs it refused, most first."""
+        """Return each reason with its numbers of samples and graphs, most frequent first."""
         samples: collections.Counter[str] = collections.Counter()
         graphs: collections.Counter[str] = collections.Counter()
         for outcome in self.outcomes:
@@ -81,16 +80,16 @@ class TransformReport:
         return [(reason, count, graphs[reason]) for reason, count in samples.most_common()]
 
     def summary(self) -> str:
-        """Return the report in a few lines for a terminal."""
+        """Return a summary in a few lines for a terminal."""
         graphs = counted(len(self.outcomes), "graph")
         rows = counted(self.num_rows, "sample")
         where = f"{rows} written to {self.out}" if self.out else "Nothing written"
-        done = sum(bool(each.num_made) for each in self.outcomes)
+        done = sum(bool(outcome.num_made) for outcome in self.outcomes)
         parts = [f"{done} transformed", f"{len(self.refused)} refused"]
         empty = len(self.outcomes) - done - len(self.refused)
         if empty:
             parts.append(f"{empty} without any such part")
-        unrun = sum(not each.has_run and bool(each.num_made) for each in self.outcomes)
+        unrun = sum(not outcome.has_run and bool(outcome.num_made) for outcome in self.outcomes)
         if unrun:
             parts.append(f"{unrun} without a run")
         lines = [f"{where}; {graphs}: {', '.join(parts)}"]
@@ -105,20 +104,22 @@ class TransformReport:
 
 def _by_reason(refused: Iterable[Refusal]) -> Mapping[str, int]:
     counts: collections.Counter[str] = collections.Counter()
-    for each in refused:
-        counts[f"{each.reason} (`{each.operator}`)" if each.operator else each.reason] += each.count
+    for refusal in refused:
+        counts[
+            f"{refusal.reason} (`{refusal.operator}`)" if refusal.operator else refusal.reason
+        ] += refusal.count
     return counts
 
 
 def write_report(outcomes: Iterable[GraphOutcome], path: Path) -> None:
-    """Write one JSON object a graph."""
+    """Write one JSON object per graph."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"{json.dumps(dataclasses.asdict(each))}\n" for each in outcomes]
+    lines = [f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes]
     write_text(path, "".join(lines))
 
 
 def read_report(path: str | os.PathLike[str]) -> list[GraphOutcome]:
-    """Return the outcomes that a report holds.
+    """Return the outcomes of a report.
 
     >>> import tempfile
     >>> refusal = Refusal("it overflows", "torch.exp", "`a` overflows.")
@@ -133,5 +134,5 @@ def read_report(path: str | os.PathLike[str]) -> list[GraphOutcome]:
 
 def outcome_of(fields: Mapping[str, Any]) -> GraphOutcome:
     """Return the outcome with these fields."""
-    refused = tuple(Refusal(**each) for each in fields["refused"])
+    refused = tuple(Refusal(**refusal) for refusal in fields["refused"])
     return GraphOutcome(**{**fields, "refused": refused})

@@ -1,4 +1,4 @@
-"""The fork server of a framework that transforms samples; without one it writes tables."""
+"""The fork server that transforms the samples of a framework, or writes tables without one."""
 
 import contextlib
 import os
@@ -13,16 +13,16 @@ from .worker import MODULES_VARIABLE, work
 
 
 def main() -> None:
-    """Import what all jobs need, and serve them."""
+    """Import the modules that all jobs need, and serve the jobs."""
     framework = os.environ.get(FRAMEWORK_VARIABLE)
     if framework:
         with not_collecting():
-            make_runtime(framework, "cpu", 1)  # several jobs run beside each other
+            make_runtime(framework, "cpu", 1)  # jobs run in parallel
             module(framework, "runtime").import_all(with_fakes=True)
             module(framework, "observing")
             module(framework, "results")
             for name in os.environ.get(MODULES_VARIABLE, "").split():
-                # Without it each sample is refused, and says why.
+                # If an import fails, each sample is rejected with the reason.
                 with contextlib.suppress(GraphNetError):
                     module(framework, name)
             prepare_blocks()

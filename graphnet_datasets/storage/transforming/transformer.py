@@ -1,4 +1,4 @@
-"""`transform_dataset`: a dataset out of another one, in parallel, and again after a stop."""
+"""Transform of a dataset into another dataset, in parallel and resumable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .worker import MODULES_VARIABLE, PHASES
 
 GIB = 2**30
 MAX_INPUT_BYTES = 2 * GIB
-"""Samples whose inputs take more are not run unless it is asked for."""
+"""Default limit of the inputs' size for running a sample."""
 
 TRANSFORM_LIMITS = Limits(
     phase_timeouts_s={"transform": 900.0, "write": 6 * 3600.0}, memory_bytes=12 * GIB
@@ -36,7 +36,7 @@ TRANSFORM_LIMITS = Limits(
 REPORT_NAME = "transform-report.jsonl"
 
 Count = Callable[[int, int], None]
-"""Told how many graphs are done, of how many."""
+"""Called with the number of finished graphs and the total number."""
 
 
 def transform_dataset(
@@ -53,27 +53,26 @@ def transform_dataset(
     limits: Limits = TRANSFORM_LIMITS,
     on_progress: Count | None = None,
 ) -> TransformReport:
-    """Write a dataset directory of what a chain of transforms makes of samples.
+    """Write a dataset directory of samples after a chain of transforms.
 
-    `what`, `filters` and `dataset` choose samples as `select_rows` does. The steps are applied in
-    the order of `transforms.registry.TRANSFORMS`, each graph in a process of its own, `jobs` at a
-    time (default: one a processor), within `limits`, or on a Ray cluster whose nodes all see `out`.
-    A graph whose inputs take more than `max_input_bytes`, or which is known to compute more than
-    `max_flops`, is not run, nor is one that was lost within the limits: where the steps need no run
-    they do without, otherwise it is refused.
+    Samples are selected as in `select_rows`. The steps are applied in the order of
+    `transforms.registry.TRANSFORMS`, each graph in an isolated process within `limits`, `jobs` at a
+    time (default: one per processor), or on a Ray cluster whose nodes all have access to `out`.
+    Graphs whose inputs exceed `max_input_bytes`, or which compute more than `max_flops`, are not
+    run, nor are graphs whose run did not return within the limits. Such graphs are transformed
+    without a run if the steps allow that, and are refused otherwise.
 
-    The dataset has a config per task, or that of the kind of parts, where equal ones are merged;
-    splits are those of the families of the graphs that the samples were made of, and `family` is
-    theirs too. `transform-report.jsonl` in it says what became of each graph: how many samples,
-    what was refused and why. What is done is kept in a hidden directory beside `out` until all is;
-    after a stop of any kind, the same call goes on from there.
+    The dataset has a config per task, or the config of the kind of parts, in which equal parts are
+    merged. `family` and splits are those of the source graphs. `transform-report.jsonl` in the
+    dataset contains each graph's number of samples and refusals with reasons. Progress is stored in
+    a hidden directory beside `out`; after an interruption, repeat the call to resume there.
 
     Raises:
-        DatasetNotFoundError: nothing has such a name, or no sample is left by the filters.
-        DatasetExistsError: `out` is there already, or another transform is writing it.
-        TransformError: the steps make no chain.
+        DatasetNotFoundError: no sample or dataset matches, or the filters exclude all samples.
+        DatasetExistsError: `out` already exists, or another transform is writing it.
+        TransformError: the steps cannot be chained.
         MissingExtraError: the framework of a sample is not installed.
-        RunError: the worker processes cannot be started, or there is no such executor.
+        RunError: the worker processes cannot be started, or the executor does not exist.
 
     >>> import tempfile
     >>> from graphnet_datasets.sample import Input, Op, Sample, Value
@@ -89,7 +88,7 @@ def transform_dataset(
     check_executor(executor)
     largest = {"input_bytes": max_input_bytes, "flops": max_flops}
     transformer = _Transformer(Path(out), in_order(steps), largest)
-    plan(transformer.steps, ())  # says whether they make a chain, before anything is read
+    plan(transformer.steps, ())  # raises if the steps cannot be chained, before reading any data
     finished = transformer.find_finished()
     if finished is not None:
         return finished
@@ -97,7 +96,8 @@ def transform_dataset(
     rows = select_rows(what, filters, dataset=dataset)
     if not rows:
         raise DatasetNotFoundError(
-            "There is no such sample: the filters leave none. `graphnet list` shows what there is."
+            "No sample matches the filters. Relax them; `graphnet list` shows the available "
+            "samples."
         )
     names = {str(row["framework"]) for row in rows}
     for framework in map(framework_named, sorted(names)):
@@ -106,7 +106,7 @@ def transform_dataset(
     with transformer.staging.hold(), contextlib.ExitStack() as stack:
 
         def open_for(framework: str) -> Pool:
-            # What `limits` are for is one graph; tables are written here, within the usual ones.
+            # `limits` apply to graphs; tables are written here with the default limits.
             own = limits if framework else TRANSFORM_LIMITS
             work = _work(own, framework, transformer.steps)
             pool = open_pool(work, executor if framework else "local", jobs)
@@ -127,7 +127,7 @@ def _ignore(done: int, total: int) -> None:
 
 
 class _Transformer:
-    """One transform: its parts on disk, and the steps from them to the dataset."""
+    """A transform in progress: its parts on disk, and the steps from parts to dataset."""
 
     def __init__(self, target: Path, steps: Sequence[Step], largest: Mapping[str, float]) -> None:
         self.staging = Staging(target, "transform")
@@ -143,12 +143,12 @@ class _Transformer:
         return not any(step.transform.needs_run for step in self.steps)
 
     def find_finished(self) -> TransformReport | None:
-        """Return the report of a transform that was stopped when all but the tidying was done."""
+        """Return the report of an earlier call that published `out` before it was stopped."""
         if not self.staging.is_published:
             return None
         outcomes = tuple(read_report(self.report_path))
         self.staging.discard()
-        rows = sum(each.num_made for each in outcomes)
+        rows = sum(outcome.num_made for outcome in outcomes)
         return TransformReport(
             self.staging.target, self.report_path, outcomes, rows, num_resumed=len(outcomes)
         )
@@ -156,7 +156,7 @@ class _Transformer:
     def make(
         self, rows: Sequence[Mapping[str, Any]], open_pool: Callable[[str], Pool], count: Count
     ) -> None:
-        """Transform the rows that no part holds yet."""
+        """Transform the rows without a part."""
         by_name = {_name(row): row for row in rows}
         planned = plan(self.steps, ((_read(row), row["family"]) for row in rows))
         if planned is not None:
@@ -169,12 +169,12 @@ class _Transformer:
         for name, row in by_name.items():
             if name not in self.notes:
                 waiting.setdefault(name[0], []).append(row)
-        for framework, some in waiting.items():
+        for framework, pending in waiting.items():
             pool = open_pool(framework)
             may_run = True
-            while some:  # once more without a run, those that were lost in one
+            while pending:  # samples lost in a run are transformed again without a run
                 lost: list[Mapping[str, Any]] = []
-                for finished in pool.run(self._jobs(some, may_run)):
+                for finished in pool.run(self._jobs(pending, may_run)):
                     Path(finished.job.payload["row"]).unlink(missing_ok=True)
                     row = by_name[framework, finished.job.name]
                     if finished.result is not None:
@@ -184,7 +184,7 @@ class _Transformer:
                     else:
                         self._note_lost(row, finished.reason, by_name)
                     count(len(self.notes), len(rows))
-                some, may_run = lost, False
+                pending, may_run = lost, False
             pool.close()
 
     def finish(self, rows: Sequence[Mapping[str, Any]], pool: Pool) -> TransformReport:
@@ -202,7 +202,7 @@ class _Transformer:
             write_report(outcomes, staged / REPORT_NAME)
             write_readme(staged)
             self.staging.publish(staged)
-        else:  # there will be no such directory
+        else:  # the directory will not exist
             self.report_path = target.with_name(f"{target.name}.{REPORT_NAME}")
             write_report(outcomes, self.report_path)
         return TransformReport(
@@ -214,7 +214,7 @@ class _Transformer:
         )
 
     def _jobs(self, rows: Iterable[Mapping[str, Any]], may_run: bool) -> Iterator[PoolJob]:
-        """Yield the jobs; a row goes through a file in the hidden directory, written when due."""
+        """Yield the jobs, writing each row to a file in the hidden directory on demand."""
         folder = self.staging.directory / "jobs"
         folder.mkdir(exist_ok=True)
         for number, row in enumerate(rows):
@@ -229,12 +229,12 @@ class _Transformer:
         return [{"name": step.name, "options": step.options} for step in steps]
 
     def _key(self, row: Mapping[str, Any]) -> str:
-        """Return a hash of all that decides what is made of a row, the row itself included."""
+        """Return a hash of everything that determines the result, including the row."""
         text = repr((__version__, self._described(row), sorted(row.items())))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _take(self, path: Path, by_name: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
-        """Note what a part holds, unless it is of other steps or of a row that has changed."""
+        """Register a part, or delete it if it has other steps or an old row."""
         try:
             note = read_notes(path)
         except ValueError:
@@ -253,7 +253,7 @@ class _Transformer:
         reason: str,
         by_name: Mapping[tuple[str, str], Mapping[str, Any]],
     ) -> None:
-        """Keep that a graph's process did not return, so that it is not tried again."""
+        """Record that a graph's process did not return, so that it is not retried."""
         refused = {"operator": "", "reason": _first_words(reason), "message": reason, "count": 1}
         note = {
             "key": self._key(row),

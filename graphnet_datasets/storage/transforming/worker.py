@@ -1,4 +1,4 @@
-"""Transforms the sample of one row, or writes tables, in a process of its own."""
+"""The jobs of a transform's workers: transforming a row, and writing tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..table import to_arrow
 
 PHASES = ("transform", "write")
 MODULES_VARIABLE = "GRAPHNET_DATASETS_TRANSFORM_MODULES"
-"""In a server's environment: which modules of its framework to import before it forks."""
+"""Environment variable of a server: the framework modules to import before forking."""
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -41,21 +41,23 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
 
 
 def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bool) -> bytes:
-    """Return the part with what the steps of a job make of a row."""
-    steps = [Step(each["name"], each["options"]) for each in job["steps"]]
+    """Return the part with the samples that a job's steps create from a row."""
+    steps = [Step(step["name"], step["options"]) for step in job["steps"]]
     split = split_of_row(row)
     rows: list[dict[str, Any]] = []
-    made: list[dict[str, Any]] = []
+    notes_of_samples: list[dict[str, Any]] = []
     refused: dict[tuple[str, str], list[Any]] = {}
-    for chain, each in _apply(row, steps, may_run):
-        if isinstance(each, TransformError):
-            found = refused.setdefault((each.operator, each.reason or str(each)), [str(each), 0])
-            found[1] += 1
+    for chain, outcome in _apply(row, steps, may_run):
+        if isinstance(outcome, TransformError):
+            entry = refused.setdefault(
+                (outcome.operator, outcome.reason or str(outcome)), [str(outcome), 0]
+            )
+            entry[1] += 1
             continue
         config = chain[-1].config or config_of(row)
         method = chain[-1].options.get("method")
-        note, columns = _describe(each, config_named(config).table, row["family"], method)
-        made.append({"place": [config, split], **note})
+        note, columns = _describe(outcome, config_named(config).table, row["family"], method)
+        notes_of_samples.append({"place": [config, split], **note})
         rows.append(columns)
     notes = {
         "key": job["key"],
@@ -63,40 +65,40 @@ def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bo
         "framework": row["framework"],
         "family": row["family"],
         "has_run": may_run,
-        "made": made,
+        "made": notes_of_samples,
         "refused": [
             {"operator": operator, "reason": reason, "message": message, "count": count}
             for (operator, reason), (message, count) in refused.items()
         ],
     }
-    # Parts of a graph are small, and thousands: in a batch each they would take ten times the disk.
-    table = SUBGRAPHS if any("subgraph_hash" in each for each in rows) else GRAPHS
-    groups = [rows] if table is SUBGRAPHS else [[each] for each in rows]
-    return encode_part([to_arrow(some, table) for some in groups], notes, table.schema)
+    # Thousands of small parts of graphs in a batch each would take ten times the disk space.
+    table = SUBGRAPHS if any("subgraph_hash" in outcome for outcome in rows) else GRAPHS
+    groups = [rows] if table is SUBGRAPHS else [[outcome] for outcome in rows]
+    return encode_part([to_arrow(group, table) for group in groups], notes, table.schema)
 
 
 def _apply(
     row: Mapping[str, Any], steps: Sequence[Step], may_run: bool
 ) -> Iterator[tuple[tuple[Step, ...], Sample | TransformError]]:
-    """Yield what each chain makes of a row."""
+    """Yield the samples and errors of each chain applied to a row."""
     running = Running(may_run, allow_unchecked_operators=True)
     chains = branches(steps)
     chain = chains[0]
     try:
         sample = Sample.from_row(row)
         for chain in chains:
-            yield from ((chain, each) for each in apply(sample, chain, running))
+            yield from ((chain, result) for result in apply(sample, chain, running))
     except GraphNetError as error:
         yield chain, TransformError(str(error), reason=f"the row cannot be read: {error}")
-    except MemoryError:  # the process's limit: without a run it takes less
+    except MemoryError:  # exceeds the process limit, but may succeed without a run
         raise
-    except Exception as error:  # whatever a sample provokes: it has to be accounted for
+    except Exception as error:  # any failure of a sample must be reported
         kind = type(error).__name__
         yield (
             chain,
             TransformError(
-                f"The transform failed on it, which is a defect of the transform: {kind}: {error}",
-                reason=f"a defect of the transform: {kind}",
+                f"The transform failed, which is a bug in the transform: {kind}: {error}",
+                reason=f"a bug in the transform: {kind}",
             ),
         )
 
@@ -104,23 +106,23 @@ def _apply(
 def _describe(
     sample: Sample, table: Table, family: str, method: str | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what is to be noted of a sample, and its row."""
+    """Return the notes of a sample, and its row."""
     row = sample_to_row(sample, {**derived_columns(sample), "family": family})
     note: dict[str, Any] = {"id": sample.id, "num_ops": sample.num_ops}
     if table is SUBGRAPHS:
         has_statistics = all(
-            each.statistics is not None or each.data is not None
-            for each in sample.inputs
-            if each.role not in ("symbol", "scalar")
+            value.statistics is not None or value.data is not None
+            for value in sample.inputs
+            if value.role not in ("symbol", "scalar")
         )
-        known = {"subgraph_hash": subgraph_hash(sample), "has_statistics": has_statistics}
-        row |= known | {"method": method}
-        note |= {"count": sample.provenance.num_occurrences or 1, "method": method, **known}
+        part_columns = {"subgraph_hash": subgraph_hash(sample), "has_statistics": has_statistics}
+        row |= part_columns | {"method": method}
+        note |= {"count": sample.provenance.num_occurrences or 1, "method": method, **part_columns}
     return note, row
 
 
 def _write_planned(plan: Mapping[str, Any]) -> None:
-    """Write the shards of rows that a plan lists in their order."""
+    """Write the shards of the rows of a plan, in order."""
     table = config_named(plan["config"]).table
     folder = Path(plan["folder"])
     write_shards(_rows(plan["rows"], table), folder, plan["split"], table=table)

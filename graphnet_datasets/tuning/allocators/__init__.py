@@ -1,1 +1,1 @@
-"""Allocators: which task gets the next trials."""
+"""Allocators: policies that choose the task for the next trials."""

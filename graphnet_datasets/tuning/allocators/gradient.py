@@ -1,4 +1,4 @@
-"""Ansor's task scheduler: the next slot to the task whose end-to-end gain looks largest.
+"""Ansor's task scheduler: the next slot goes to the task with the largest end-to-end gain.
 
 Zheng et al., "Ansor: Generating High-Performance Tensor Programs for Deep Learning", OSDI 2020,
 section 6. The objective is f = sum_i w_i g_i(t_i), g_i the best latency of task i after t_i slots.
@@ -7,13 +7,14 @@ The gain of one more slot is estimated as
     |df/dg_i * (alpha * (g_i(t_i) - g_i(t_i - D)) / D
                 + (1 - alpha) * min(-g_i(t_i) / t_i,  beta * C_i / max_{k in N(i)} V_k - g_i(t_i)))|
 
-with C_i the flops of task i, and V_k the flop/s that a similar task k reached. The first term is
-what the last D slots gained. The second is the more optimistic of two guesses: with t_i more slots
-the latency goes to zero, or it comes within beta of what similar tasks reach.
+where C_i are the flops of task i, and V_k the flop/s reached by a similar task k. The first term is
+the gain over the last D slots. The second is the more optimistic of two estimates: with t_i more
+slots the latency drops to zero, or it comes within beta of that of similar tasks.
 
-Ours: similar are tasks of one family and dtype (the paper leaves it open); a task that has never
-been ok comes first, until the loop ends it. alpha = 0.2, beta = 2, D = 3 and epsilon = 0.05 are the
-defaults of TVM's implementation, which MetaSchedule kept without the term of similar tasks.
+Differences from the paper: tasks of the same family and dtype are similar (the paper leaves this
+open), and tasks without a success come first until the loop ends them. alpha = 0.2, beta = 2, D = 3
+and epsilon = 0.05 are the defaults of TVM's implementation, which MetaSchedule kept without the
+term of similar tasks.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .base import DEFAULT_SLOT_TRIALS, CurveAllocator
 
 
 class GradientAllocator(CurveAllocator):
-    """The task with the largest estimated gain; with probability `epsilon` any."""
+    """An allocator that picks the largest estimated gain, or a random task at rate `epsilon`."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class GradientAllocator(CurveAllocator):
         self.use_similarity = use_similarity
 
     def pick(self, live: list[int]) -> int:
-        """Return the task with the largest gain."""
+        """Return the index of the task with the largest gain."""
         self.draws += 1
         rng = np.random.default_rng([self.seed, self.draws])
         if rng.random() < self.epsilon:
@@ -56,14 +57,14 @@ class GradientAllocator(CurveAllocator):
         return live[int(np.argmax(gains))]
 
     def gain(self, index: int) -> float:
-        """Return the estimated weighted ms that one more slot gains: the formula above."""
+        """Return the estimated gain of one more slot in weighted ms, by the formula above."""
         curve = self.curves[index]
         best = curve[-1]
         if math.isinf(best):
             return math.inf
         slots = len(curve)
-        before = curve[-1 - self.window] if slots > self.window else math.inf
-        backward = 0.0 if math.isinf(before) else (best - before) / self.window
+        earlier_best = curve[-1 - self.window] if slots > self.window else math.inf
+        backward = 0.0 if math.isinf(earlier_best) else (best - earlier_best) / self.window
         forward = -best / slots
         fastest = self._similar_flops_per_ms(index)
         if self.use_similarity and fastest > 0:
@@ -72,7 +73,7 @@ class GradientAllocator(CurveAllocator):
         return abs(self.tasks[index].weight * weighted)
 
     def _similar_flops_per_ms(self, index: int) -> float:
-        """Return the largest flops per ms of other tasks of its family and dtype, 0 if none."""
+        """Return the largest flops per ms of other tasks of its family and dtype, or 0."""
         own = self.tasks[index]
         return max(
             (

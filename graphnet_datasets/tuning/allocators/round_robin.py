@@ -1,4 +1,4 @@
-"""Each task in turn: the baseline of allocators."""
+"""Round-robin allocation, the baseline of the allocators."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from .base import CurveAllocator
 
 
 class RoundRobin(CurveAllocator):
-    """Gives the next slot to the task with the fewest so far, in the order of the tasks."""
+    """An allocator that picks the task with the fewest slots, in the order of the tasks."""
 
     def pick(self, live: list[int]) -> int:
-        """Return the live task with the fewest slots."""
+        """Return the index of the live task with the fewest slots."""
         return min(live, key=lambda index: (len(self.curves[index]), index))

@@ -1,1 +1,1 @@
-"""Dispatchers: which configuration an input gets."""
+"""Dispatchers, which choose a configuration for each input."""

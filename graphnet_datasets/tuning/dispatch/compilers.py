@@ -1,9 +1,9 @@
-"""Which compiler for which graph, learnt from run records.
+"""A dispatcher of graphs to compilers, learned from run records.
 
-The configurations of the two-level dispatcher are compilers (eager is one of them), its inputs are
-graphs. Its features are what a record tells and a compilation can find out as well: how many
-operators the graph has, and how long eager takes. Times are relative to eager's, so that a graph
-that takes a second does not outweigh a thousand that take a millisecond.
+The configurations of the two-level dispatcher are compilers, including eager, and its inputs are
+graphs. Features must be known both from a record and at compile time: the number of operators, and
+the time of eager. Times are relative to eager, so that a graph of one second does not outweigh a
+thousand graphs of a millisecond.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FEATURES = ("num_ops", "eager_ms")
 
 
 def graph_features(num_ops: int, eager_ms: float) -> np.ndarray:
-    """Return float64 [2]: both on a logarithmic scale, on which graphs spread evenly.
+    """Return float64 [2]: both values on a log scale, which spreads graphs evenly.
 
     >>> graph_features(7, 0.25)
     array([ 3., -2.])
@@ -36,29 +36,30 @@ def learn_compilers(
 ) -> TwoLevelDispatcher:
     """Return a dispatcher fitted to run records of several compilers on the same samples.
 
-    A compiler that failed on a sample, or is wrong at the tolerance `t`, is infinitely slow there.
-    A sample counts where every compiler has a record; of several records the last one does.
+    A compiler that failed on a sample, or is wrong at the tolerance `t`, has infinite time there.
+    Samples without a record of every compiler are ignored; of several records the last is used.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
-        TuningError: fewer than ten samples count.
+        TuningError: fewer than ten samples are usable.
     """
     by_sample: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in records:
         by_sample.setdefault(str(row["sample_id"]), {})[str(row["compiler"])] = row
-    names = sorted({name for each in by_sample.values() for name in each} - {EAGER})
+    names = sorted({name for runs in by_sample.values() for name in runs} - {EAGER})
     inputs, times = [], []
-    for each in by_sample.values():
-        eager_ms = next((ms for row in each.values() if (ms := eager_ms_of(row)) is not None), None)
-        if eager_ms is None or not names or not each.keys() >= set(names):
+    for runs in by_sample.values():
+        eager_ms = next((ms for row in runs.values() if (ms := eager_ms_of(row)) is not None), None)
+        if eager_ms is None or not names or not runs.keys() >= set(names):
             continue
-        num_ops = next(iter(each.values()))["num_ops"] or 0
+        num_ops = next(iter(runs.values()))["num_ops"] or 0
         inputs.append(graph_features(num_ops, eager_ms))
-        times.append([1.0, *(relative_time(each[name], t) for name in names)])
+        times.append([1.0, *(relative_time(runs[name], t) for name in names)])
     if len(inputs) < MIN_SAMPLES:
         raise TuningError(
-            f"{len(inputs)} samples have a record of every compiler ({', '.join(names) or 'none'}) "
-            f"and {MIN_SAMPLES} are needed. Run the compilers on the same samples, with "
+            f"Only {len(inputs)} samples have a record of every compiler "
+            f"({', '.join(names) or 'none'}); {MIN_SAMPLES} are needed. Run the compilers on the "
+            "same samples, with "
             "`graphnet run … --compiler A --compiler B --out runs`."
         )
     dispatcher = TwoLevelDispatcher(seed=seed)
@@ -67,13 +68,13 @@ def learn_compilers(
 
 
 def eager_ms_of(row: Mapping[str, Any]) -> float | None:
-    """Return the median of eager's calls in milliseconds, None where it was not timed."""
-    found = row["baseline_latency_ms"]
-    return float(np.median(found)) if found else None
+    """Return eager's median latency in milliseconds, or None if it was not timed."""
+    times_ms = row["baseline_latency_ms"]
+    return float(np.median(times_ms)) if times_ms else None
 
 
 def relative_time(row: Mapping[str, Any] | None, t: int) -> float:
-    """Return the time of a run over eager's; infinite where it is missing, failed or is wrong.
+    """Return the time of a run relative to eager; infinite if missing, failed or wrong.
 
     >>> relative_time({"status": "ok", "min_t": -5.0, "speedup": 2.0}, -3)
     0.5

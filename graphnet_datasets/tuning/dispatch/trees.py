@@ -1,7 +1,7 @@
-"""Decision trees as plain arrays: trained by scikit-learn, walked without it in a microsecond.
+"""Decision trees as plain tuples: trained by scikit-learn, evaluated without it.
 
-A dispatcher decides inside the call that it speeds up, so that a call into a library of arrays
-would cost more than what it decides on.
+A dispatcher decides within the call that it accelerates. Evaluation takes a microsecond; a call
+into an array library could cost more than the decision saves.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _LEAF = -1
 class DecisionTree:
     """A binary tree; node 0 is the root.
 
-    Of each node: the index of the feature that it asks for (-1: a leaf), the threshold, the nodes
-    for values at most and above it, what a leaf decides, and whether it is sure.
+    Each node has the index of its feature (-1 for a leaf), a threshold, the child for values up to
+    the threshold and the child for larger values, a decision, and whether the decision is sure.
     """
 
     feature: tuple[int, ...]
@@ -33,7 +33,7 @@ class DecisionTree:
     is_sure: tuple[bool, ...]
 
     def decide(self, look: Callable[[int], float]) -> tuple[int, bool]:
-        """Return the decision for an input whose features `look` gives, and whether it is sure.
+        """Return the decision for an input and whether it is sure; `look` returns a feature.
 
         >>> feature, threshold, decision = (2, -1, -1), (0.5, 0.0, 0.0), (0, 7, 9)
         >>> tree = DecisionTree(feature, threshold, (1, 0, 0), (2, 0, 0), decision, (True,) * 3)
@@ -46,26 +46,26 @@ class DecisionTree:
         return self.decision[node], self.is_sure[node]
 
     def state(self) -> State:
-        """Return JSON data."""
+        """Return the tree as JSON data."""
         return {field.name: list(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     @classmethod
     def from_state(cls, state: State, num_decisions: int) -> DecisionTree:
-        """Return the tree of a state, in which every walk ends.
+        """Return the tree of a state, after checking that every evaluation terminates.
 
         Raises:
-            TuningError: it is no tree: lists of different lengths, a node before its parent, a
-                decision that does not exist.
+            TuningError: the state is not a tree: lists of different lengths, a child before its
+                parent, or a decision out of range.
         """
         kinds = {"threshold": float, "is_sure": bool}
         columns = {
-            field.name: tuple(kinds.get(field.name, int)(each) for each in state[field.name])
+            field.name: tuple(kinds.get(field.name, int)(value) for value in state[field.name])
             for field in dataclasses.fields(cls)
         }
         count = len(columns["feature"])
         tree = cls(**columns)  # type: ignore[arg-type]
-        is_whole = count > 0 and all(len(each) == count for each in columns.values())
-        # Children after their parents: a walk cannot go round in a circle.
+        is_whole = count > 0 and all(len(column) == count for column in columns.values())
+        # Children must follow their parents, so that evaluation cannot loop.
         if not is_whole or not all(
             (tree.feature[node] == _LEAF or node < min(tree.left[node], tree.right[node]))
             and max(tree.left[node], tree.right[node]) < count
@@ -73,14 +73,14 @@ class DecisionTree:
             and 0 <= tree.decision[node] < num_decisions
             for node in range(count)
         ):
-            raise TuningError("The state holds no decision tree. Fit the dispatcher again.")
+            raise TuningError("The state is not a valid decision tree. Fit the dispatcher again.")
         return tree
 
 
 def cost_matrix(times: np.ndarray) -> np.ndarray:
-    """Return C [k, k]: how much longer j takes than i on an input of label i, in the mean.
+    """Return C [k, k]: the mean extra time of j over i on inputs with label i.
 
-    `times` are [n, k]; the label of an input is its fastest.
+    `times` are [n, k]; the label of an input is its fastest configuration.
 
     >>> cost_matrix(np.array([[1.0, 3.0], [1.0, 2.0], [4.0, 2.0]])).tolist()
     [[0.0, 1.5], [2.0, 0.0]]
@@ -102,11 +102,11 @@ def fit_tree(
     *,
     sure: float,
 ) -> DecisionTree:
-    """Return a tree over some of the features that decides by least expected cost.
+    """Return a tree over some features that decides by minimum expected cost.
 
-    Training inputs weigh as much as a wrong choice may cost them. Without features, or where one
-    label is best for all, it is a single leaf: the constant with the least sum of times. A leaf is
-    sure where the share of inputs for which it decides the best is at least `sure`.
+    Training inputs are weighted by the possible cost of a wrong choice. Without features, or if one
+    label is best for all inputs, the tree is a single leaf with the smallest sum of times. A leaf
+    is sure if its decision is best for at least the share `sure` of its inputs.
     """
     labels = times.argmin(axis=1)
     if not features or len(np.unique(labels)) == 1:
@@ -131,10 +131,10 @@ def fit_tree(
         decisions.append(decision)
         are_sure.append(bool(shares[decision] >= sure))
     return DecisionTree(
-        feature=tuple(_LEAF if each < 0 else int(features[each]) for each in nodes.feature),
+        feature=tuple(_LEAF if column < 0 else int(features[column]) for column in nodes.feature),
         threshold=tuple(map(float, nodes.threshold)),
-        left=tuple(max(int(each), 0) for each in nodes.children_left),
-        right=tuple(max(int(each), 0) for each in nodes.children_right),
+        left=tuple(max(int(child), 0) for child in nodes.children_left),
+        right=tuple(max(int(child), 0) for child in nodes.children_right),
         decision=tuple(decisions),
         is_sure=tuple(are_sure),
     )

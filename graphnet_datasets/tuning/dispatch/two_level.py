@@ -1,30 +1,30 @@
-"""Input sensitivity: choose for each input one of a few configurations, in two levels.
+"""Two-level choice of one of several configurations for each input.
 
 Ding et al., "Autotuning Algorithmic Choice for Input Sensitivity", PLDI 2015.
 
-Level 1. Training inputs are clustered by their normalised features (K-means); the best
+Level 1. Training inputs are clustered by their normalised features (K-means). The best
 configuration of the input nearest to each centre is a *landmark*, and all landmarks are measured on
 all inputs.
 
-Level 2. The clusters are thrown away: each input is labelled anew with the landmark that is fastest
-on it and accurate enough. Classifiers from features to labels are trained with the cost of choosing
-landmark j for an input of label i,
+Level 2. The clusters are discarded. Each input is labelled with its fastest sufficiently accurate
+landmark. Classifiers from features to labels are trained with the cost of choosing landmark j for
+an input of label i,
 
     C_ij = mean over inputs n of label i of T[n, j] - T[n, i],
 
-and that one is kept which makes the sum of T[n, c(n)] + e least by cross-validation, where e is
-what the features that it looks at take to compute. They are
+and the classifier with the smallest cross-validated sum of T[n, c(n)] + e is selected, where e is
+the time to compute the features that it uses. The classifiers are
 
-- constant: one landmark for all;
+- constant: one landmark for all inputs;
 - a decision tree for each subset of features;
-- incremental: trees over the cheapest one, two, three … features, the first that is sure decides.
+- incremental: trees over the cheapest one, two, three … features; the first sure tree decides.
 
-Ours: the cost is in seconds and not relative, since the sum of seconds is what the classifier is
-chosen by. K = 16 (about 100 in the paper, as far as we know). An infinite time (failed, or not
-accurate enough) counts as `PENALTY` times the input's slowest. Of more than `MAX_SUBSETS_OF`
-features the subsets are those that a greedy forward selection visits. The constant is the landmark
-with the least sum of times, where the paper tries the most frequent label too. Decisions in leaves
-minimise the expected cost.
+Differences from the paper: costs are in seconds and not relative, since classifiers are selected by
+a sum of seconds. K = 16 (about 100 in the paper, to our knowledge). An infinite time (a failure, or
+insufficient accuracy) counts as `PENALTY` times the input's slowest. With more than
+`MAX_SUBSETS_OF` features, only subsets visited by a greedy forward selection are tried. The
+constant is the landmark with the smallest sum of times; the paper also tries the most frequent
+label. Leaves minimise the expected cost.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _FOLDS = 5
 
 
 class TwoLevelDispatcher(Dispatcher):
-    """Landmarks by clusters, then the classifier that pays for its features.
+    """A dispatcher that finds landmarks by clustering, then selects a classifier by total time.
 
-    `landmarks` are the configurations kept, `chosen` names the classifier, `features` are those
-    that it may look at, in order.
+    `landmarks` are the selected configurations, `chosen` is the name of the classifier, and
+    `features` are the features that it may use, in order.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
@@ -56,7 +56,7 @@ class TwoLevelDispatcher(Dispatcher):
 
     def __init__(self, *, clusters: int = 16, max_depth: int = 6, seed: int = 0) -> None:
         if clusters < 1:
-            raise TuningError(f"{clusters} clusters give no landmark; take at least 1.")
+            raise TuningError(f"`clusters` must be at least 1, got {clusters}.")
         self.clusters, self.max_depth, self.seed = clusters, max_depth, seed
         self.landmarks: list[str] = []
         self.chosen = ""
@@ -70,19 +70,19 @@ class TwoLevelDispatcher(Dispatcher):
         times: np.ndarray,
         feature_costs: np.ndarray,
     ) -> None:
-        """Find landmarks, train all classifiers, and keep the one with the least expected time."""
+        """Find landmarks, train all classifiers, and select that of the least expected time."""
         _check(inputs, configs, times, feature_costs)
         times = _penalised(times)
-        kept = self._level_one(inputs, times)
-        self.landmarks = [configs[index] for index in kept]
-        times = times[:, kept]
+        landmark_indices = self._level_one(inputs, times)
+        self.landmarks = [configs[index] for index in landmark_indices]
+        times = times[:, landmark_indices]
         folds = np.random.default_rng(self.seed).permutation(len(inputs)) % min(_FOLDS, len(inputs))
         best = np.inf
         for name, features, is_incremental in self._classifiers(
             inputs, times, feature_costs, folds
         ):
             total = self._validated(inputs, times, feature_costs, folds, features, is_incremental)
-            # a tie goes to the earlier, which is the simpler
+            # on a tie, prefer the earlier and simpler classifier
             if total < best * (1 - 1e-9):
                 best, self.chosen, self.features = total, name, list(features)
                 self._trees = self._fit_trees(inputs, times, features, is_incremental)
@@ -90,27 +90,27 @@ class TwoLevelDispatcher(Dispatcher):
     def choose(self, features: np.ndarray) -> str:
         """Return the configuration for one input.
 
-        Raises:
-            TuningError: it was not fitted.
+            Raises:
+        TuningError: the dispatcher has not been fitted.
         """
         return self.choose_with(lambda index: float(features[index]))
 
     def choose_with(self, feature: Callable[[int], float]) -> str:
-        """Return the configuration for one input, computing only the features that it looks at.
+        """Return the configuration for one input, computing only the features that are used.
 
-        `feature` gives the value of a feature by its index; it is called once for each at most.
+        `feature` returns a feature by index; it is called at most once per feature.
 
         Raises:
-            TuningError: it was not fitted.
+            TuningError: the dispatcher has not been fitted.
         """
         if not self._trees:
-            raise TuningError("The dispatcher was not fitted, so that there is nothing to choose.")
-        known: dict[int, float] = {}
+            raise TuningError("The dispatcher has not been fitted. Call `fit` first.")
+        values: dict[int, float] = {}
 
         def look(index: int) -> float:
-            if index not in known:
-                known[index] = feature(index)
-            return known[index]
+            if index not in values:
+                values[index] = feature(index)
+            return values[index]
 
         decision = 0
         for tree in self._trees:
@@ -120,7 +120,7 @@ class TwoLevelDispatcher(Dispatcher):
         return self.landmarks[decision]
 
     def _level_one(self, inputs: np.ndarray, times: np.ndarray) -> list[int]:
-        """Return the configurations that are best on the inputs nearest to the centres."""
+        """Return the best configurations of the inputs nearest to the cluster centres."""
         spread = inputs.std(axis=0)
         points = (inputs - inputs.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         count = min(self.clusters, len(np.unique(points, axis=0)))
@@ -129,7 +129,7 @@ class TwoLevelDispatcher(Dispatcher):
             np.linalg.norm(points[None] - means.cluster_centers_[:, None], axis=2), axis=1
         )
         best = {int(np.argmin(times[index])) for index in nearest}
-        best.add(int(np.argmin(times.sum(axis=0))))  # what one would take for all inputs
+        best.add(int(np.argmin(times.sum(axis=0))))  # the best constant choice
         return sorted(best)
 
     def _classifiers(
@@ -142,14 +142,14 @@ class TwoLevelDispatcher(Dispatcher):
                 for subset in itertools.combinations(range(count), size):
                     yield f"tree {list(subset)}", subset, False
         else:
-            taken: tuple[int, ...] = ()
-            while len(taken) < min(count, MAX_SUBSETS_OF):
-                trials = [(*taken, index) for index in range(count) if index not in taken]
+            selected: tuple[int, ...] = ()
+            while len(selected) < min(count, MAX_SUBSETS_OF):
+                trials = [(*selected, index) for index in range(count) if index not in selected]
                 totals = [
-                    self._validated(inputs, times, costs, folds, each, False) for each in trials
+                    self._validated(inputs, times, costs, folds, trial, False) for trial in trials
                 ]
-                taken = trials[int(np.argmin(totals))]
-                yield f"tree {list(taken)}", taken, False
+                selected = trials[int(np.argmin(totals))]
+                yield f"tree {list(selected)}", selected, False
         by_cost = tuple(int(index) for index in np.argsort(costs, kind="stable"))
         for size in range(2, min(count, MAX_SUBSETS_OF) + 1):
             yield f"incremental {list(by_cost[:size])}", by_cost[:size], True
@@ -172,13 +172,13 @@ class TwoLevelDispatcher(Dispatcher):
         features: Sequence[int],
         is_incremental: bool,
     ) -> float:
-        """Return the cross-validated sum of times and of what the features cost."""
+        """Return the cross-validated sum of times and feature costs."""
         total = 0.0
         for fold in np.unique(folds):
-            held = np.flatnonzero(folds == fold)
-            rest = np.flatnonzero(folds != fold) if len(np.unique(folds)) > 1 else held
-            trees = self._fit_trees(inputs[rest], times[rest], features, is_incremental)
-            for index in held:
+            validation = np.flatnonzero(folds == fold)
+            training = np.flatnonzero(folds != fold) if len(np.unique(folds)) > 1 else validation
+            trees = self._fit_trees(inputs[training], times[training], features, is_incremental)
+            for index in validation:
                 decision, seen = 0, set()
 
                 def look(feature: int, row: int = int(index), seen: set[int] = seen) -> float:
@@ -193,7 +193,7 @@ class TwoLevelDispatcher(Dispatcher):
         return float(total)
 
     def state(self) -> State:
-        """Return what was fitted as JSON data, for `from_state`."""
+        """Return the fitted dispatcher as JSON data for `from_state`."""
         return {
             "landmarks": list(self.landmarks),
             "chosen": self.chosen,
@@ -203,31 +203,32 @@ class TwoLevelDispatcher(Dispatcher):
 
     @classmethod
     def from_state(cls, state: State) -> TwoLevelDispatcher:
-        """Return a dispatcher that chooses as the one whose state it is; scikit-learn not needed.
+        """Return a dispatcher restored from a state, without scikit-learn.
 
         Raises:
-            TuningError: the state is broken.
+            TuningError: the state is invalid.
         """
-        made = cls()
+        dispatcher = cls()
         try:
-            made.landmarks = [str(each) for each in state["landmarks"]]
-            made.chosen = str(state["chosen"])
-            made.features = [int(each) for each in state["features"]]
-            made._trees = [
-                DecisionTree.from_state(each, len(made.landmarks)) for each in state["trees"]
+            dispatcher.landmarks = [str(landmark) for landmark in state["landmarks"]]
+            dispatcher.chosen = str(state["chosen"])
+            dispatcher.features = [int(feature) for feature in state["features"]]
+            dispatcher._trees = [
+                DecisionTree.from_state(tree_state, len(dispatcher.landmarks))
+                for tree_state in state["trees"]
             ]
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, TuningError):
                 raise
             raise TuningError(
-                f"The state of the dispatcher is broken: {type(error).__name__}: {error}. Fit it "
+                f"The state of the dispatcher is invalid: {type(error).__name__}: {error}. Fit it "
                 "again."
             ) from error
-        return made
+        return dispatcher
 
 
 def _penalised(times: np.ndarray) -> np.ndarray:
-    """Return the times with `PENALTY` times the slowest in place of what failed."""
+    """Return the times with each failure replaced by `PENALTY` times the input's slowest."""
     slowest = np.max(np.where(np.isfinite(times), times, -np.inf), axis=1, keepdims=True)
     return np.where(np.isfinite(times), times, PENALTY * slowest)
 
@@ -237,22 +238,23 @@ def _check(
 ) -> None:
     shapes = np.shape(inputs), np.shape(times), np.shape(feature_costs)
     if len(shapes[0]) != 2 or not all(shapes[0]):
-        raise TuningError(f"The inputs have the shape {shapes[0]}; they are [inputs, features].")
+        raise TuningError(f"`inputs` must have shape [inputs, features], got {shapes[0]}.")
     if shapes[1] != (shapes[0][0], len(configs)):
         raise TuningError(
-            f"The times have the shape {shapes[1]}; of {shapes[0][0]} inputs and {len(configs)} "
-            f"configurations it has to be {(shapes[0][0], len(configs))}."
+            f"`times` has shape {shapes[1]}; for {shapes[0][0]} inputs and {len(configs)} "
+            f"configurations it must have shape {(shapes[0][0], len(configs))}."
         )
     if shapes[2] != (shapes[0][1],):
         raise TuningError(
-            f"There are {shapes[0][1]} features and costs of the shape {shapes[2]}; give one each."
+            f"`feature_costs` must have a cost for each of {shapes[0][1]} features, got shape "
+            f"{shapes[2]}."
         )
     if not np.isfinite(inputs).all() or not np.isfinite(feature_costs).all():
-        raise TuningError("A feature or its cost is infinite or not a number; give finite ones.")
+        raise TuningError("`inputs` and `feature_costs` must be finite. Remove NaN and inf.")
     if np.isnan(times).any() or not np.isfinite(times).any(axis=1).all():
         raise TuningError(
-            "A time is not a number, or an input has no configuration that works. Write infinite "
-            "times for failures, and leave such inputs out."
+            "`times` has a NaN, or an input for which no configuration works. Use infinite times "
+            "for failures, and leave out such inputs."
         )
 
 

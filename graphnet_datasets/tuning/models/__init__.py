@@ -1,1 +1,1 @@
-"""Cost models: how fast a candidate will be, before it runs."""
+"""Cost models, which predict the speed of a candidate before it runs."""

@@ -1,4 +1,4 @@
-"""Trained weights as files of arrays: read without running anything that is in them."""
+"""Trained weights as array files, loaded without executing their contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADER = "__header__"
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> None:
-    """Write arrays and a JSON header as `.npz`; the file appears whole or not at all."""
+    """Write arrays and a JSON header as `.npz`; the file appears complete or not at all."""
     text = np.frombuffer(json.dumps(header, sort_keys=True).encode(), np.uint8)
     with replaced(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **{_HEADER: text}, **arrays)  # type: ignore[arg-type]
@@ -26,22 +26,25 @@ def save_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], header: dict
 
 @raises_only(TuningError)
 def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the arrays and the header of a file that `save_arrays` wrote for `kind`.
+    """Return the arrays and header of a file that `save_arrays` wrote for `kind`.
 
     Raises:
-        TuningError: there is no such file, or it is of another kind.
-        DecodedSizeError: its arrays take more than the limit of `decoding`.
+        TuningError: the file does not exist, cannot be read or is of another kind.
+        DecodedSizeError: the arrays exceed the size limit of `decoding`.
     """
     try:
         arrays = read_npz(path)
         header = load_json(arrays.pop(_HEADER).tobytes(), path)
         if header.get("kind") != kind:
-            raise TuningError(f"`{path}` holds `{header.get('kind')}`, not `{kind}`.")
+            raise TuningError(
+                f"`{path}` contains a `{header.get('kind')}`, but a `{kind}` is needed. Load it "
+                "with the class that saved it."
+            )
     except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         if isinstance(error, GraphNetError):
             raise
         raise TuningError(
             f"`{path}` cannot be read as a trained `{kind}`: {type(error).__name__}: {error}. "
-            "Train it and save it with its own `save`."
+            "Write such files with the `save` method of a trained model."
         ) from error
     return arrays, header

@@ -1,16 +1,18 @@
 """Ansor's cost model: boosted trees over statements, summed over a program.
 
-Zheng et al., "Ansor", OSDI 2020, section 5.2: a program P is its statements that store, f scores a
-statement, the program's score is the sum over its statements, and training minimises
+Zheng et al., "Ansor", OSDI 2020, section 5.2. A program P is the set S(P) of its store statements,
+and f scores a statement. The score of a program is the sum over its statements, and training
+minimises
 
     loss = y * (sum_{s in S(P)} f(s) - y)^2
 
-with y the normalised throughput, so that fast programs weigh most. It is fitted anew each round.
+where y is the normalised throughput, so that fast programs have the largest weight. The model is
+refitted in each round.
 
-Ours: the Hessian of a program's loss is the full block 2 y * ones; its diagonal bound
-2 y * (number of statements) is used, with which a step never overshoots. Failures have y = 0 and so
-no weight in the paper; here each program weighs at least `least_weight`, or else nothing is learned
-of what fails.
+Differences from the paper: the Hessian of a program's loss is the full block 2 y * ones. Here its
+diagonal bound 2 y * (number of statements) is used, which never overshoots. Failures have y = 0 and
+thus no weight in the paper; here each program has at least the weight `least_weight`, so that the
+model also learns from failures.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from .pooling import features_of_rows
 
 
 class GbdtModel(CostModel):
-    """Boosted trees over statements. Not fitted it predicts zeros.
+    """Boosted trees over statements. An unfitted model predicts zeros.
 
     Raises:
         MissingExtraError: xgboost is not installed.
@@ -65,19 +67,19 @@ class GbdtModel(CostModel):
         self._xgboost = _import_xgboost()
 
     def fit(self, measurements: Sequence[Measurement]) -> None:
-        """Fit trees to all rows that have features; without any it predicts zeros."""
+        """Fit trees to all rows with features; without such rows the model predicts zeros."""
         features = features_of_rows(self.space, measurements)
-        kept = [i for i, each in enumerate(features) if each is not None and len(each)]
+        valid = [i for i, matrix in enumerate(features) if matrix is not None and len(matrix)]
         self._booster = None
-        if not kept:
+        if not valid:
             return
-        stacked, program = _stack([features[i] for i in kept])
-        labels = normalised_throughput([measurements[i] for i in kept])
+        stacked, program = _stack([features[i] for i in valid])
+        labels = normalised_throughput([measurements[i] for i in valid])
         weights = np.maximum(labels, self.least_weight)
-        counts = np.bincount(program, minlength=len(kept))
+        counts = np.bincount(program, minlength=len(valid))
 
         def objective(predicted: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
-            score = np.bincount(program, weights=predicted, minlength=len(kept))
+            score = np.bincount(program, weights=predicted, minlength=len(valid))
             slope = 2 * weights * (score - labels)
             return slope[program], (2 * weights * counts)[program]
 
@@ -87,25 +89,25 @@ class GbdtModel(CostModel):
 
     def predict(
         self,
-        task: Task,  # noqa: ARG002 - features tell of it
+        task: Task,  # noqa: ARG002 - the features describe the task
         candidates: Sequence[Candidate],
     ) -> tuple[np.ndarray, None]:
-        """Return scores, about 1 for a program as fast as the best of its task."""
+        """Return scores, about 1 for a program as fast as the task's best."""
         features = self.space.features_of(candidates)
-        means = np.array([-np.inf if each is None else 0.0 for each in features])
-        kept = np.flatnonzero(np.isfinite(means))
-        if self._booster is None or not len(kept):
+        means = np.array([-np.inf if matrix is None else 0.0 for matrix in features])
+        valid = np.flatnonzero(np.isfinite(means))
+        if self._booster is None or not len(valid):
             return means, None
-        stacked, program = _stack([features[i] for i in kept])
+        stacked, program = _stack([features[i] for i in valid])
         scores = self._booster.predict(self._xgboost.DMatrix(stacked))
-        means[kept] = np.bincount(program, weights=scores, minlength=len(kept))
+        means[valid] = np.bincount(program, weights=scores, minlength=len(valid))
         return means, None
 
 
 def _stack(features: Sequence[np.ndarray | None]) -> tuple[np.ndarray, np.ndarray]:
-    """Return all statements, float32 [statements, f], and the program that each is of."""
-    arrays = [each for each in features if each is not None]
-    program = np.repeat(np.arange(len(arrays)), [len(each) for each in arrays])
+    """Return all statements, float32 [statements, f], and the program index of each statement."""
+    arrays = [matrix for matrix in features if matrix is not None]
+    program = np.repeat(np.arange(len(arrays)), [len(matrix) for matrix in arrays])
     return np.concatenate(arrays).astype(np.float32, copy=False), program
 
 

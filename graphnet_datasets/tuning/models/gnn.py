@@ -1,27 +1,27 @@
-"""A graph network over the scheduled program, in place of features made by hand.
+"""A graph network over the scheduled program, which replaces hand-made features.
 
 Tomczak, Lepert and Wiggers, "Simulating Execution Time of Tensor Programs using Graph Neural
-Networks", 2019. The program's syntax tree is a graph, its nodes loops, loads, stores and arithmetic
-(`ProgramGraph`); layers of graph convolution
+Networks", 2019. The syntax tree of a program is a graph of loops, loads, stores and arithmetic
+(`ProgramGraph`). Layers of graph convolution
 
     h' = relu(D^-1/2 A D^-1/2 h W)
 
-are followed by pooling over nodes and a small network that gives the time.
+are followed by pooling over nodes and a small network that predicts the time.
 
-Ours: a convolution for each kind of edge, summed with the node's own part; since edges have a
-direction, D is what leaves a node on the one side and what arrives at it on the other. A loop and
-each access in it, however deep, are tied by an edge with features (stride, extent, bytes touched);
-its message is relu(h W + e V), as in GINE (Hu et al., 2020): along the tree alone a load at the
-bottom of twelve loops would need twelve layers to know of the outermost. The time is a sum over
+Differences from the paper: there is one convolution per kind of edge, added to a node's own term.
+Since edges are directed, D contains out-degrees on one side and in-degrees on the other. A loop is
+connected to each access nested in it by an edge with features (stride, extent, bytes touched),
+whose message is relu(h W + e V), as in GINE (Hu et al., 2020). With tree edges alone, a load inside
+twelve loops would need twelve layers to depend on the outermost loop. The time is a sum over
 statements,
 
     log t = log sum_s runs_s * exp(c_s),
 
-where c_s, the logarithm of the cost of one run, is what the network gives of the statement's node
-and of mean and maximum over the graph. The loss is the square error of log t, less its mean over
-the programs of a task in the batch, plus the pairwise loss of `models/ranking.py`; the task's mean
-itself counts a little. Several networks are trained from other first weights, and their logarithms
-averaged: one alone, trained longer, only fits its own rows better.
+where the network predicts c_s, the log cost of one execution, from the statement's node and the
+mean and maximum over the graph. The loss is the squared error of log t after subtracting its mean
+over the task's programs in the batch, plus the pairwise loss of `models/ranking.py`, plus a small
+weight on the task's mean. Several networks are trained from different initial weights, and their
+log times are averaged; a single network that is trained longer overfits instead.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .gnn_network import Scaling, batch_of, import_libraries, make_network
 from .ranking import one_thread, rank_loss, train
 
 FAILURE = math.log(2.0)
-"""What a failure is worse than the worst of its task, in log time."""
+"""Added to the worst log time of the task to obtain the log time of a failure."""
 
 
 class GnnModel(CostModel):
@@ -79,20 +79,22 @@ class GnnModel(CostModel):
         self._torch, _ = import_libraries()
         self._networks: list[Any] = []
         self._scaling: Scaling | None = None
-        self._best: dict[str, float] = {}  # of each task: the least logarithm of a time in ms
+        self._best: dict[str, float] = {}  # per task: minimum log time in log ms
         self._usual_best = 0.0
 
     def fit(self, measurements: Sequence[Measurement]) -> None:
-        """Train anew on all rows whose program has a graph.
+        """Fit from scratch on all rows whose program has a graph.
 
         Raises:
-            TuningError: none has.
+            TuningError: no row has a program graph.
         """
         graphs = self._graphs([row.candidate for row in measurements])
-        kept = [index for index, graph in enumerate(graphs) if graph is not None]
-        if not kept:
-            raise TuningError("No row has a program graph, so that there is nothing to learn from.")
-        rows = [measurements[index] for index in kept]
+        valid = [index for index, graph in enumerate(graphs) if graph is not None]
+        if not valid:
+            raise TuningError(
+                "None of the rows has a program graph. Use a space that implements `graph`."
+            )
+        rows = [measurements[index] for index in valid]
         own = [graph for graph in graphs if graph is not None]
         self._scaling = scaling = Scaling.of(own)
         times = _log_times(rows)
@@ -115,7 +117,7 @@ class GnnModel(CostModel):
         tasks: Sequence[str],
         seed: int,
     ) -> Any:
-        """Return a network that was trained on logarithms of times, `targets` [graphs]."""
+        """Return a network trained on log times, `targets` [graphs]."""
         torch = self._torch
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -129,15 +131,15 @@ class GnnModel(CostModel):
             )
             with torch.no_grad(), one_thread():
                 step = max(len(graphs) // 256, 1)
-                found = network(batch_of(graphs[::step], scaling))
-                network.level += (targets[::step] - found).mean()
+                predicted = network(batch_of(graphs[::step], scaling))
+                network.level += (targets[::step] - predicted).mean()
 
             def loss_of(groups: list[np.ndarray]) -> Any:
                 joined = np.concatenate(groups)
-                given = targets[torch.as_tensor(joined)]
-                found = network(batch_of([graphs[index] for index in joined.tolist()], scaling))
+                expected = targets[torch.as_tensor(joined)]
+                predicted = network(batch_of([graphs[index] for index in joined.tolist()], scaling))
                 sizes = [len(group) for group in groups]
-                parts = zip(found.split(sizes), given.split(sizes), strict=True)
+                parts = zip(predicted.split(sizes), expected.split(sizes), strict=True)
                 return torch.stack([self._loss(*part) for part in parts]).mean()
 
             train(
@@ -151,56 +153,58 @@ class GnnModel(CostModel):
             )
         return network
 
-    def _loss(self, found: Any, given: Any) -> Any:
-        """Return the loss of programs of one task: logarithms of times, [n]."""
-        errors = found - given
+    def _loss(self, predicted: Any, expected: Any) -> Any:
+        """Return the loss over programs of one task; both arguments are log times, [n]."""
+        errors = predicted - expected
         level = errors.mean()
-        squares = self._torch.nn.functional.smooth_l1_loss(found - level, given)
+        squares = self._torch.nn.functional.smooth_l1_loss(predicted - level, expected)
         return (
-            squares + self.rank_weight * rank_loss(-found, -given) + self.level_weight * level.abs()
+            squares
+            + self.rank_weight * rank_loss(-predicted, -expected)
+            + self.level_weight * level.abs()
         )
 
     def predict(self, task: Task, candidates: Sequence[Candidate]) -> tuple[np.ndarray, None]:
         """Return the predicted throughput relative to the best of the task.
 
-        Of a task without rows in `fit` the best is not known: it counts as long as the others' in
-        the mean, and only the order of candidates tells.
+        For a task without rows in `fit`, the mean best of the other tasks is used, so that only the
+        order of the predictions is meaningful.
         """
         graphs = self._graphs(candidates)
-        means = np.array([-math.inf if each is None else 0.0 for each in graphs])
+        means = np.array([-math.inf if graph is None else 0.0 for graph in graphs])
         if not self._networks or self._scaling is None:
             return means, None
         best = self._best.get(task.task_id, self._usual_best)
-        kept = np.flatnonzero(np.isfinite(means))
+        valid = np.flatnonzero(np.isfinite(means))
         start = 0
         with self._torch.no_grad(), one_thread():
-            while start < len(kept):
+            while start < len(valid):
                 stop, count = start, 0
                 chunk: list[ProgramGraph] = []
-                while stop < len(kept) and (not chunk or count < self.max_nodes_at_once):
-                    graph = graphs[kept[stop]]
+                while stop < len(valid) and (not chunk or count < self.max_nodes_at_once):
+                    graph = graphs[valid[stop]]
                     if graph is not None:
                         chunk.append(graph)
                         count += len(graph.nodes)
                     stop += 1
                 batch = batch_of(chunk, self._scaling)
                 times = np.mean([network(batch).numpy() for network in self._networks], axis=0)
-                means[kept[start:stop]] = np.exp(best - times.astype(np.float64))
+                means[valid[start:stop]] = np.exp(best - times.astype(np.float64))
                 start = stop
         return means, None
 
     def _graphs(self, candidates: Sequence[Candidate]) -> list[ProgramGraph | None]:
-        found: list[ProgramGraph | None] = []
-        for each in candidates:
+        graphs: list[ProgramGraph | None] = []
+        for candidate in candidates:
             try:
-                found.append(self.space.graph(each))
+                graphs.append(self.space.graph(candidate))
             except TuningError:
-                found.append(None)
-        return found
+                graphs.append(None)
+        return graphs
 
 
 def _log_times(rows: Sequence[Measurement]) -> np.ndarray:
-    """Return the logarithm of each time in ms; a failure is worse than the worst of its task."""
+    """Return the log time of each row in log ms; failures exceed the worst of their task."""
     worst: dict[str, float] = {}
     for row in rows:
         if row.is_ok:

@@ -1,4 +1,4 @@
-"""The network of `models/gnn.py` and how program graphs become its tensors, with torch."""
+"""The network of `models/gnn.py` and the conversion of program graphs to tensors, in torch."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ PLAIN_KINDS = (EdgeKind.DOWN, EdgeKind.UP, EdgeKind.NEXT, EdgeKind.DATA, EdgeKin
 LOOP_KINDS = (EdgeKind.AROUND, EdgeKind.INSIDE)
 """Kinds of edges with features."""
 LIMIT = 3.0
-"""Deviations from the mean beyond which a feature counts no more: what lies farther out than in the
-programs that were learned from is not extrapolated."""
+"""Features are clipped to this number of standard deviations from the mean, because the network
+cannot extrapolate beyond its training programs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Batch:
-    """Graphs side by side: n nodes, s statements, g graphs.
+    """A batch of g graphs with n nodes and s statements in total.
 
-    `nodes` is [n, f]; `plain` the normalised adjacency of all plain kinds, sparse [5 n, n]; `ties`
-    has for each of `LOOP_KINDS` where its edges begin [e], their features [e, k] and the sparse sum
-    of edges at where they end [n, e]; `owner` the graph of each node; `statements` [s] are nodes,
-    `statement_owner` the graphs and `log_runs` the logarithm of the runs of each.
+    `nodes` is [n, f]. `plain` is the normalised adjacency of all plain kinds, sparse [5 n, n].
+    `ties` has for each of `LOOP_KINDS` the sources of its edges [e], their features [e, k] and a
+    sparse matrix that sums edges at their targets [n, e]. `owner` is the graph of each node.
+    `statements` [s] are node indices, `statement_owner` their graphs and `log_runs` the logs of
+    their execution counts.
     """
 
     nodes: Any
@@ -43,7 +44,7 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scaling:
-    """Means and deviations of the features of nodes and of edges with features."""
+    """Means and standard deviations of node features and edge features."""
 
     node_centre: np.ndarray
     node_scale: np.ndarray
@@ -52,7 +53,7 @@ class Scaling:
 
     @classmethod
     def of(cls, graphs: Sequence[ProgramGraph]) -> Scaling:
-        """Return those of some graphs."""
+        """Return the scaling computed from some graphs."""
         nodes = np.concatenate([graph.nodes for graph in graphs])
         ties = np.concatenate(
             [graph.edge_features[np.isin(graph.edge_kinds, LOOP_KINDS)] for graph in graphs]
@@ -68,7 +69,7 @@ class Scaling:
 
 
 def batch_of(graphs: Sequence[ProgramGraph], scaling: Scaling) -> Batch:
-    """Return the tensors of some graphs; a graph without statements counts all of its nodes."""
+    """Return the tensors of some graphs; without statements, all nodes count as statements."""
     torch, _ = import_libraries()
     counts = np.array([len(graph.nodes) for graph in graphs])
     offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -107,10 +108,10 @@ def _runs_of(graph: ProgramGraph) -> np.ndarray:
 
 
 def _adjacency(torch: Any, edges: np.ndarray, kinds: np.ndarray, count: int) -> Any:
-    """Return D^-1/2 A D^-1/2 of every plain kind of edge, sparse [kinds * count, count].
+    """Return D^-1/2 A D^-1/2 for every plain kind of edge, sparse [kinds * count, count].
 
-    Row `kinds * i + k` has the edges of kind k that lead to node i. Edges have a direction: the
-    degrees are those that leave where an edge begins and that arrive where it ends.
+    Row `kinds * i + k` contains the edges of kind k to node i. Edges are directed: D contains the
+    out-degrees of sources and the in-degrees of targets.
     """
     number = len(PLAIN_KINDS)
     own = np.flatnonzero(kinds < number)
@@ -132,12 +133,12 @@ def _sparse(
     values: np.ndarray | None,
     size: tuple[int, int],
 ) -> Any:
-    """Return a sparse matrix of entries that are sorted by their rows; their values are 1."""
+    """Return a sparse matrix from entries sorted by row; `values` defaults to ones."""
     starts = np.append(0, np.cumsum(np.bincount(rows, minlength=size[0])))
     if values is None:
         values = np.ones(len(rows))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch says that its sparse rows are in beta
+        warnings.simplefilter("ignore")  # torch warns that sparse CSR tensors are in beta
         return torch.sparse_csr_tensor(
             torch.as_tensor(starts),
             torch.as_tensor(columns),
@@ -155,9 +156,9 @@ def make_network(
     dropout: float,
     noise: float,
 ) -> Any:
-    """Return the network: a `Batch` to the logarithm of each graph's time, [g].
+    """Return the network, which maps a `Batch` to the log time of each graph, [g].
 
-    `noise` is the deviation of what is added to the features of nodes in training.
+    `noise` is the standard deviation of noise added to node features during training.
     """
     torch, geometric = import_libraries()
 
@@ -227,7 +228,7 @@ def import_libraries() -> tuple[Any, Any]:
     """
     try:
         with warnings.catch_warnings():
-            # it uses torch.jit.script, of which torch 2.13 warns
+            # it uses torch.jit.script, which torch 2.13 deprecates
             warnings.simplefilter("ignore", DeprecationWarning)
             import torch
             import torch_geometric.nn

@@ -1,27 +1,28 @@
 """GPTune's model: one Gaussian process over all tasks, the linear model of coregionalisation.
 
-Liu et al., "GPTune: Multitask Learning for Autotuning Exascale Applications", PPoPP 2021. Log times
-of tasks i and knobs x have the covariance
+Liu et al., "GPTune: Multitask Learning for Autotuning Exascale Applications", PPoPP 2021. The log
+times of task i at knobs x have the covariance
 
     K((i, x), (j, x')) = sum_{q <= Q} (a_iq a_jq + b_iq [i = j]) k_q(x, x') + d_i [i = j][x = x']
 
-with k_q a kernel over knobs and d_i noise. With one task it is an ordinary Gaussian process.
-Parameters maximise the marginal likelihood by L-BFGS.
+where k_q is a kernel over knobs and d_i is noise. For a single task it is an ordinary Gaussian
+process. The parameters maximise the marginal likelihood by L-BFGS.
 
-gpytorch's own `LCMKernel` needs every task measured at the same points; here it is a sum of
-products of a kernel over tasks and one over knobs, with which each task has points of its own.
+gpytorch's `LCMKernel` requires all tasks to be measured at the same points. Here the kernel is a
+sum of products of a task kernel and a knob kernel, so that each task can have its own points.
 
-Ours: few measured rows cannot tell many parameters, and with those of the paper what one task
-knows of another was lost in them. Hence a_iq and b_iq are those of all tasks, one correlation rho_q
-between any two: a_iq^2 = rho_q / Q and b_iq = (1 - rho_q) / Q. Each k_q is a Matern kernel (nu =
-5/2) with one length for all knobs, which has a prior around the median distance of the points; the
-paper has squared exponentials with a length for each knob. Log times are centred within each task,
-where the centre is known only to within some of the spread, and scaled by the spread of all tasks
-together: six rows say little of the spread of theirs. A failure counts as twice the task's slowest.
-Parameters are looked for anew, from the last ones, when a set of tasks has a fifth more rows than
-when they were found, and in between the process is conditioned on the new rows with the parameters
-that it has. Of more than `max_rows` rows, since the cost is cubic, each task keeps its fastest and
-its newest.
+Differences from the paper: few rows cannot determine many parameters, and with the paper's
+parameters the transfer between tasks was lost. Hence a_iq and b_iq are shared by all tasks, with
+one correlation rho_q between any two: a_iq^2 = rho_q / Q and b_iq = (1 - rho_q) / Q. Each k_q is a
+Matern kernel (nu = 5/2) with one lengthscale for all knobs and a prior around the median distance
+of the points; the paper uses squared exponentials with a lengthscale per knob. Log times are
+centred per task, with an uncertain centre, and scaled by the pooled spread of all tasks, because
+six rows cannot determine the spread of a single task. A failure counts as twice the task's slowest
+success.
+
+A set of tasks is refitted, starting from its last parameters, when its rows have grown by a fifth;
+in between, the process is conditioned on the new rows with the old parameters. The cost is cubic in
+the number of rows: beyond `max_rows`, each task keeps its fastest and its newest rows.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from .ranking import one_thread
 
 MAX_ROWS = 1000
 REFIT_GROWTH = 1.2
-"""How many more rows there are when parameters are looked for anew."""
+"""Factor by which the number of rows must grow before the parameters are refitted."""
 
 
 class GpModel(CostModel):
     """A Gaussian process over the knobs of all tasks.
 
-    `latent` is Q, the number of tasks if None. Knobs are scaled by the candidates that `know` was
-    told of, so tell it of those that will be asked for.
+    `latent` is Q, or None for the number of tasks. Knobs are scaled over all candidates passed to
+    `know`; pass it all candidates that will be queried.
 
     Raises:
         MissingExtraError: gpytorch is not installed.
@@ -66,7 +67,7 @@ class GpModel(CostModel):
         iterations: int = 60,
     ) -> None:
         if latent is not None and latent < 1:
-            raise TuningError(f"{latent} latent functions model nothing; give at least 1, or None.")
+            raise TuningError(f"`latent` must be at least 1 or None, got {latent}.")
         self.space, self.seed, self.latent = space, seed, latent
         self.max_rows, self.iterations = max_rows, iterations
         self._knobs: dict[tuple[str, str], Mapping[str, float]] = {}
@@ -74,19 +75,19 @@ class GpModel(CostModel):
         self._points = np.zeros((0, 0))
         self._tasks: list[str] = []
         self._centres: dict[str, tuple[float, float]] = {}
-        """By task: mean and least of the log times that it was fitted to."""
+        """By task: mean and minimum of the fitted log times."""
         self._scale = 1.0
         self._model: Any = None
-        self._climbed: dict[str, tuple[int, dict[str, Any]]] = {}
-        """By the ids of the tasks: with how many rows parameters were looked for, and those."""
+        self._optima: dict[str, tuple[int, dict[str, Any]]] = {}
+        """By task ids: the number of rows at the last fit, and the fitted parameters."""
         self._libraries = import_libraries()
 
     def know(self, candidates: Sequence[Candidate]) -> None:
-        """Tell of candidates whose knobs belong to the scale; they cost no measurement."""
-        for each in candidates:
-            key = (each.task_id, each.trace_hash)
+        """Register candidates whose knobs determine the scale; they are not measured."""
+        for candidate in candidates:
+            key = (candidate.task_id, candidate.trace_hash)
             if key not in self._knobs:
-                self._knobs[key] = self.space.knobs(each)
+                self._knobs[key] = self.space.knobs(candidate)
 
     def fit(self, measurements: Sequence[Measurement]) -> None:
         """Fit the parameters to the log times of all rows."""
@@ -103,76 +104,86 @@ class GpModel(CostModel):
             return
         points, tasks, targets = [], [], []
         for number, (task_id, rows) in enumerate(by_task.items()):
-            kept = _thinned(rows, self.max_rows // len(by_task))
-            logs = _log_times(kept)
+            selected = _thinned(rows, self.max_rows // len(by_task))
+            logs = _log_times(selected)
             self._centres[task_id] = (float(logs.mean()), float(logs.min()))
             targets.append(logs - logs.mean())
-            tasks.append(np.full(len(kept), number))
-            points.append(self._points[[self._positions[task_id, row.trace_hash] for row in kept]])
+            tasks.append(np.full(len(selected), number))
+            points.append(
+                self._points[[self._positions[task_id, row.trace_hash] for row in selected]]
+            )
         key = " ".join(by_task)
         flat = np.concatenate(targets)
         count = len(flat)
         self._scale = float(np.sqrt(flat @ flat / max(count - len(by_task), 1))) or 1.0
-        at, parameters = self._climbed.get(key, (0, {}))
+        fitted_rows, parameters = self._optima.get(key, (0, {}))
         self._model = fitted(
             self._libraries,
             np.concatenate(points),
             np.concatenate(tasks),
             flat / self._scale,
             parameters=parameters,
-            is_final=count < REFIT_GROWTH * at,
+            is_final=count < REFIT_GROWTH * fitted_rows,
             latent=len(by_task) if self.latent is None else min(self.latent, len(by_task)),
             seed=self.seed,
             iterations=self.iterations,
         )
 
-        if count >= REFIT_GROWTH * at:
-            found = {name: each.tolist() for name, each in self._model.state_dict().items()}
-            self._climbed[key] = (count, found)
+        if count >= REFIT_GROWTH * fitted_rows:
+            parameters_json = {
+                name: parameter.tolist() for name, parameter in self._model.state_dict().items()
+            }
+            self._optima[key] = (count, parameters_json)
 
     def state(self) -> dict[str, Any]:
-        """Return what the next fit begins with, as JSON data."""
-        return {key: [count, found] for key, (count, found) in self._climbed.items()}
+        """Return the initial parameters of the next fit, as JSON data."""
+        return {key: [count, optimum] for key, (count, optimum) in self._optima.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take what `state` returned."""
-        self._climbed = {
-            str(key): (int(count), dict(found)) for key, (count, found) in state.items()
+        """Restore the data returned by `state`."""
+        self._optima = {
+            str(key): (int(count), dict(optimum)) for key, (count, optimum) in state.items()
         }
 
     def posterior(
         self, task: Task, candidates: Sequence[Candidate]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean [n] and covariance [n, n] of the log of times in ms, noise left out.
+        """Return the mean [n] and covariance [n, n] of log times in ms, without noise.
 
         Raises:
-            TuningError: nothing of this task was fitted, or `know` was not told of a candidate
+            TuningError: the model has no rows of this task, or a candidate was not passed to `know`
                 before the last fit.
         """
         if self._model is None or task.task_id not in self._tasks:
-            raise TuningError(f"The model was not fitted to any row of `{task.task_name}`.")
+            raise TuningError(
+                f"The model has not been fitted to any row of `{task.task_name}`. Call `fit` with "
+                "at least one success of it."
+            )
         try:
-            rows = [self._positions[each.task_id, each.trace_hash] for each in candidates]
+            rows = [
+                self._positions[candidate.task_id, candidate.trace_hash] for candidate in candidates
+            ]
         except KeyError as error:
             raise TuningError(
-                "A candidate is asked for that the model was not told of before it was fitted."
+                "A candidate was not passed to `know` before the last `fit`. Call `know` with it, "
+                "then `fit`."
             ) from error
         torch = self._libraries[0]
         number = self._tasks.index(task.task_id)
         with torch.no_grad(), one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = self._model(
+            prediction = self._model(
                 torch.as_tensor(self._points[rows]),
                 torch.full((len(rows), 1), number, dtype=torch.long),
             )
-            mean, covariance = found.mean.numpy(), found.covariance_matrix.numpy()
+            mean, covariance = prediction.mean.numpy(), prediction.covariance_matrix.numpy()
         centre, _ = self._centres[task.task_id]
         return mean * self._scale + centre, covariance * self._scale**2
 
     def predict(
         self, task: Task, candidates: Sequence[Candidate]
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the throughput relative to the best row of the task, and its deviation."""
+        """Return the throughput relative to the task's best row, and its standard deviation."""
         if self._model is None or task.task_id not in self._tasks:
             return np.zeros(len(candidates)), None
         mean, covariance = self.posterior(task, candidates)
@@ -181,7 +192,7 @@ class GpModel(CostModel):
         return throughput, throughput * np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
     def best_log_ms(self, task: Task) -> float:
-        """Return the log of the least time of the task that it was fitted to."""
+        """Return the log of the shortest fitted time of the task, in log ms."""
         return self._centres[task.task_id][1]
 
 
@@ -191,11 +202,11 @@ def _log_times(rows: Sequence[Measurement]) -> np.ndarray:
 
 
 def _thinned(rows: Sequence[Measurement], most: int) -> list[Measurement]:
-    """Return at most `most` rows: the fastest half of them, and the newest of the others."""
+    """Return at most `most` rows: half of them the fastest, the rest the newest."""
     if len(rows) <= most:
         return list(rows)
     order = sorted(range(len(rows)), key=lambda index: rows[index].latency_ms)
     fastest = set(order[: max(most // 2, 1)])
     newest = [index for index in range(len(rows) - 1, -1, -1) if index not in fastest]
-    kept = fastest | set(newest[: most - len(fastest)])
-    return [rows[index] for index in sorted(kept)]
+    selected = fastest | set(newest[: most - len(fastest)])
+    return [rows[index] for index in sorted(selected)]

@@ -1,4 +1,4 @@
-"""The Gaussian process of `gp.py` in gpytorch: kernels, priors, the climb of the likelihood."""
+"""The Gaussian process of `gp.py` in gpytorch: kernels, priors and likelihood maximisation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ...errors import MissingExtraError
 from .ranking import one_thread
 
 _LENGTH_SPREAD = 0.5
-"""Of the log of a length, around that of the median distance of two points."""
+"""Standard deviation of the log lengthscale around the median distance of two points."""
 _LOG_NOISE = -3.0
-"""Of the variance of the noise, as a share of that of the log times."""
+"""Log of the noise variance, as a share of the variance of the log times."""
 _RAW_RHO = 1.0
-"""Logit of the correlation that two tasks begin with: alike until they disagree."""
+"""Initial logit of the correlation of two tasks: similar until the data disagree."""
 _CENTRE_VARIANCE = 0.3
-"""Of a task's true centre around that of its rows, as a share of the variance of log times."""
+"""Variance of a task's true centre around its rows' mean, as a share of that of the log times."""
 
 
 def fitted(
@@ -37,7 +37,10 @@ def fitted(
     parameters: Mapping[str, Any],
     is_final: bool,
 ) -> Any:
-    """Return the process; `parameters`, if any of its size, are where the climb begins."""
+    """Return the fitted process; fitting starts at `parameters` if their shapes match.
+
+    If `is_final` is true and the shapes match, the parameters are used without fitting.
+    """
     torch, gpytorch, to_linear_operator = libraries
     length = float(np.median(pdist(points))) if len(points) > 1 else 1.0
     kernel = _task_kernel(libraries)
@@ -56,8 +59,8 @@ def fitted(
                 for _ in range(latent)
             )
             self.over_tasks = torch.nn.ModuleList(kernel() for _ in range(latent))
-            for number, each in enumerate(self.over_knobs):
-                each.lengthscale = max(length, 1e-3) * 2.0 ** (number - (latent - 1) / 2)
+            for number, knob_kernel in enumerate(self.over_knobs):
+                knob_kernel.lengthscale = max(length, 1e-3) * 2.0 ** (number - (latent - 1) / 2)
 
         def forward(self, x: Any, task: Any) -> Any:
             is_same = (task == task.transpose(-1, -2)).to(x)
@@ -65,12 +68,12 @@ def fitted(
             for over_knobs, over_tasks in zip(self.over_knobs, self.over_tasks, strict=True):
                 term = over_knobs(x).to_dense() * over_tasks(task).to_dense()
                 covariance = covariance + term / latent
-            # a dense one torch would factorise at once, without the jitter that it may need
+            # torch would factorise a dense covariance immediately, without the jitter it may need
             covariance = to_linear_operator(covariance)
             return gpytorch.distributions.MultivariateNormal(self.mean_module(x), covariance)
 
     with torch.random.fork_rng(devices=[]), one_thread(), warnings.catch_warnings():
-        # gpytorch warns of jitter that it adds to a covariance, which is what it should do
+        # gpytorch warns when it adds jitter to a covariance, which is expected here
         warnings.simplefilter("ignore")
         torch.manual_seed(seed)
         likelihood = gpytorch.likelihoods.GaussianLikelihood(
@@ -85,13 +88,16 @@ def fitted(
             likelihood,
         ).double()
         mll = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, process)
-        own = process.state_dict()
-        known = {name: torch.tensor(each, dtype=torch.float64) for name, each in parameters.items()}
-        fits = bool(known) and all(
-            name in known and known[name].shape == each.shape for name, each in own.items()
+        current = process.state_dict()
+        initial = {
+            name: torch.tensor(value, dtype=torch.float64) for name, value in parameters.items()
+        }
+        fits = bool(initial) and all(
+            name in initial and initial[name].shape == value.shape
+            for name, value in current.items()
         )
         if fits:
-            process.load_state_dict(known)
+            process.load_state_dict(initial)
         if not (fits and is_final):
             mll.train()
             _maximise(torch, mll, process, iterations)
@@ -100,7 +106,7 @@ def fitted(
 
 
 def _task_kernel(libraries: tuple[Any, Any, Any]) -> Any:
-    """Return the class of the kernel over tasks: 1 of a task with itself, rho of any two."""
+    """Return the class of the task kernel: 1 for a task with itself, rho for any two tasks."""
     torch, gpytorch, _ = libraries
 
     class Alike(gpytorch.kernels.Kernel):
@@ -118,9 +124,10 @@ def _task_kernel(libraries: tuple[Any, Any, Any]) -> Any:
 
 
 def _maximise(torch: Any, mll: Any, process: Any, iterations: int) -> None:
-    """Climb the likelihood, and keep the best parameters on the way.
+    """Maximise the likelihood by L-BFGS and keep the best parameters.
 
-    A step that is too long can leave a covariance without a Cholesky factor; the climb ends there.
+    A step that is too long can leave a covariance without a Cholesky factor; maximisation stops
+    there.
     """
     optimiser = torch.optim.LBFGS(
         process.parameters(), max_iter=iterations, line_search_fn="strong_wolfe"
@@ -132,13 +139,13 @@ def _maximise(torch: Any, mll: Any, process: Any, iterations: int) -> None:
         optimiser.zero_grad()
         loss = -mll(process(*process.train_inputs), process.train_targets)
         if not torch.isfinite(loss):
-            raise RuntimeError("the likelihood is not finite")
+            raise RuntimeError("The likelihood is not finite. Maximisation stops here.")
         loss.backward()
         if float(loss.detach()) < least:
             least, best = float(loss.detach()), copy.deepcopy(process.state_dict())
         return loss
 
-    # linear_operator's errors of factorising derive from RuntimeError and ValueError
+    # linear_operator's factorisation errors derive from RuntimeError and ValueError
     with contextlib.suppress(RuntimeError, ValueError):
         optimiser.step(closure)
     process.load_state_dict(best)
@@ -152,7 +159,7 @@ def import_libraries() -> tuple[Any, Any, Any]:
     """
     try:
         with warnings.catch_warnings():
-            # its linear operators use torch.jit.script, of which torch 2.13 warns
+            # its linear operators use torch.jit.script, which torch 2.13 deprecates
             warnings.simplefilter("ignore", DeprecationWarning)
             import gpytorch
             import torch

@@ -1,4 +1,4 @@
-"""Programs as vectors of one length: features of stores pooled, tasks by their shapes."""
+"""Fixed-length vectors of programs (pooled store features) and of tasks (shapes)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "uin
 
 
 def pool_features(features: np.ndarray) -> np.ndarray:
-    """Return float32 [2 f + 1]: the sum and the largest value over stores, and how many there are.
+    """Return float32 [2 f + 1]: the sum and maximum over stores, and the number of stores.
 
     >>> pool_features(np.array([[1.0, 2.0], [3.0, 0.0]], np.float32)).tolist()
     [4.0, 2.0, 3.0, 2.0, 2.0]
@@ -28,16 +28,19 @@ def pool_features(features: np.ndarray) -> np.ndarray:
 
 
 def task_vector(task: Task) -> np.ndarray:
-    """Return float32 [44]: sizes of the first arguments and their dtypes, flops and bytes.
+    """Return float32 [44]: shapes and dtypes of the first six arguments, flops and bytes.
 
-    Sizes, flops and bytes as log2 of one more than them. What a task has more of (arguments after
-    the sixth, dimensions after the fifth) is multiplied into the last.
+    Sizes, flops and bytes are encoded as log2(1 + x). Arguments after the sixth are ignored;
+    dimensions from the fifth on are multiplied together.
     """
     sizes = np.zeros((_MAX_ARGS, _MAX_RANK + 2), np.float32)
     shapes = list(zip(task.arg_shapes, task.arg_dtypes, strict=True))[:_MAX_ARGS]
     for row, (shape, dtype) in enumerate(shapes):
-        kept = [*shape[: _MAX_RANK - 1], *([math.prod(shape[4:])] if len(shape) > 4 else [])]
-        sizes[row, : len(kept)] = [math.log2(1 + each) for each in kept]
+        merged_shape = [
+            *shape[: _MAX_RANK - 1],
+            *([math.prod(shape[4:])] if len(shape) > 4 else []),
+        ]
+        sizes[row, : len(merged_shape)] = [math.log2(1 + size) for size in merged_shape]
         sizes[row, _MAX_RANK] = _BYTES.get(dtype, 4)
         sizes[row, _MAX_RANK + 1] = dtype.startswith(("float", "bfloat"))
     totals = [math.log2(1 + task.flops), math.log2(1 + task.bytes)]
@@ -45,19 +48,19 @@ def task_vector(task: Task) -> np.ndarray:
 
 
 def features_of_rows(space: Space, rows: Sequence[Measurement]) -> list[np.ndarray | None]:
-    """Return the features of each row: those recorded, otherwise made by the space, or None.
+    """Return the features of each row: recorded, or else computed by the space, or None.
 
     Raises:
-        TuningError: recorded features are of another feature set than the space makes.
+        TuningError: recorded features belong to another feature set than that of the space.
     """
     for row in rows:
         if row.features is not None and row.feature_set != space.feature_set:
             raise TuningError(
-                f"A record's features are `{row.feature_set}` and the space makes "
-                f"`{space.feature_set}`. Learn from records of one feature set."
+                f"A record has features of `{row.feature_set}`, but the space computes "
+                f"`{space.feature_set}`. Train on records of a single feature set."
             )
     missing = [index for index, row in enumerate(rows) if row.features is None]
-    made = dict(
+    computed = dict(
         zip(missing, space.features_of([rows[index].candidate for index in missing]), strict=True)
     )
-    return [made[i] if row.features is None else row.features for i, row in enumerate(rows)]
+    return [computed[i] if row.features is None else row.features for i, row in enumerate(rows)]

@@ -1,12 +1,13 @@
-"""One-shot Tuner's predictor: which of a task's candidates is fastest, without a measurement of it.
+"""One-shot Tuner's predictor: ranks the candidates of a task without measuring them.
 
 Ryu, Park and Sung, "One-Shot Tuner for Deep Learning Compilers", CC 2022. A network takes the
-features of a program together with a vector of the task (shapes, dtypes, flops) and is trained on
-records of other tasks to rank, by pairs weighted with how much they differ.
+features of a program and a vector of the task (shapes, dtypes, flops). It is trained on records of
+other tasks to rank programs, with pairs weighted by their difference in throughput.
 
-Ours: features are MetaSchedule's per statement, so that a program is a set of statements. Each one
-and the task's vector pass a small network, sum and maximum over statements another one. The records
-come from any tuner; `tuners/oneshot.py` says which collect well.
+Differences from the paper: features are those of MetaSchedule, which describe statements, so that a
+program is a set of statements. A small network is applied to each statement joined with the task's
+vector, and another to the sum and maximum over statements. The records may come from any tuner;
+`tuners/oneshot.py` describes suitable ones.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _KIND = "one-shot predictor"
 class Predictor(CostModel):
     """A network over statements and the task's vector, trained to rank.
 
-    `tasks` are those of the rows that it is fitted to; prediction takes any task.
+    `tasks` must contain the tasks of all training rows; `predict` accepts any task.
 
     Raises:
         MissingExtraError: torch is not installed.
@@ -57,26 +58,29 @@ class Predictor(CostModel):
         self._centre = self._scale = np.zeros(0, np.float32)
 
     def fit(self, measurements: Sequence[Measurement]) -> None:
-        """Train anew on all rows that have features.
+        """Fit from scratch on all rows with features.
 
         Raises:
-            TuningError: a row's task was not given, or no row has features.
+            TuningError: the task of a row is unknown, or no row has features.
         """
         torch = self._torch
         unknown = {row.task_id for row in measurements} - set(self.tasks)
         if unknown:
             raise TuningError(
-                f"The predictor is to learn from rows of {len(unknown)} tasks that it was not "
-                f"given, `{min(unknown)}` among them. Pass the tasks of all rows."
+                f"The rows belong to {len(unknown)} tasks that are unknown to the predictor, such "
+                f"as `{min(unknown)}`. Pass the tasks of all rows to the constructor."
             )
         features = features_of_rows(self.space, measurements)
-        kept = [i for i, each in enumerate(features) if each is not None and len(each)]
-        if not kept:
-            raise TuningError("No row has features, so that there is nothing to learn from.")
-        rows = [measurements[i] for i in kept]
+        valid = [i for i, matrix in enumerate(features) if matrix is not None and len(matrix)]
+        if not valid:
+            raise TuningError(
+                "None of the rows has features. Use records with features, or a space that "
+                "computes them."
+            )
+        rows = [measurements[i] for i in valid]
         inputs = [
             self._join(self.tasks[row.task_id], features[i])
-            for i, row in zip(kept, rows, strict=True)
+            for i, row in zip(valid, rows, strict=True)
         ]
         everything = np.concatenate(inputs)
         self._centre = everything.mean(axis=0)
@@ -85,7 +89,7 @@ class Predictor(CostModel):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self._network = _make_network(torch, everything.shape[1], self.width)
-            scaled = [self._scaled(each) for each in inputs]
+            scaled = [self._scaled(joined) for joined in inputs]
 
             def loss_of(groups: list[np.ndarray]) -> Any:
                 joined = np.concatenate(groups)
@@ -107,32 +111,35 @@ class Predictor(CostModel):
             )
 
     def predict(self, task: Task, candidates: Sequence[Candidate]) -> tuple[np.ndarray, None]:
-        """Return scores in the order of speed; their scale means nothing."""
+        """Return scores in the order of speed, on an arbitrary scale."""
         features = self.space.features_of(candidates)
-        means = np.array([-np.inf if each is None else 0.0 for each in features])
-        kept = np.flatnonzero(np.isfinite(means))
-        if self._network is None or not len(kept):
+        means = np.array([-np.inf if matrix is None else 0.0 for matrix in features])
+        valid = np.flatnonzero(np.isfinite(means))
+        if self._network is None or not len(valid):
             return means, None
-        inputs = [self._join(task, features[index]) for index in kept]
+        inputs = [self._join(task, features[index]) for index in valid]
         if inputs[0].shape[1] != len(self._centre):
             raise TuningError(
-                f"The predictor was trained on vectors of {len(self._centre)} numbers and this "
-                f"space makes {inputs[0].shape[1]}. Train it on records of this feature set."
+                f"The predictor was trained on vectors of length {len(self._centre)}, but this "
+                f"space computes length {inputs[0].shape[1]}. Train it on records of this feature "
+                "set."
             )
         with self._torch.no_grad(), one_thread():
-            scores = self._network([self._scaled(each) for each in inputs])
-        means[kept] = scores.numpy()
+            scores = self._network([self._scaled(joined) for joined in inputs])
+        means[valid] = scores.numpy()
         return means, None
 
     def save(self, path: str | Path) -> None:
-        """Write what was trained as an `.npz` of arrays and a JSON header.
+        """Write the trained network as `.npz` arrays with a JSON header.
 
         Raises:
-            TuningError: nothing was trained.
+            TuningError: the predictor has not been fitted.
         """
         if self._network is None:
-            raise TuningError("The predictor was not trained, so that there is nothing to save.")
-        arrays = {f"weight.{key}": each.numpy() for key, each in self._network.state_dict().items()}
+            raise TuningError("The predictor has not been fitted. Call `fit` before `save`.")
+        arrays = {
+            f"weight.{key}": tensor.numpy() for key, tensor in self._network.state_dict().items()
+        }
         header = {
             "kind": _KIND,
             "width": self.width,
@@ -144,32 +151,34 @@ class Predictor(CostModel):
 
     @classmethod
     def load(cls, path: str | Path, space: Space) -> Predictor:
-        """Return a predictor that was saved.
+        """Return a saved predictor.
 
         Raises:
-            TuningError: the file is none, or of another feature set than the space's.
+            TuningError: the file is not a predictor, or has another feature set than the space.
         """
         arrays, header = load_arrays(path, _KIND)
         if header.get("feature_set") != space.feature_set:
             raise TuningError(
-                f"`{path}` was trained on the features `{header.get('feature_set')}` and the space "
-                f"makes `{space.feature_set}`. Train it on records of these."
+                f"`{path}` was trained on the features `{header.get('feature_set')}`, but the "
+                f"space computes `{space.feature_set}`. Train a predictor on records of the latter."
             )
         torch = import_torch()
         try:
-            made = cls(space, width=int(header["width"]))
-            made._centre, made._scale = arrays.pop("centre"), arrays.pop("scale")
-            with torch.device("meta"):  # the file says how large: nothing is allocated for that
-                made._network = _make_network(torch, len(made._centre), made.width)
-            made._network.load_state_dict(_weights(torch, arrays), assign=True)
+            predictor = cls(space, width=int(header["width"]))
+            predictor._centre, predictor._scale = arrays.pop("centre"), arrays.pop("scale")
+            with torch.device("meta"):  # sizes come from the file: allocate nothing for them
+                predictor._network = _make_network(torch, len(predictor._centre), predictor.width)
+            predictor._network.load_state_dict(_weights(torch, arrays), assign=True)
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
-            raise TuningError(f"`{path}` is a broken predictor: {error}") from error
-        made._network.eval()
-        return made
+            raise TuningError(
+                f"`{path}` is not a valid predictor: {error}. Train and save it again."
+            ) from error
+        predictor._network.eval()
+        return predictor
 
     def _join(self, task: Task, features: np.ndarray | None) -> np.ndarray:
-        """Return float32 [statements, f + 44]: each statement beside its task."""
-        assert features is not None  # noqa: S101 - those without were left out
+        """Return float32 [statements, f + 44]: each statement joined with the task's vector."""
+        assert features is not None  # noqa: S101 - the caller removes candidates without features
         vector = np.broadcast_to(task_vector(task), (len(features), 44))
         return np.concatenate([features, vector], axis=1).astype(np.float32)
 
@@ -196,8 +205,8 @@ def _make_network(torch: Any, size: int, width: int) -> Any:
             )
 
         def forward(self, programs: list[Any]) -> Any:
-            """Programs are float32 [statements, size] each; the scores are [programs]."""
-            counts = torch.tensor([len(each) for each in programs])
+            """Return scores [programs] of a list of float32 [statements, size] programs."""
+            counts = torch.tensor([len(program) for program in programs])
             owner = torch.repeat_interleave(torch.arange(len(programs)), counts)
             hidden = self.statement(torch.cat(programs))
             summed = hidden.new_zeros(len(programs), width).index_add(0, owner, hidden)

@@ -1,4 +1,4 @@
-"""Training a network to rank the programs of each task: losses and batches, with torch."""
+"""Training of networks that rank the programs of each task: losses and batches, in torch."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ...errors import MissingExtraError
 
 PROGRAMS_PER_TASK = 24
 TASKS_PER_BATCH = 2
-"""Small batches: of 3,800 records, a quarter of them held out, a graph network reached a rank
-correlation of 0.64 in twelve epochs; with batches four times as large, and so a quarter of the
-steps, 0.57."""
+"""Small batches work better: with 3,800 records, a quarter held out, a graph network reached a rank
+correlation of 0.64 in twelve epochs, but 0.57 with batches four times as large and thus a quarter
+of the steps."""
 
 
 def import_torch() -> Any:
     """Return torch.
 
     Raises:
-        MissingExtraError: it is not installed.
+    MissingExtraError: torch is not installed.
     """
     try:
         import torch
@@ -32,10 +32,10 @@ def import_torch() -> Any:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread in the block.
+    """Limit torch to one thread inside the block.
 
-    The networks are small: on a machine that is busy, two threads that wait for each other at every
-    operation took thirty times as long as one.
+    The networks are small: on a busy machine, two threads that synchronise at every operation took
+    thirty times as long as one thread.
     """
     torch = import_torch()
     before = torch.get_num_threads()
@@ -47,11 +47,11 @@ def one_thread() -> Iterator[None]:
 
 
 def rank_loss(scores: Any, labels: Any) -> Any:
-    """Return the pairwise logistic loss of programs of one task, tensors [n].
+    """Return the pairwise logistic loss over programs of one task, tensors [n].
 
-    The mean over pairs with y_a > y_b of (y_a - y_b) * log(1 + exp(s_b - s_a)), relative to the
-    mean of the weights: pairs that differ much in speed count much, ties not at all. After
-    RankNet (Burges et al., 2005), weighted.
+    The loss is the weighted mean of log(1 + exp(s_b - s_a)) over pairs with y_a > y_b, with weights
+    y_a - y_b: pairs with a large difference in speed count more, ties not at all. It is a weighted
+    RankNet loss (Burges et al., 2005).
     """
     torch = import_torch()
     weight = (labels[:, None] - labels[None, :]).clamp(min=0.0)
@@ -60,9 +60,10 @@ def rank_loss(scores: Any, labels: Any) -> Any:
 
 
 def batches(task_ids: Sequence[str], rng: np.random.Generator) -> Iterator[list[np.ndarray]]:
-    """Give one epoch: each batch a list of index arrays, each of some programs of one task.
+    """Yield the batches of one epoch; a batch is a list of index arrays, one per task group.
 
-    Every row is in exactly one of them.
+    Each array indexes up to `PROGRAMS_PER_TASK` programs of one task. Every row is in exactly one
+    array.
     """
     by_task: dict[str, list[int]] = {}
     for index, task_id in enumerate(task_ids):
@@ -87,7 +88,7 @@ def train(
     seed: int,
     weight_decay: float = 1e-3,
 ) -> None:
-    """Minimise `loss_of(groups)` over the batches of `epochs` by AdamW under a cosine schedule."""
+    """Minimise `loss_of(groups)` by AdamW with a cosine schedule, for `epochs` epochs."""
     torch = import_torch()
     rng = np.random.default_rng(seed)
     optimiser = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=weight_decay)

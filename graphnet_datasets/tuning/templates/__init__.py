@@ -1,1 +1,1 @@
-"""Templates: few schedules of products and convolutions that the hardware's numbers choose."""
+"""Templates: small sets of schedules of products and convolutions, sized for the hardware."""

@@ -1,7 +1,7 @@
-"""The template of convolutions in two dimensions with channels first: channels by pixels of a row.
+"""The template of 2-D convolutions, channels first: tiles of channels by pixels of a row.
 
-The columns of a tile are neighbouring pixels, which are read as vectors; its rows are output
-channels, of which each weight is broadcast. The padded input stays a pass of its own.
+The columns of a tile are neighbouring pixels, read as vectors; its rows are output channels, whose
+weights are broadcast. Padding the input remains a separate pass.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FAMILIES = ("conv2d",)
 
 
 def anchor_of(block: str, num_spatial: int) -> Anchor:
-    """Return how a convolution's block is tiled: its loops are batch, channel, row and pixel.
+    """Return the tiled block of a convolution, whose loops are batch, channel, row and pixel.
 
     >>> anchor_of("conv2d_nchw", 4).columns
     3
@@ -23,10 +23,10 @@ def anchor_of(block: str, num_spatial: int) -> Anchor:
 
 
 def candidates(spatial: Sequence[int], reductions: Sequence[int]) -> list[Tile]:
-    """Return the tiles of a convolution by its loops' lengths, at most 40.
+    """Return the tiles of a convolution for its loop extents, at most 40.
 
-    >>> found = candidates([1, 64, 56, 56], [64, 3, 3])
-    >>> found[0].rows * found[0].columns >= 128, len(found) <= 40
+    >>> tiles = candidates([1, 64, 56, 56], [64, 3, 3])
+    >>> tiles[0].rows * tiles[0].columns >= 128, len(tiles) <= 40
     (True, True)
     """
     del reductions

@@ -1,4 +1,4 @@
-"""The template of products: matrices, and batches of them, with what follows fused."""
+"""The template of matrix products and batched products, with fused epilogues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FAMILIES = ("matmul", "batch_matmul")
 
 
 def anchor_of(block: str, num_spatial: int) -> Anchor:
-    """Return how a product's block is tiled: rows and columns are its last two loops.
+    """Return the tiled block of a product, whose rows and columns are its last two loops.
 
     >>> anchor_of("matmul", 3).rows, anchor_of("matmul", 3).columns
     (1, 2)
@@ -19,7 +19,7 @@ def anchor_of(block: str, num_spatial: int) -> Anchor:
 
 
 def candidates(spatial: Sequence[int], reductions: Sequence[int]) -> list[Tile]:
-    """Return the tiles of a product by its loops' lengths, at most 40.
+    """Return the tiles of a product for its loop extents, at most 40.
 
     >>> len(candidates([64, 1024], [784])) <= 40
     True

@@ -1,4 +1,4 @@
-"""The space of templates: for each task few schedules, all of which can be measured."""
+"""The template space: few schedules per task, all of which can be measured."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TEMPLATES = {family: module for module in (gemm, conv) for family in module.FAM
 class TemplateSpace(TvmSpace):
     """Schedules of the templates in `gemm` and `conv`; other families have none.
 
-    Features and knobs are those of `TvmSpace`; there are no neighbours.
+    Features and knobs are those of `TvmSpace`. Candidates have no neighbours.
     """
 
     def enumerate(self, task: Task) -> list[Candidate]:
-        """Return the candidates of a task, without doubles, at most 40; [] without a template.
+        """Return the distinct candidates of a task, at most 40; empty without a template.
 
         Raises:
-            TuningError: the task cannot be read.
+            TuningError: the task cannot be parsed.
         """
         self.add(task)
         template = _TEMPLATES.get(task.family)
@@ -37,7 +37,7 @@ class TemplateSpace(TvmSpace):
             return []
         workload = load_workload(task.workload_json, trust_remote_code=self._trust_remote_code)
         tvm: Any = importlib.import_module("tvm")
-        found: dict[str, None] = {}
+        traces: dict[str, None] = {}
         block, spatial, reductions = anchor_block(tvm, workload)
         if block is None or len(spatial) < 2 or not reductions:
             return []
@@ -46,39 +46,39 @@ class TemplateSpace(TvmSpace):
             schedule = tvm.s_tir.Schedule(workload, debug_mask=0, error_render_level="none")
             try:
                 schedule_tile(schedule, anchor, tile, target_of(task).threads)
-            except (TuningError, RuntimeError, ValueError, TypeError):  # a form that it is not for
+            except (TuningError, RuntimeError, ValueError, TypeError):  # tile does not apply
                 continue
-            found.setdefault(trace_text(schedule.trace))
-        return [Candidate(task.task_id, text, Origin.TEMPLATE) for text in found]
+            traces.setdefault(trace_text(schedule.trace))
+        return [Candidate(task.task_id, text, Origin.TEMPLATE) for text in traces]
 
     def sample(self, task: Task, n: int, seed: int) -> list[Candidate]:
-        """Return up to `n` of all candidates, drawn without doubles."""
+        """Return up to `n` distinct candidates, drawn at random."""
         everything = self.enumerate(task)
         order = np.random.default_rng(seed).permutation(len(everything))[:n]
         return [everything[index] for index in order]
 
     def mutate(self, candidate: Candidate, seed: int) -> Candidate | None:
-        """Return None: a template has no neighbours."""
+        """Return None, since template candidates have no neighbours."""
         del candidate, seed
 
     def crossover(self, first: Candidate, second: Candidate, seed: int) -> Candidate | None:
-        """Return None: a template has no children."""
+        """Return None, since template candidates have no crossover."""
         del first, second, seed
 
 
 def anchor_block(tvm: Any, workload: Any) -> tuple[str | None, list[int], list[int]]:
-    """Return the name of the block with most loops that reduces, and its loops' lengths.
+    """Return the name of the single reduction block, and its spatial and reduction extents.
 
-    None where there is none, or several: a template is for one.
+    Returns None and empty lists unless there is exactly one such block.
     """
     schedule = tvm.s_tir.Schedule(workload, debug_mask=0, error_render_level="none")
-    found: list[tuple[str, list[int], list[int]]] = []
+    matches: list[tuple[str, list[int], list[int]]] = []
     for block in schedule.get_child_blocks(schedule.get_sblock("root")):
         loops = [int(schedule.get(loop).extent) for loop in schedule.get_loops(block)]
         statement = schedule.get(block)
-        kinds = [int(each.iter_type) for each in statement.iter_vars]
+        kinds = [int(variable.iter_type) for variable in statement.iter_vars]
         if 2 in kinds and len(kinds) == len(loops):
             spatial = [size for size, kind in zip(loops, kinds, strict=True) if kind == 0]
             reductions = [size for size, kind in zip(loops, kinds, strict=True) if kind == 2]
-            found.append((str(statement.name_hint), spatial, reductions))
-    return found[0] if len(found) == 1 else (None, [], [])
+            matches.append((str(statement.name_hint), spatial, reductions))
+    return matches[0] if len(matches) == 1 else (None, [], [])

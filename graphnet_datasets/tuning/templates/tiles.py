@@ -1,9 +1,9 @@
-"""A tile of registers: the schedule that the templates of products and convolutions share.
+"""Register tiles, the schedule shared by the templates of products and convolutions.
 
-A block of `rows` by `columns` results is kept in vector registers over the whole reduction; the
-columns are vectors, the rows are unrolled, and what follows the operator (bias, activation,
-residual) is computed when a tile is written. After Xing et al., "Bolt", MLSys 2022, whose templates
-are CUTLASS's; these are for processors.
+A block of `rows` by `columns` results stays in vector registers over the whole reduction. Columns
+are vectorised and rows unrolled, and the epilogue (bias, activation, residual) is computed when a
+tile is written. Modelled after Xing et al., "Bolt", MLSys 2022, whose templates are those of
+CUTLASS; these are for CPUs.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MAX_CANDIDATES = 40
 class Tile:
     """The parameters of one candidate.
 
-    `reduction` is the length of the innermost part of the first reduction, 0 for all of it.
-    `is_packed` copies the operand that is read along the columns next to each other.
+    `reduction` is the length of the inner part of the split first reduction, or 0 for no split.
+    `is_packed` copies the operand that is read along the columns into contiguous memory.
     """
 
     rows: int
@@ -35,7 +35,7 @@ class Tile:
 
     @property
     def registers(self) -> int:
-        """Vector registers of the tile, of one row of columns and of one broadcast element.
+        """Vector registers for the tile, one row of columns and one broadcast element.
 
         >>> Tile(14, 32).registers
         31
@@ -46,7 +46,7 @@ class Tile:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Anchor:
-    """The block of a workload that does the work, and which of its loops are rows and columns."""
+    """The compute block of a workload, and the positions of its row and column loops."""
 
     block: str
     rows: int
@@ -55,51 +55,51 @@ class Anchor:
 
 
 def divisors(size: int, most: int) -> list[int]:
-    """Return the divisors of `size` up to `most`, the greatest first.
+    """Return the divisors of `size` up to `most` in descending order.
 
     >>> divisors(12, 6)
     [6, 4, 3, 2, 1]
     """
-    return [each for each in range(min(size, most), 0, -1) if size % each == 0]
+    return [divisor for divisor in range(min(size, most), 0, -1) if size % divisor == 0]
 
 
 def column_sizes(size: int) -> list[int]:
-    """Return up to four widths of a tile: whole vectors where they divide `size`, else what does.
+    """Return up to four tile widths: divisors of `size`, preferably multiples of the lanes.
 
     >>> column_sizes(64), column_sizes(10)
     ([64, 32, 16], [10, 5, 2])
     """
     fitting = divisors(size, 4 * VECTOR_LANES)
-    whole = [each for each in fitting if each % VECTOR_LANES == 0]
-    return (whole or [each for each in fitting if each > 1] or [1])[:4]
+    whole = [width for width in fitting if width % VECTOR_LANES == 0]
+    return (whole or [width for width in fitting if width > 1] or [1])[:4]
 
 
 def tiles(
     rows: int, columns: int, reduction: int, *, may_pack: bool, most: int = MAX_CANDIDATES
 ) -> list[Tile]:
-    """Return the tiles of an operator that fit into the registers, the fullest first.
+    """Return the tiles of an operator that fit into the registers, largest first.
 
-    >>> found = tiles(64, 64, 1024, may_pack=True)
-    >>> len(found) <= 40 and all(each.registers <= 32 for each in found)
+    >>> fitting = tiles(64, 64, 1024, may_pack=True)
+    >>> len(fitting) <= 40 and all(tile.registers <= 32 for tile in fitting)
     True
     """
-    found = [
+    candidates = [
         Tile(height, width, length, is_packed)
         for width in column_sizes(columns)
         for height in divisors(rows, 16)
         for length in ([0, 256] if reduction > 256 and reduction % 256 == 0 else [0])
         for is_packed in ([False, True] if may_pack else [False])
     ]
-    found = [each for each in found if each.registers <= NUM_REGISTERS]
-    found.sort(key=lambda each: -each.rows * each.columns)
-    return found[:most]
+    candidates = [tile for tile in candidates if tile.registers <= NUM_REGISTERS]
+    candidates.sort(key=lambda tile: -tile.rows * tile.columns)
+    return candidates[:most]
 
 
 def schedule_tile(schedule: Any, anchor: Anchor, tile: Tile, num_threads: int) -> None:
     """Schedule a workload in place.
 
     Raises:
-        TuningError: the workload is not of the form that the template is for.
+        TuningError: the template does not apply to the workload.
     """
     block = schedule.get_sblock(anchor.block)
     _inline_others(schedule, anchor.block)
@@ -107,13 +107,16 @@ def schedule_tile(schedule: Any, anchor: Anchor, tile: Tile, num_threads: int) -
     if len(consumers := list(schedule.get_consumers(writer))) == 1:
         schedule.reverse_compute_inline(consumers[0])
     loops = list(schedule.get_loops(block))
-    kinds = [int(each.iter_type) for each in schedule.get(block).iter_vars]
+    kinds = [int(variable.iter_type) for variable in schedule.get(block).iter_vars]
     if len(kinds) != len(loops):
-        raise TuningError("The loops of the operator are not those of its block.")
+        raise TuningError(
+            "The operator's loops do not match the iteration variables of its block. Use another "
+            "tuner for this task."
+        )
     spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == 0]
     reductions = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == 2]
     rows, columns = spatial[anchor.rows], spatial[anchor.columns]
-    others = [each for each in spatial if each not in (rows, columns)]
+    others = [loop for loop in spatial if loop not in (rows, columns)]
     outer_rows, inner_rows = schedule.split(rows, [None, tile.rows])
     outer_columns, inner_columns = schedule.split(columns, [None, tile.columns])
     if tile.reduction:
@@ -127,9 +130,9 @@ def schedule_tile(schedule: Any, anchor: Anchor, tile: Tile, num_threads: int) -
     schedule.reverse_compute_at(writer, outer_rows, preserve_unit_loops=True)
     if num_threads > 1:
         schedule.parallel(schedule.fuse(*outside[:-1]) if len(outside) > 2 else outside[0])
-    for each in (block, writer):
-        _make_vectors(schedule, each)
-    # Only now: the half that sums has no start of its own, and TVM would refuse it.
+    for tiled_block in (block, writer):
+        _make_vectors(schedule, tiled_block)
+    # Last, since TVM cannot schedule the update block without its initialisation.
     init = schedule.decompose_reduction(block, reductions[0])
     _make_vectors(schedule, init)
 
@@ -144,14 +147,14 @@ def _make_vectors(schedule: Any, block: Any) -> None:
 
 
 def _inline_others(schedule: Any, anchor: str) -> None:
-    """Inline what is computed before the anchor, and join what follows into one block."""
+    """Inline the producers of the anchor, and merge its consumers into one block."""
     block = schedule.get_sblock(anchor)
     for producer in _all_producers(schedule, block):
         if not is_kept(schedule, producer):
             schedule.compute_inline(producer)
     while consumers := list(schedule.get_consumers(schedule.get_sblock(anchor))):
         if len(consumers) > 1:
-            break  # each of them stays a pass of its own
+            break  # several consumers remain separate passes
         following = list(schedule.get_consumers(consumers[0]))
         if not following:
             break
@@ -159,13 +162,13 @@ def _inline_others(schedule: Any, anchor: str) -> None:
 
 
 def is_kept(schedule: Any, block: Any) -> bool:
-    """Tell whether a producer stays a pass of its own: padding, which would test every element."""
+    """Return whether a producer stays a separate pass: inlined padding tests every element."""
     return "pad" in str(schedule.get(block).name_hint)
 
 
 def _all_producers(schedule: Any, block: Any) -> Sequence[Any]:
-    """Return the blocks that a block reads from, the nearest last."""
-    found: list[Any] = []
-    for each in schedule.get_producers(block):
-        found = [*_all_producers(schedule, each), *found, each]
-    return found
+    """Return all transitive producers of a block, the nearest last."""
+    producers: list[Any] = []
+    for producer in schedule.get_producers(block):
+        producers = [*_all_producers(schedule, producer), *producers, producer]
+    return producers

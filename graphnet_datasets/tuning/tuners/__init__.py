@@ -1,1 +1,1 @@
-"""Tuners: what to measure next. A file for each published system; `base` is what they share."""
+"""Tuners of published systems, one module per system, on the base class in `base`."""

@@ -1,19 +1,20 @@
-"""ALT: measure what is informative, not only what looks fast.
+"""ALT: active learning that alternates between informative and fast candidates.
 
 "ALT: Optimizing Tensor Compilation in Deep Learning Compilers with Active Learning", 2020. Only the
-abstract was at hand: a score predictor, an uncertainty predictor that says how wrong the score is
-on candidates that were not measured, and a ping-pong between the two. The steps below are ours.
+abstract was available: a score predictor, an uncertainty predictor that estimates the error of the
+score on unmeasured candidates, and a ping-pong between the two. The steps below are our own.
 
-1. The score predictor S is a forest on the log times of the measured rows of the task.
-2. The uncertainty predictor U learns |y - S(x)| of rows that S had not seen when it predicted them:
-   each batch is predicted before S is fitted to it. Until there are `MIN_ERRORS` of them, U is the
-   deviation of S's trees.
-3. In a U-phase the batch may be fast and is diverse: of the `BREADTH` n candidates with the least
-   S - `HOPE` U those that are farthest from what was measured and from each other (k-centre). What
-   is uncertain and surely slow teaches little of the fast ones. In an S-phase it is the best by S,
-   a share epsilon random.
-4. It begins with U. A U-phase ends when S's error on its batches stops falling: more of it teaches
-   S nothing. An S-phase ends when S's error rises: S is asked where it does not know.
+1. The score predictor S is a forest fitted to the log times of the task's measured rows.
+2. The uncertainty predictor U learns |y - S(x)| on rows that S had not seen at prediction time:
+   each batch is predicted before S is fitted to it. With fewer than `MIN_ERRORS` such rows, U is
+   the standard deviation of S's trees.
+3. In a U-phase the batch is diverse and possibly fast: of the `BREADTH` n candidates with the
+   lowest S - `HOPE` U it takes those farthest from the measured candidates and from each other
+   (k-centre). Uncertain candidates that are surely slow reveal little about fast ones. In an
+   S-phase the batch is the best by S, with a random share epsilon.
+4. Tuning starts with a U-phase. A U-phase ends when S's error on its batches stops falling, since
+   further batches would not improve S. An S-phase ends when S's error rises, since S is then
+   extrapolating.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from .base import MemoryTuner
 MIN_ERRORS = 16
 BREADTH = 4
 HOPE = 1.0
-"""How many uncertainties a candidate of a U-phase may be faster than S predicts."""
+"""Number of uncertainties subtracted from S to rank candidates in a U-phase."""
 _RISE = 1.1
-"""An error has risen where it is a tenth above the one before: batches of eight are noisy."""
+"""Factor by which an error must grow to count as risen, since batches of eight are noisy."""
 
 
 class AltTuner(MemoryTuner):
-    """Active learning by turns: candidates that may be fast and are diverse, then fast ones.
+    """Active learning in turns: batches of diverse, possibly fast candidates, then of fast ones.
 
-    `phases` may be "ping-pong", or for comparison "score" (greedy on S), "uncertainty" (never
-    anything else) or "bound" (greedy on S less the deviation of its trees).
+    `phases` is "ping-pong" or, for comparison, "score" (greedy on S), "uncertainty" (U-phases only)
+    or "bound" (greedy on S minus the deviation of its trees).
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
@@ -61,48 +62,48 @@ class AltTuner(MemoryTuner):
         super().__init__(space, seed=seed)
         if phases not in ("ping-pong", "score", "uncertainty", "bound"):
             raise TuningError(
-                f"`phases` is `{phases}`. It can be `ping-pong`, `score`, `uncertainty` or `bound`."
+                f"`phases` must be `ping-pong`, `score`, `uncertainty` or `bound`, got `{phases}`."
             )
         self.phases, self.epsilon, self.pool_size, self.trees = phases, epsilon, pool_size, trees
         self._tree = _import_tree()
         self._predicted: dict[str, dict[str, float]] = {}
-        """By task and trace: what S predicted of the batch at work, in log ms."""
+        """By task and trace: S's prediction for the current batch, in log ms."""
         self._errors: dict[str, dict[str, float]] = {}
         self._phase: dict[str, str] = {}
         self._last_error: dict[str, float | None] = {}
 
     def phase(self, task: Task) -> str:
-        """Return the phase that a task is in: `uncertainty` or `score`."""
+        """Return the current phase of a task: `uncertainty` or `score`."""
         begin = "score" if self.phases in ("score", "bound") else "uncertainty"
         return self._phase.get(task.task_id, begin)
 
     def choose(self, task: Task, n: int) -> list[Candidate]:
-        """Return the next batch: at random without rows, otherwise by the phase."""
+        """Return the next batch: random without rows, otherwise according to the phase."""
         drawn = self.fresh(task, self.pool_size)
         if not drawn:
             return []
         rows = self.rows_of(task)
-        points, kept = _points(self.space.features_of(drawn))
-        drawn = [drawn[index] for index in kept]
+        points, scheduled = _points(self.space.features_of(drawn))
+        drawn = [drawn[index] for index in scheduled]
         rng = np.random.default_rng(self.next_seed())
         if not any(row.is_ok for row in rows) or not drawn:
             return [drawn[index] for index in rng.permutation(len(drawn))[:n]]
-        measured, known = _points(features_of_rows(self.space, rows))
-        if not known:
+        measured, known_rows = _points(features_of_rows(self.space, rows))
+        if not known_rows:
             return [drawn[index] for index in rng.permutation(len(drawn))[:n]]
         varies = np.ptp(np.concatenate([points, measured]), axis=0) > 0
         points, measured = points[:, varies], measured[:, varies]
-        score = self._fit(measured, _log_times([rows[index] for index in known]))
-        by_tree = _of_each_tree(score, points)
+        score = self._fit(measured, _log_times([rows[index] for index in known_rows]))
+        by_tree = _predict_by_tree(score, points)
         predicted = by_tree.mean(axis=0)
         if self.phase(task) == "uncertainty":
-            uncertainty = self._uncertainty(task, by_tree, points, measured, rows, known)
-            hoped = predicted - HOPE * uncertainty
-            chosen = _hopeful_and_apart(hoped, points, measured, n)
+            uncertainty = self._uncertainty(task, by_tree, points, measured, rows, known_rows)
+            optimistic = predicted - HOPE * uncertainty
+            chosen = _promising_and_diverse(optimistic, points, measured, n)
         else:
             uncertainty = by_tree.std(axis=0)
-            hoped = predicted - uncertainty if self.phases == "bound" else predicted
-            chosen = list(np.argsort(hoped, kind="stable")[:n])
+            optimistic = predicted - uncertainty if self.phases == "bound" else predicted
+            chosen = list(np.argsort(optimistic, kind="stable")[:n])
             for position in np.flatnonzero(rng.random(len(chosen)) < self.epsilon):
                 chosen[position] = int(rng.integers(len(drawn)))
         batch = self._predicted.setdefault(task.task_id, {})
@@ -119,16 +120,17 @@ class AltTuner(MemoryTuner):
         ]
 
     def _fit(self, points: np.ndarray, targets: np.ndarray) -> list[Any]:
-        """Return extremely randomised trees, of which each has seen all rows.
+        """Return extremely randomised trees, each fitted to all rows.
 
-        They are grown one by one: of a forest this small scikit-learn's own bookkeeping takes
-        longer than the growing.
+        Trees are fitted one by one, because scikit-learn's bookkeeping for a forest of this size
+        takes longer than the fitting itself.
         """
         points = np.ascontiguousarray(points, np.float32)
         targets = np.ascontiguousarray(targets, np.float64)
         seeds = range(self.seed * self.trees, (self.seed + 1) * self.trees)
         return [
-            self._tree(random_state=each).fit(points, targets, check_input=False) for each in seeds
+            self._tree(random_state=random_state).fit(points, targets, check_input=False)
+            for random_state in seeds
         ]
 
     def _uncertainty(
@@ -138,22 +140,22 @@ class AltTuner(MemoryTuner):
         points: np.ndarray,
         measured: np.ndarray,
         rows: list[Measurement],
-        known: list[int],
+        known_rows: list[int],
     ) -> np.ndarray:
         errors = self._errors.get(task.task_id, {})
-        seen = [
+        past_errors = [
             (position, errors[rows[index].trace_hash])
-            for position, index in enumerate(known)
+            for position, index in enumerate(known_rows)
             if rows[index].trace_hash in errors
         ]
-        if len(seen) < MIN_ERRORS:
+        if len(past_errors) < MIN_ERRORS:
             return by_tree.std(axis=0)
-        positions, targets = zip(*seen, strict=True)
-        errors_of = self._fit(measured[list(positions)], np.array(targets))
-        return _of_each_tree(errors_of, points).mean(axis=0)
+        positions, targets = zip(*past_errors, strict=True)
+        error_trees = self._fit(measured[list(positions)], np.array(targets))
+        return _predict_by_tree(error_trees, points).mean(axis=0)
 
     def observe(self, measurements: Any) -> None:
-        """Keep the rows, S's errors on them, and turn the phase over."""
+        """Store the rows and S's errors on them, and update the phase."""
         super().observe(measurements)
         for task_id in dict.fromkeys(row.task_id for row in measurements):
             own = [row for row in measurements if row.task_id == task_id]
@@ -170,7 +172,7 @@ class AltTuner(MemoryTuner):
                 self._turn(task_id, float(np.mean(list(fresh.values()))))
 
     def _turn(self, task_id: str, error: float) -> None:
-        """Compare the batch's error with that of the batch before in the same phase."""
+        """Switch the phase by comparing the batch's error with the previous batch of the phase."""
         phase = self._phase.setdefault(task_id, "uncertainty")
         before = self._last_error.get(task_id)
         self._last_error[task_id] = error
@@ -182,46 +184,48 @@ class AltTuner(MemoryTuner):
             self._phase[task_id], self._last_error[task_id] = "uncertainty", None
 
     def extra_state(self) -> State:
-        """Return phases, errors, and what was predicted of the batch at work."""
+        """Return phases, errors, and the predictions for the current batch."""
         return {
-            "predicted": {key: dict(each) for key, each in self._predicted.items()},
-            "errors": {key: dict(each) for key, each in self._errors.items()},
+            "predicted": {key: dict(values) for key, values in self._predicted.items()},
+            "errors": {key: dict(values) for key, values in self._errors.items()},
             "phase": dict(self._phase),
             "last_error": dict(self._last_error),
         }
 
     def restore_extra(self, state: State) -> None:
-        """Take phases, errors and predictions."""
-        self._predicted = {key: dict(each) for key, each in state["predicted"].items()}
-        self._errors = {key: dict(each) for key, each in state["errors"].items()}
+        """Restore phases, errors and predictions."""
+        self._predicted = {key: dict(values) for key, values in state["predicted"].items()}
+        self._errors = {key: dict(values) for key, values in state["errors"].items()}
         self._phase = dict(state["phase"])
         self._last_error = dict(state["last_error"])
 
 
-def _of_each_tree(trees: list[Any], points: np.ndarray) -> np.ndarray:
-    """Return what each tree predicts, [trees, n], without the checks that each would make anew."""
+def _predict_by_tree(trees: list[Any], points: np.ndarray) -> np.ndarray:
+    """Return the prediction of each tree, [trees, n], checking the input only once."""
     points = np.ascontiguousarray(points, np.float32)
-    return np.stack([each.tree_.predict(points)[:, 0] for each in trees])
+    return np.stack([tree.tree_.predict(points)[:, 0] for tree in trees])
 
 
 def _points(features: list[np.ndarray | None]) -> tuple[np.ndarray, list[int]]:
-    """Return pooled features [m, f] of those that have some, and which they are."""
-    kept = [index for index, each in enumerate(features) if each is not None and len(each)]
-    pooled = [pool_features(each) for each in features if each is not None and len(each)]
-    return (np.stack(pooled) if pooled else np.zeros((0, 0), np.float32)), kept
+    """Return pooled features [m, f] of the candidates that have any, and their positions."""
+    positions = [
+        index for index, matrix in enumerate(features) if matrix is not None and len(matrix)
+    ]
+    pooled = [pool_features(matrix) for matrix in features if matrix is not None and len(matrix)]
+    return (np.stack(pooled) if pooled else np.zeros((0, 0), np.float32)), positions
 
 
 def _log_times(rows: list[Measurement]) -> np.ndarray:
-    """Return log ms; a failure counts as twice the slowest that is ok."""
+    """Return log ms; a failure counts as twice the slowest success."""
     slowest = max((row.latency_ms for row in rows if row.is_ok), default=1.0)
     return np.log([row.latency_ms if row.is_ok else 2 * slowest for row in rows])
 
 
-def _hopeful_and_apart(
-    hoped: np.ndarray, points: np.ndarray, measured: np.ndarray, n: int
+def _promising_and_diverse(
+    optimistic: np.ndarray, points: np.ndarray, measured: np.ndarray, n: int
 ) -> list[int]:
-    """Return `n` of the `BREADTH` n with the least `hoped`, far from measured and chosen ones."""
-    candidates = np.argsort(hoped, kind="stable")[: BREADTH * n]
+    """Return `n` of the `BREADTH` n lowest bounds, far from measured and chosen points."""
+    candidates = np.argsort(optimistic, kind="stable")[: BREADTH * n]
     both = np.concatenate([points[candidates], measured])
     spread = both.std(axis=0)
     scaled = both / np.where(spread > 0, spread, 1.0)

@@ -3,18 +3,19 @@
 Zheng et al., "Ansor: Generating High-Performance Tensor Programs for Deep Learning", OSDI 2020,
 section 5. Each round:
 
-1. The population begins with the best measured programs (a share of it) and fresh random ones.
-2. For some generations parents are drawn with probability proportional to the predicted fitness
-   (scores below zero count as none); a child is a mutation with probability `mutation`, otherwise
-   a crossover of two parents. The best seen in all generations are kept.
-3. The best that were not measured are measured, all but a share epsilon of them, which is random.
-4. The cost model is fitted anew to all rows.
+1. The population starts with the best measured programs (a fixed share) and fresh random programs.
+2. For several generations, parents are drawn with probability proportional to predicted fitness
+   (negative scores count as 0). A child is a mutation with probability `mutation`, otherwise a
+   crossover of two parents. The best candidates over all generations are kept.
+3. The best candidates not measured before are measured, except for a random share epsilon.
+4. The cost model is refitted to all rows.
 
 Defaults are TVM's: population 512, 4 generations, mutation 0.85, epsilon 0.05, a fifth of the
 population measured. Sketches and the kinds of mutation (tile size, location, unrolling, parallel)
-are the space's.
+belong to the space.
 
-Ours: where a space has no crossover (`Space.crossover` gives None) the child is a mutation.
+Difference from the paper: if the space has no crossover (`Space.crossover` returns None), the child
+is a mutation.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .base import MemoryTuner
 
 
 class AnsorTuner(MemoryTuner):
-    """Evolutionary search under a cost model, boosted trees unless another one is given."""
+    """Evolutionary search under a cost model, by default boosted trees (`GbdtModel`)."""
 
     def __init__(
         self,
@@ -51,8 +52,8 @@ class AnsorTuner(MemoryTuner):
         super().__init__(space, seed=seed)
         if population < 2 or generations < 0:
             raise TuningError(
-                f"A population of {population} in {generations} generations cannot evolve. Take at "
-                "least 2 and 0."
+                f"`population` must be at least 2 and `generations` at least 0, got {population} "
+                f"and {generations}."
             )
         self.model = model or GbdtModel(space, seed=seed, **model_options)
         self.population, self.generations = population, generations
@@ -60,34 +61,34 @@ class AnsorTuner(MemoryTuner):
         self._fitted_rows = 0
 
     def choose(self, task: Task, n: int) -> list[Candidate]:
-        """Return the best of an evolution by the model, a few at random among them."""
+        """Return the best candidates of an evolution by the model, mixed with random draws."""
         if not self.rows_of(task):
             return self.fresh(task, n)
         self._fit()
-        kept = self._evolve(task)
+        ranked = self._evolve(task)
         rng = np.random.default_rng(self.next_seed())
         num_random = int(rng.binomial(n, self.epsilon))
-        chosen = kept[: n - num_random]
+        chosen = ranked[: n - num_random]
         return chosen + self.fresh(task, n - len(chosen))
 
     def _fit(self) -> None:
-        """Fit when it is needed, so that a run that was resumed fits at the same moments."""
+        """Refit if there are new rows, so that a resumed run refits at the same points."""
         rows = self.all_rows()
         if len(rows) != self._fitted_rows:
             self.model.fit(rows)
             self._fitted_rows = len(rows)
 
     def _evolve(self, task: Task) -> list[Candidate]:
-        """Return what was seen in all generations and never proposed, best first."""
+        """Return the unproposed candidates of all generations, best first."""
         measured = sorted(self._measured(task), key=lambda row: row.latency_ms)
         parents = [row.candidate for row in measured[: int(self.population * self.measured_share)]]
         parents += self.fresh(task, self.population - len(parents))
         seen: dict[str, tuple[float, Candidate]] = {}
         for generation in range(self.generations + 1):
             scores, _ = self.model.predict(task, parents)
-            for score, each in zip(scores, parents, strict=True):
-                if np.isfinite(score) and not self.is_proposed(each):
-                    seen.setdefault(each.trace_hash, (float(score), each))
+            for score, parent in zip(scores, parents, strict=True):
+                if np.isfinite(score) and not self.is_proposed(parent):
+                    seen.setdefault(parent.trace_hash, (float(score), parent))
             if generation < self.generations:
                 parents = self._next_generation(parents, scores)
         ranked = sorted(seen.values(), key=lambda pair: -pair[0])

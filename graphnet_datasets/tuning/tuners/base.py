@@ -1,4 +1,4 @@
-"""What most tuners share: no candidate twice, random numbers by round, the rows of each task."""
+"""The base class of most tuners: unique proposals, reproducible seeds, and rows per task."""
 
 from __future__ import annotations
 
@@ -15,45 +15,47 @@ from ..measurement import Measurement
 from ..task import Task
 
 _MAX_EMPTY_DRAWS = 4
-"""A space that gives nothing new so often in a row is taken to be exhausted."""
+"""A space counts as exhausted after this number of consecutive draws without a new candidate."""
 
 
 class MemoryTuner(Tuner):
-    """A tuner whose whole memory is what it proposed, what was measured, and how often it drew.
+    """A tuner whose memory consists of its proposals, its measurements and its number of draws.
 
-    Random numbers come from `(seed, number of draws so far)`, never from a stream, so that the
-    state is two numbers and some hashes. Who inherits writes `choose` and, where more is kept,
-    `extra_state`.
+    Random numbers are derived from `(seed, number of draws)` instead of a stream, so that the state
+    consists of two numbers and some hashes. Subclasses implement `choose` and, if they store more,
+    `extra_state` and `restore_extra`.
     """
 
     def __init__(self, space: Space, *, seed: int = 0) -> None:
         self.space = space
         self.seed = seed
         self._draws = 0
-        self._proposed: dict[str, dict[str, None]] = {}  # dictionaries keep the order
+        self._proposed: dict[str, dict[str, None]] = {}  # dictionaries as ordered sets
         self._rows: dict[str, list[Measurement]] = {}
 
     @abc.abstractmethod
     def choose(self, task: Task, n: int) -> list[Candidate]:
-        """Return up to `n` candidates; those that were proposed before are left out afterwards."""
+        """Return up to `n` candidates; `propose` removes repeated ones."""
 
     def propose(self, task: Task, n: int) -> list[Candidate]:
         """Return up to `n` candidates that were not proposed before."""
         if n < 1:
-            raise TuningError(f"{n} candidates were asked for; ask for at least one.")
+            raise TuningError(f"`n` must be at least 1, got {n}.")
         proposed = self._proposed.setdefault(task.task_id, {})
-        chosen = [each for each in self.choose(task, n) if each.trace_hash not in proposed]
-        chosen = list({each.trace_hash: each for each in chosen}.values())[:n]
-        proposed.update(dict.fromkeys(each.trace_hash for each in chosen))
+        chosen = [
+            candidate for candidate in self.choose(task, n) if candidate.trace_hash not in proposed
+        ]
+        chosen = list({candidate.trace_hash: candidate for candidate in chosen}.values())[:n]
+        proposed.update(dict.fromkeys(candidate.trace_hash for candidate in chosen))
         return chosen
 
     def observe(self, measurements: Sequence[Measurement]) -> None:
-        """Keep the rows."""
-        for each in measurements:
-            self._rows.setdefault(each.task_id, []).append(each)
+        """Store the rows by task."""
+        for row in measurements:
+            self._rows.setdefault(row.task_id, []).append(row)
 
     def state(self) -> State:
-        """Return the number of draws, the hashes of proposals and what the tuner adds."""
+        """Return the number of draws, the hashes of proposals and `extra_state`."""
         return {
             "tuner": type(self).__name__,
             "seed": self.seed,
@@ -63,19 +65,19 @@ class MemoryTuner(Tuner):
         }
 
     def extra_state(self) -> State:
-        """Return what this tuner keeps beside proposals and rows."""
+        """Return data of the subclass that must be stored in addition to proposals and rows."""
         return {}
 
     def restore(self, state: State, measurements: Sequence[Measurement]) -> None:
-        """Take the state and the rows.
+        """Restore a saved state and the rows of the run.
 
         Raises:
-            TuningError: the state is of another tuner.
+            TuningError: the state is invalid or belongs to another tuner.
         """
         if state.get("tuner") != type(self).__name__:
             raise TuningError(
-                f"The state is of the tuner `{state.get('tuner')}`, not of "
-                f"`{type(self).__name__}`. Resume with the tuner that the run began with."
+                f"The state belongs to the tuner `{state.get('tuner')}`, not to "
+                f"`{type(self).__name__}`. Resume with the tuner of the stopped run."
             )
         try:
             self.seed = int(state["seed"])
@@ -87,15 +89,15 @@ class MemoryTuner(Tuner):
             self.restore_extra(state)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TuningError(
-                f"The state of the tuner is broken: {type(error).__name__}: {error}. Start the "
-                "run anew in another directory."
+                f"The state of the tuner is invalid: {type(error).__name__}: {error}. Start over "
+                "in another directory."
             ) from error
         self._rows = {}
-        for each in measurements:
-            self._rows.setdefault(each.task_id, []).append(each)
+        for row in measurements:
+            self._rows.setdefault(row.task_id, []).append(row)
 
     def restore_extra(self, state: State) -> None:
-        """Take what `extra_state` returned."""
+        """Restore the data returned by `extra_state`."""
 
     def rows_of(self, task: Task) -> list[Measurement]:
         """Return the measured rows of a task, in order."""
@@ -106,29 +108,31 @@ class MemoryTuner(Tuner):
         return list(itertools.chain.from_iterable(self._rows.values()))
 
     def is_proposed(self, candidate: Candidate) -> bool:
-        """Tell whether a candidate was proposed before."""
+        """Return whether a candidate was proposed before."""
         return candidate.trace_hash in self._proposed.get(candidate.task_id, {})
 
     def next_seed(self) -> int:
-        """Return a seed for one draw, another one at each call."""
+        """Return a new seed for one draw."""
         self._draws += 1
         return int(np.random.SeedSequence([self.seed, self._draws]).generate_state(1)[0])
 
     def fresh(self, task: Task, n: int) -> list[Candidate]:
-        """Return up to `n` candidates that were not proposed: of a finite space all, in order."""
-        found: dict[str, Candidate] = {}
+        """Return up to `n` unproposed candidates; keeps the order of a finite space if all fit."""
+        fresh_candidates: dict[str, Candidate] = {}
         everything = self.space.enumerate(task)
         if everything is not None:
-            rest = [each for each in everything if not self.is_proposed(each)]
-            if len(rest) <= n:
-                return rest
+            remaining = [candidate for candidate in everything if not self.is_proposed(candidate)]
+            if len(remaining) <= n:
+                return remaining
             rng = np.random.default_rng(self.next_seed())
-            return [rest[index] for index in sorted(rng.choice(len(rest), n, replace=False))]
-        empty = 0
-        while len(found) < n and empty < _MAX_EMPTY_DRAWS:
-            before = len(found)
-            for each in self.space.sample(task, n - before, self.next_seed()):
-                if not self.is_proposed(each):
-                    found.setdefault(each.trace_hash, each)
-            empty = empty + 1 if len(found) == before else 0
-        return list(found.values())[:n]
+            return [
+                remaining[index] for index in sorted(rng.choice(len(remaining), n, replace=False))
+            ]
+        num_empty_draws = 0
+        while len(fresh_candidates) < n and num_empty_draws < _MAX_EMPTY_DRAWS:
+            before = len(fresh_candidates)
+            for candidate in self.space.sample(task, n - before, self.next_seed()):
+                if not self.is_proposed(candidate):
+                    fresh_candidates.setdefault(candidate.trace_hash, candidate)
+            num_empty_draws = num_empty_draws + 1 if len(fresh_candidates) == before else 0
+        return list(fresh_candidates.values())[:n]

@@ -1,13 +1,14 @@
-"""Bolt's tuner: measure every candidate of a small template once, and keep the fastest.
+"""Bolt's tuner: measure every candidate of a small template once and choose the fastest.
 
 Xing et al., "Bolt: Bridging the Gap between Auto-tuners and Hardware-native Performance", MLSys
-2022. The search is in the templates: a few declarative parameters that the hardware prunes to tens
-of candidates, so that a shape is profiled in a minute and never again. Here the templates are a
-`Space` whose `enumerate` gives them, and the records are the cache: a candidate that was measured
-is not proposed again.
+2022. The expertise is in the templates: a few declarative parameters, pruned by hardware limits to
+tens of candidates, so that a shape is profiled once within a minute. Here the templates are a
+`Space` that implements `enumerate`, and the records are the cache: a measured candidate is not
+proposed again.
 
-Ours: candidates come in an order that spreads over the template (each next one is farthest from
-those before in its knobs), so that a budget that ends early has seen its corners.
+Difference from the paper: candidates are ordered to cover the template (each next candidate is the
+farthest from its predecessors in the space of knobs), so that a short budget still samples all of
+its regions.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from ..task import Task
 from .base import MemoryTuner
 
 MAX_CANDIDATES = 4096
-"""More of one template are no template any more: they are to be searched, not enumerated."""
+"""Limit for exhaustive enumeration; larger templates need a search."""
 
 
 class BoltTuner(MemoryTuner):
-    """Exhaustive over a space that can be enumerated."""
+    """Exhaustive search over an enumerable space."""
 
     def choose(self, task: Task, n: int) -> list[Candidate]:
-        """Return the next of all candidates.
+        """Return the next candidates of the enumeration.
 
         Raises:
             TuningError: the space cannot be enumerated, or has too many candidates.
@@ -36,29 +37,29 @@ class BoltTuner(MemoryTuner):
         everything = self.space.enumerate(task)
         if everything is None:
             raise TuningError(
-                f"The space of `{task.task_name}` cannot be enumerated. Give the tuner `bolt` a "
-                "space of templates, or take another tuner."
+                f"The space of `{task.task_name}` cannot be enumerated. Use a template space with "
+                "the tuner `bolt`, or choose another tuner."
             )
         if len(everything) > MAX_CANDIDATES:
             raise TuningError(
-                f"The template of `{task.task_name}` has {len(everything)} candidates; at most "
-                f"{MAX_CANDIDATES} are tried one by one. Prune it, or take another tuner."
+                f"The template of `{task.task_name}` has {len(everything)} candidates, but at most "
+                f"{MAX_CANDIDATES} can be enumerated. Prune it, or choose another tuner."
             )
         ordered = [everything[index] for index in self._spread(everything)]
-        return [each for each in ordered if not self.is_proposed(each)][:n]
+        return [candidate for candidate in ordered if not self.is_proposed(candidate)][:n]
 
     def _spread(self, candidates: list[Candidate]) -> list[int]:
         try:
-            points, _ = knob_matrix([self.space.knobs(each) for each in candidates])
+            points, _ = knob_matrix([self.space.knobs(candidate) for candidate in candidates])
         except TuningError:
-            return list(range(len(candidates)))  # a space without knobs: in its own order
+            return list(range(len(candidates)))  # without knobs, keep the order of the space
         return farthest_first(points)
 
 
 def farthest_first(points: np.ndarray, first: int = 0) -> list[int]:
-    """Return all indices of `points` [n, k], each next one farthest from all before it.
+    """Return all indices of `points` [n, k], each the farthest from its predecessors.
 
-    Gonzalez' greedy k-centre; of equal distances the earlier index.
+    This is Gonzalez' greedy k-centre algorithm; ties go to the earlier index.
 
     >>> farthest_first(np.array([[0.0], [1.0], [10.0], [6.0]]))
     [0, 2, 3, 1]

@@ -1,22 +1,22 @@
-"""GPTune: Bayesian optimisation of many related tasks with one model of all of them.
+"""GPTune: Bayesian optimisation of many related tasks with one shared model.
 
 Liu et al., "GPTune", PPoPP 2021:
 
-1. Each task begins with a Latin hypercube over its knobs (in the paper half of its budget).
+1. Each task starts with a Latin hypercube over its knobs (half of the budget in the paper).
 2. The linear model of coregionalisation is fitted to the rows of all tasks (`models/gp.py`).
-3. Each task's next candidate has the largest expected improvement
+3. The next candidate of each task maximises the expected improvement of the log time,
 
        EI = (best - mu) * Phi(z) + sigma * phi(z),   z = (best - mu) / sigma
 
-   of the log time. Over a finite space, or a fixed draw of `pool_size` candidates of a larger one,
-   it is found by looking at all of them; the paper uses particle swarms.
-4. Evaluate, and begin again at 2.
+   over all candidates of a finite space, or over a fixed sample of `pool_size` candidates of a
+   larger space; the paper uses particle swarms.
+4. The candidate is evaluated, and the procedure continues with step 2.
 
-`shared=False` is the single-task control: a model of its own for each task.
+`shared=False` is the single-task control, with a separate model per task.
 
-Ours: points of the hypercube are snapped to the nearest candidates; of several in one slot each
-next is chosen as if those before had come out as expected ("kriging believer", Ginsbourger et al.,
-2010), since the paper proposes one at a time.
+Differences from the paper: points of the hypercube are snapped to the nearest candidates. The paper
+proposes one candidate at a time; here each further candidate of a slot is chosen as if the previous
+candidates had returned their expected values ("kriging believer", Ginsbourger et al., 2010).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .base import MemoryTuner
 
 
 class GpTuner(MemoryTuner):
-    """Expected improvement under a Gaussian process over all tasks that it was asked for."""
+    """Expected improvement under a Gaussian process over all tasks proposed for so far."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class GpTuner(MemoryTuner):
         super().__init__(space, seed=seed)
         if initial_trials < 1 or pool_size < 1:
             raise TuningError(
-                f"{initial_trials} initial trials of a pool of {pool_size} begin nothing. Both "
-                "have to be at least 1."
+                f"`initial_trials` and `pool_size` must be at least 1, got {initial_trials} and "
+                f"{pool_size}."
             )
         self.shared, self.initial_trials, self.pool_size = shared, initial_trials, pool_size
         self.model = GpModel(
@@ -62,23 +62,23 @@ class GpTuner(MemoryTuner):
         self._pools: dict[str, list[Candidate]] = {}
 
     def choose(self, task: Task, n: int) -> list[Candidate]:
-        """Return points of a hypercube at first, then those with the most expected improvement."""
+        """Return points of a hypercube first, then those of the largest expected improvement."""
         pool = self._pool(task)
-        rest = [each for each in pool if not self.is_proposed(each)]
-        if not rest:
+        remaining = [candidate for candidate in pool if not self.is_proposed(candidate)]
+        if not remaining:
             return []
-        missing = self.initial_trials - len(pool) + len(rest)
+        missing = self.initial_trials - len(pool) + len(remaining)
         if missing > 0 or not any(row.is_ok for row in self.rows_of(task)):
-            return self._hypercube(rest, min(n, missing) if missing > 0 else n)
-        for each in self._pools.values():
-            self.model.know(each)
+            return self._hypercube(remaining, min(n, missing) if missing > 0 else n)
+        for candidates in self._pools.values():
+            self.model.know(candidates)
         self.model.fit(self.all_rows() if self.shared else self.rows_of(task))
-        mean, covariance = self.model.posterior(task, rest)
+        mean, covariance = self.model.posterior(task, remaining)
         chosen = believed_best(mean, covariance, self.model.best_log_ms(task), n)
         return [
             Candidate(
-                rest[index].task_id,
-                rest[index].trace_json,
+                remaining[index].task_id,
+                remaining[index].trace_json,
                 Origin.PREDICT,
                 float(mean[index]),
                 float(np.sqrt(max(covariance[index, index], 0.0))),
@@ -96,33 +96,33 @@ class GpTuner(MemoryTuner):
         return self._pools[task.task_id]
 
     def _hypercube(self, candidates: list[Candidate], n: int) -> list[Candidate]:
-        points, names = knob_matrix([self.space.knobs(each) for each in candidates])
+        points, names = knob_matrix([self.space.knobs(candidate) for candidate in candidates])
         rng = np.random.default_rng(self.next_seed())
         n = min(n, len(candidates))
         if not names:
             return [candidates[index] for index in rng.permutation(len(candidates))[:n]]
-        wanted = qmc.LatinHypercube(len(names), rng=rng).random(n)
+        targets = qmc.LatinHypercube(len(names), rng=rng).random(n)
         free = np.ones(len(candidates), bool)
         chosen = []
-        for point in wanted:
+        for point in targets:
             distance = np.where(free, np.linalg.norm(points - point, axis=1), np.inf)
             chosen.append(int(np.argmin(distance)))
             free[chosen[-1]] = False
         return [candidates[index] for index in chosen]
 
     def extra_state(self) -> State:
-        """Return the seeds of the pools, and the parameters of the model."""
+        """Return the seeds of the pools and the parameters of the model."""
         return {"pool_seeds": dict(self._pool_seeds), "model": self.model.state()}
 
     def restore_extra(self, state: State) -> None:
-        """Take the seeds of the pools, and draw them anew when they are needed."""
+        """Restore the seeds of the pools, which are redrawn when needed, and the model."""
         self._pool_seeds = {str(key): int(seed) for key, seed in state["pool_seeds"].items()}
         self._pools = {}
         self.model.restore(state["model"])
 
 
 def expected_improvement(mean: np.ndarray, std: np.ndarray, best: float) -> np.ndarray:
-    """Return E[max(best - X, 0)] of normal X, [n].
+    """Return E[max(best - X, 0)] for normal X, [n].
 
     >>> expected_improvement(np.array([1.0, 3.0]), np.array([1e-9, 1e-9]), 2.0).round(6).tolist()
     [1.0, 0.0]
@@ -132,9 +132,10 @@ def expected_improvement(mean: np.ndarray, std: np.ndarray, best: float) -> np.n
 
 
 def believed_best(mean: np.ndarray, covariance: np.ndarray, best: float, n: int) -> list[int]:
-    """Return the indices of `n` points, each with the largest expected improvement.
+    """Return the indices of `n` points chosen in turn by expected improvement.
 
-    After each the process is conditioned on its expected value: means stay, variances near it fall.
+    The process is conditioned on the expected value of each chosen point: means stay the same, and
+    nearby variances shrink.
     """
     covariance = covariance.copy()
     chosen: list[int] = []

@@ -1,13 +1,13 @@
-"""One-shot Tuner: no measurement at compile time, only a predictor that was trained before.
+"""One-shot Tuner: a pretrained predictor instead of measurements at compile time.
 
-Ryu, Park and Sung, "One-Shot Tuner for Deep Learning Compilers", CC 2022. Offline, records are
-collected of tasks drawn by how often real models call them (`draw_by_prior`), with programs that
-lean to fast ones, and the predictor is trained. At compile time `pool_size` candidates are drawn
-and the one with the best prediction is taken.
+Ryu, Park and Sung, "One-Shot Tuner for Deep Learning Compilers", CC 2022. Offline, tasks are drawn
+in proportion to how often real models call them (`draw_by_prior`), records biased towards fast
+programs are collected, and the predictor is trained. At compile time `pool_size` candidates are
+drawn, and the one with the best prediction is used.
 
-Ours: collecting that leans to fast programs is the tuner `ansor` without generations and with half
-of its proposals random (`COLLECTING`); first all are random, then half are the model's. `picks` may
-be more than one, for those who can afford a few measurements.
+Differences from the paper: biased collection uses the tuner `ansor` without generations and with
+half of its proposals random (`COLLECTING`); the first proposals are all random. `picks` may be
+greater than 1 if a few measurements are affordable.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ..task import Task
 from .base import MemoryTuner
 
 COLLECTING: Mapping[str, float] = {"generations": 0, "epsilon": 0.5}
-"""Options of the tuner `ansor` with which it collects records to train on."""
+"""Options of the tuner `ansor` for collecting training records."""
 
 
 class OneShotTuner(MemoryTuner):
-    """Proposes the `picks` best predicted of `pool_size` candidates, and then nothing more.
+    """A tuner that proposes the `picks` best predicted of `pool_size` candidates, then stops.
 
-    `predictor` is a trained model, or the file of a `Predictor`.
+    `predictor` is a trained model, or the path of a saved `Predictor`.
 
     Raises:
-        TuningError: there is no predictor, or it was trained on other features.
+        TuningError: `predictor` is missing, or was trained on other features.
     """
 
     def __init__(
@@ -49,18 +49,18 @@ class OneShotTuner(MemoryTuner):
         super().__init__(space, seed=seed)
         if predictor is None:
             raise TuningError(
-                "The tuner `oneshot` needs a predictor that was trained on records. Train a "
-                "`graphnet_datasets.tuning.models.predictor.Predictor`, save it, and name its file "
-                "with the option `predictor`."
+                "The tuner `oneshot` needs a trained predictor. Train a "
+                "`graphnet_datasets.tuning.models.predictor.Predictor`, save it, and pass its path "
+                "as the option `predictor`."
             )
         if picks < 1:
-            raise TuningError(f"{picks} picks choose nothing; take at least 1.")
+            raise TuningError(f"`picks` must be at least 1, got {picks}.")
         is_file = isinstance(predictor, str | Path)
         self.model = Predictor.load(predictor, space) if is_file else predictor
         self.picks, self.pool_size = picks, pool_size
 
     def choose(self, task: Task, n: int) -> list[Candidate]:
-        """Return the best predicted; nothing once `picks` were proposed."""
+        """Return the best predicted candidates, or an empty list after `picks` proposals."""
         left = self.picks - len(self._proposed.get(task.task_id, {}))
         if left <= 0:
             return []
@@ -80,9 +80,10 @@ class OneShotTuner(MemoryTuner):
 
 
 def draw_by_prior(tasks: Sequence[Task], n: int, seed: int) -> list[Task]:
-    """Return `n` tasks without doubles, drawn with probability proportional to their weights.
+    """Return `n` distinct tasks, drawn with probability proportional to their weights.
 
-    What real models call often is learned first; all tasks where there are not more than `n`.
+    The predictor thus learns first from tasks that real models call often. If there are at most
+    `n` tasks, returns all of them.
     """
     if n >= len(tasks):
         return list(tasks)

@@ -1,4 +1,4 @@
-"""Random search: the baseline that every other tuner has to beat at equal trials."""
+"""Random search, the baseline for all other tuners at equal trials."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .base import MemoryTuner
 
 
 class RandomTuner(MemoryTuner):
-    """Draws from the space, without doubles, in random order."""
+    """A tuner that draws distinct candidates in random order."""
 
     def choose(self, task: Task, n: int) -> list[Candidate]:
-        """Return `n` candidates of the space that are new, in random order."""
+        """Return up to `n` new candidates of the space in random order."""
         drawn = self.fresh(task, n)
         order = np.random.default_rng(self.next_seed()).permutation(len(drawn))
         return [drawn[index] for index in order]

@@ -199,7 +199,7 @@ def test_what_is_too_large_to_be_run_has_what_was_found_for_the_same_weights(
 
 
 def test_a_place_without_tables_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DatasetNotFoundError, match="There is no table of graphs in"):
+    with pytest.raises(DatasetNotFoundError, match="has no table of graphs"):
         calibrate_tables(tmp_path)
 
 
@@ -215,7 +215,7 @@ def test_the_command_says_what_it_did(tmp_path: Path) -> None:
 @pytest.mark.torch
 def test_a_device_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     path = write_table([linear("a/large", 90.0)], tmp_path / "graphs.parquet")
-    with pytest.raises(RunError, match="There is no device `cuda:99` to calibrate on: "):
+    with pytest.raises(RunError, match="Cannot calibrate on the device `cuda:99`: "):
         calibrate_tables(path, device="cuda:99")
     result = CliRunner().invoke(app, ["calibrate", str(path), "--device", "cuda:99"])
     assert result.exit_code != 0

@@ -180,9 +180,9 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     import_directories(tree, tmp_path / "empty", jobs=1)
     with pytest.raises(DatasetExistsError, match=r"exists\. Choose another path, or delete it\.$"):
         import_directories(tree, tmp_path / "empty", jobs=1)
-    with pytest.raises(DatasetNotFoundError, match=r"holds no GraphNet sample"):
+    with pytest.raises(DatasetNotFoundError, match=r"does not contain any GraphNet sample"):
         import_directories(tmp_path / "empty", tmp_path / "new", jobs=1)
-    message = f"There is no directory `{tmp_path}/nowhere`."
+    message = f"The directory `{tmp_path}/nowhere` does not exist. Check the path."
     with pytest.raises(DatasetNotFoundError, match=f"^{re.escape(message)}$"):
         import_directories(tmp_path / "nowhere", tmp_path / "new", jobs=1)
     assert {path.name for path in tmp_path.iterdir()} == {"samples", "empty"}

@@ -197,7 +197,7 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_nothing_to_transform_and_a_wrong_executor_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(DatasetNotFoundError, match="the filters leave none"):
+    with pytest.raises(DatasetNotFoundError, match="No sample matches the filters"):
         transform_dataset([chain("a", 3)], [HALF], tmp_path / "mine", filters=Filters(min_ops=9))
     with pytest.raises(RunError, match="There is no executor `slurm`"):
         transform_dataset([chain("a", 3)], [HALF], tmp_path / "mine", executor="slurm")
